@@ -38,7 +38,7 @@ def names(team: Team, agent: str) -> list[str]:
 
 
 @pytest.mark.req("PC1-FR-2", "PC1-S4.3")
-def test_every_reference_resolves_before_any_model_is_called() -> None:
+def test_every_reference_resolves_before_any_model_is_called():
     card = AgentCard(id="a", description="d", model="offline", tools=("lookup",))
     models = {"a": ScriptedModel(), "orchestrator": ScriptedModel()}
     team = bind(small_deck(["a"], [card]), models, {"lookup": lookup})
@@ -48,14 +48,14 @@ def test_every_reference_resolves_before_any_model_is_called() -> None:
 
 
 @pytest.mark.req("PC1-FR-2", "PC1-S9.1-3")
-def test_a_tool_nobody_registered_is_named_with_its_nearest() -> None:
+def test_a_tool_nobody_registered_is_named_with_its_nearest():
     card = AgentCard(id="a", description="d", model="offline", tools=("lokup",))
     with pytest.raises(UnknownId, match=r"tool of card 'a' 'lokup': did you mean 'lookup'\?"):
         bind(small_deck(["a"], [card]), "offline", {"lookup": lookup})
 
 
 @pytest.mark.req("PC1-FR-2")
-def test_a_model_key_nobody_registered_is_named_with_its_nearest() -> None:
+def test_a_model_key_nobody_registered_is_named_with_its_nearest():
     with pytest.raises(
         BindError, match=r"'orchestrator' is to speak with 'ofline'.*did you mean 'offline'\?"
     ):
@@ -63,9 +63,7 @@ def test_a_model_key_nobody_registered_is_named_with_its_nearest() -> None:
 
 
 @pytest.mark.req("PC1-NFR-6")
-def test_an_orchestrator_model_without_concurrent_calls_is_refused_unless_it_routes_by_schema() -> (
-    None
-):
+def test_an_orchestrator_model_without_concurrent_calls_is_refused_unless_it_routes_by_schema():
     def deck(routing: str) -> Deck:
         one = ModelSpec(key="one", provider="offline", concurrent_tool_calls=False, routing=routing)  # type: ignore[arg-type]
         lead = AgentCard(id="orchestrator", description="Routes.", model="one", sub_agents=("a",))
@@ -82,7 +80,7 @@ def test_an_orchestrator_model_without_concurrent_calls_is_refused_unless_it_rou
 
 
 @pytest.mark.req("PC1-S5.2b", "PC1-S9.4-1")
-def test_the_orchestrators_tools_are_its_own_plus_one_ask_per_sub_agent() -> None:
+def test_the_orchestrators_tools_are_its_own_plus_one_ask_per_sub_agent():
     from tests.worlds import toolbox
 
     deck = load_deck(HOME / "cards" / "consumer")
@@ -107,7 +105,7 @@ async def _nobody(*_: Any) -> Any:
 
 
 @pytest.mark.req("PC1-S5.2b")
-async def test_llm_feedback_stores_what_the_thumbs_store() -> None:
+async def test_llm_feedback_stores_what_the_thumbs_store():
     from kit.tools.feedback import feedback_tool
 
     lead = AgentCard(
@@ -130,7 +128,7 @@ async def test_llm_feedback_stores_what_the_thumbs_store() -> None:
 
 
 @pytest.mark.req("PC2-S5.2a")
-def test_a_flag_removes_a_sub_agent_before_any_model_is_called() -> None:
+def test_a_flag_removes_a_sub_agent_before_any_model_is_called():
     cards = HOME / "cards" / "consumer"
     on, off = load_deck(cards, flags={"play": True}), load_deck(cards, flags={"play": False})
     tools = {tool_id: lookup for card in on.cards.values() for tool_id in card.tools}
@@ -140,7 +138,7 @@ def test_a_flag_removes_a_sub_agent_before_any_model_is_called() -> None:
 
 
 @pytest.mark.req("PC1-D4")
-def test_a_tool_is_made_from_card_settings_and_flags_resolved_at_bind() -> None:
+def test_a_tool_is_made_from_card_settings_and_flags_resolved_at_bind():
     made: list[Mapping[str, Any]] = []
 
     def factory(config: Mapping[str, Any]) -> BaseTool:
@@ -167,7 +165,7 @@ def test_a_tool_is_made_from_card_settings_and_flags_resolved_at_bind() -> None:
     assert made == [{"limit": 5, "x": 1, "y": 2}, {"limit": 12, "x": 1, "y": 2}]
 
 
-async def test_any_langchain_tool_works_and_one_that_raises_is_told_as_unavailable() -> None:
+async def test_any_langchain_tool_works_and_one_that_raises_is_told_as_unavailable():
     card = AgentCard(id="a", description="d", model="offline", tools=("lookup", "explode"))
     worker = ScriptedModel(
         Line(calls=[("lookup", {"key": "k"}), ("explode", {"key": "k"}), ("forbidden", {})]),
@@ -188,7 +186,7 @@ async def test_any_langchain_tool_works_and_one_that_raises_is_told_as_unavailab
     )
 
 
-async def test_an_agent_past_its_tool_calls_fails_by_budget() -> None:
+async def test_an_agent_past_its_tool_calls_fails_by_budget():
     card = AgentCard(
         id="a",
         description="d",
@@ -204,7 +202,7 @@ async def test_an_agent_past_its_tool_calls_fails_by_budget() -> None:
     assert reply.usage.tool_calls == 3
 
 
-def test_binding_costs_at_most_half_a_millisecond_of_cpu_a_card() -> None:
+def test_binding_costs_at_most_half_a_millisecond_of_cpu_a_card():
     from tests.worlds import toolbox
 
     deck = load_deck(HOME / "cards" / "consumer")

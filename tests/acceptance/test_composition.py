@@ -85,7 +85,7 @@ def lead_asking(*names: str, own: tuple[str, ...] = ()) -> ScriptedModel:
 
 
 @pytest.mark.req("PC1-S9.1-3")
-async def test_each_tool_id_of_each_card_is_made_at_bind_and_runs_its_own_implementation() -> None:
+async def test_each_tool_id_of_each_card_is_made_at_bind_and_runs_its_own_implementation():
     deck = load_deck(CARDS / "consumer")
     listed = {card.id: card.tools for card in deck.active()}
     made: list[str] = []
@@ -129,9 +129,7 @@ def block_texts() -> dict[str, str]:
 
 
 @pytest.mark.req("PC1-S9.1-2", "PC1-S9.1-4", "PC1-S9.1-5")
-async def test_what_each_shipped_agents_model_reads_is_platform_blocks_own_blocks_and_last_the_request() -> (
-    None
-):
+async def test_what_each_shipped_agents_model_reads_is_platform_blocks_own_blocks_and_last_the_request():
     deck, texts = load_deck(CARDS / "consumer"), block_texts()
     required = yaml.safe_load((CARDS / "consumer" / "deck.yaml").read_text())["required_blocks"]
     models = {card.id: answering("Done.") for card in deck.active()}
@@ -166,7 +164,7 @@ async def test_what_each_shipped_agents_model_reads_is_platform_blocks_own_block
 @pytest.mark.req("PC1-S9.4-2")
 def test_a_tool_reference_is_the_id_under_which_the_registry_makes_a_tool_of_that_name(
     tmp_path: Path,
-) -> None:
+):
     async def nobody(*_: Any) -> Any:
         raise AssertionError("nothing is called at bind")
 
@@ -189,7 +187,7 @@ def test_a_tool_reference_is_the_id_under_which_the_registry_makes_a_tool_of_tha
 
 
 @pytest.mark.req("PC1-S9.2-1")
-async def test_single_and_mixed_questions_of_every_vertical_go_where_they_belong() -> None:
+async def test_single_and_mixed_questions_of_every_vertical_go_where_they_belong():
     verticals = set(load_deck(CARDS / "consumer").cards["orchestrator"].sub_agents)
     assert set(QUESTIONS) == verticals == {name for names in MIXED.values() for name in names}
     expected = {
@@ -223,9 +221,7 @@ def told_of(name: str, tool_id: str, argument: str = "query") -> ScriptedModel:
 
 
 @pytest.mark.req("PC1-S9.2-5", "PC2-S9.2-6")
-async def test_over_a_dialogue_with_switches_routing_stays_right_and_what_others_named_is_understood() -> (
-    None
-):
+async def test_over_a_dialogue_with_switches_routing_stays_right_and_what_others_named_is_understood():
     models = {
         "*": "offline",
         "offer_details": told_of(OFFER, "get_offer_terms"),

@@ -13,7 +13,7 @@ MIXED = "my receipt didn't scan, how many points do I have, and find coffee deal
 
 
 @pytest.mark.req("PC1-S4.3", "PC1-FR-3", "PC2-FR-6", "PC1-S9.2-3")
-async def test_a_mixed_question_gets_its_one_true_answer_composed_from_three_agents() -> None:
+async def test_a_mixed_question_gets_its_one_true_answer_composed_from_three_agents():
     async with open_kit(EMBEDDED) as kit:
         session = kit.session("s")
         reply = await kit.ask(MIXED, session)
@@ -32,7 +32,7 @@ async def test_a_mixed_question_gets_its_one_true_answer_composed_from_three_age
 
 
 @pytest.mark.req("SAT-1", "PC2-AC-3", "PC1-S9.2-3")
-async def test_at_natural_pace_preamble_and_whole_answer_come_within_their_bars() -> None:
+async def test_at_natural_pace_preamble_and_whole_answer_come_within_their_bars():
     async with open_kit(EMBEDDED.with_(pace=1.0)) as kit:
         await kit.ask("hello", kit.session("warm"))
         reply = await kit.ask(MIXED, kit.session("s"))

@@ -96,7 +96,7 @@ def bodies(reply: Reply, kind: type[Any]) -> list[Any]:
 )
 async def test_a_fan_out_takes_its_slowest_agent_and_the_composition(
     delays: tuple[float, ...],
-) -> None:
+):
     names = [f"a{n}" for n in range(len(delays))]
     models = {
         name: answering(f"from {name}", delay) for name, delay in zip(names, delays, strict=True)
@@ -116,7 +116,7 @@ async def test_a_fan_out_takes_its_slowest_agent_and_the_composition(
 
 
 @pytest.mark.req("PC2-S9.2-4", "PC2-FR-11")
-async def test_the_principal_is_one_on_the_trace_from_the_session_to_every_request() -> None:
+async def test_the_principal_is_one_on_the_trace_from_the_session_to_every_request():
     async with watching() as seen:
         kit = seen.kit
         sessions = [
@@ -161,7 +161,7 @@ async def test_the_principal_is_one_on_the_trace_from_the_session_to_every_reque
 
 @pytest.mark.req("PC2-S9.2-5", "PC2-S9.1-6", "PC2-FR-10")
 @pytest.mark.parametrize("status", ["ok", "partial", "error"])
-async def test_each_envelope_status_becomes_its_outcome_and_its_words(status: str) -> None:
+async def test_each_envelope_status_becomes_its_outcome_and_its_words(status: str):
     async with asking() as ask:
         for name, question in ENRICHED.items():
             reply = await ask(
@@ -198,9 +198,7 @@ sub_agents: [shop, rewards, support, ereceipts]
 
 
 @pytest.mark.req("PC2-S9.4-1")
-async def test_the_composition_designs_cards_run_as_they_are_and_sub_agents_alone_make_an_orchestrator() -> (
-    None
-):
+async def test_the_composition_designs_cards_run_as_they_are_and_sub_agents_alone_make_an_orchestrator():
     shipped = load_deck(HOME / "cards" / "consumer")
 
     @tool
@@ -240,7 +238,7 @@ async def test_the_composition_designs_cards_run_as_they_are_and_sub_agents_alon
 @pytest.mark.req("PC2-S9.4-4")
 async def test_what_a_sub_agent_inherits_is_what_memory_keeps_under_the_same_names(
     tmp_path: Path,
-) -> None:
+):
     inherited: list[InheritedContext] = []
 
     @dataclass(frozen=True)
@@ -292,7 +290,7 @@ async def test_what_a_sub_agent_inherits_is_what_memory_keeps_under_the_same_nam
 
 
 @pytest.mark.req("PC2-S9.4-5")
-async def test_a_sub_agent_is_registered_and_answered_like_any_other_tool() -> None:
+async def test_a_sub_agent_is_registered_and_answered_like_any_other_tool():
     @tool
     def lookup(key: str) -> str:
         """Look a key up."""

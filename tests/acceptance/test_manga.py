@@ -25,7 +25,7 @@ from kit.worlds.manga.enrichers import ENRICHERS
 from kit.worlds.manga.library import Library
 from kit.worlds.manga.names import named_titles
 from kit.worlds.service.parameters import Parameters
-from tests.kits import answering, stitched
+from tests.kits import answering, bodies, stitched
 
 ROOT = Path(__file__).parent.parent.parent
 SETTINGS = Settings(deck=ROOT / "cards" / "manga", store=":memory:", pace=0.0, today="2026-11-01")
@@ -59,7 +59,7 @@ def secrets() -> set[str]:
 
 
 @pytest.mark.req("SO-14")
-def test_the_script_writes_the_committed_library_byte_for_byte(tmp_path: Path) -> None:
+def test_the_script_writes_the_committed_library_byte_for_byte(tmp_path: Path):
     script().write(tmp_path)
     committed = ROOT / "data" / "manga"
     assert [
@@ -74,7 +74,7 @@ def test_the_script_writes_the_committed_library_byte_for_byte(tmp_path: Path) -
 
 
 @pytest.mark.req("SO-14")
-def test_each_sub_agent_has_the_leaf_skills_of_its_contract_and_the_planner_none() -> None:
+def test_each_sub_agent_has_the_leaf_skills_of_its_contract_and_the_planner_none():
     tools = {card.id: set(card.tools) for card in deck().active()}
     assert tools["explainer"] == {"catalog-search", "user-prefs-reco", "review-sentiment"}
     assert tools["comparator"] == {"catalog-search", "review-sentiment", "cross-title-link"}
@@ -87,7 +87,7 @@ def test_each_sub_agent_has_the_leaf_skills_of_its_contract_and_the_planner_none
 
 
 @pytest.mark.req("SO-14", "SO-23")
-def test_the_explainers_contract_is_that_of_its_design() -> None:
+def test_the_explainers_contract_is_that_of_its_design():
     card = deck().cards["explainer"]
     policy, fields = deck().policy(card), card.handoff.fields
     assert (policy.tokens_in, policy.tokens_out, policy.time_budget_ms) == (4000, 1500, 3500)
@@ -114,7 +114,7 @@ def test_the_explainers_contract_is_that_of_its_design() -> None:
 
 
 @pytest.mark.req("SO-23")
-async def test_limits_of_the_hand_off_are_held_by_the_runtime_whatever_the_planner_asks() -> None:
+async def test_limits_of_the_hand_off_are_held_by_the_runtime_whatever_the_planner_asks():
     args = {
         "query": "dark " * 1000,
         "intent_count": 1,
@@ -136,7 +136,7 @@ async def test_limits_of_the_hand_off_are_held_by_the_runtime_whatever_the_plann
         session = kit.session("s")
         await kit.ask("thanks, I hate romance", session)
         reply = await kit.ask("dark " * 100, session, surface="batch")
-    call = next(e.body for e in reply.events if isinstance(e.body, AgentStarted))
+    call = next(body for body in bodies(reply, AgentStarted))
     assert call.fields == {"user_prefs_summary": "[personal]", "user_locale": "en-US"}
     system = str(sub.seen[0][0].content)
     assert system.count("hates romance ") == 3200 // 14 and len(call.query) <= 2000
@@ -173,9 +173,9 @@ async def test_limits_of_the_hand_off_are_held_by_the_runtime_whatever_the_plann
 )
 async def test_the_topologies_run_end_to_end_on_the_offline_stand_in(
     message: str, agent: str, policy: str, members: tuple[str, ...]
-) -> None:
+):
     reply = await asked(message)
-    [chosen] = [event.body for event in reply.events if isinstance(event.body, AnswerChosen)]
+    [chosen] = bodies(reply, AnswerChosen)
     assert (chosen.agent, chosen.policy, chosen.members) == (
         agent,
         policy,
@@ -189,7 +189,7 @@ async def test_the_topologies_run_end_to_end_on_the_offline_stand_in(
 
 
 @pytest.mark.req("SO-7", "SO-14")
-async def test_in_a_batch_the_same_question_is_delegated_and_costs_one_agent() -> None:
+async def test_in_a_batch_the_same_question_is_delegated_and_costs_one_agent():
     message = "recommend me a dark fantasy that is new"
     chat, batch = await asked(message), await asked(message, surface="batch")
     assert not any(isinstance(event.body, AnswerChosen) for event in batch.events)
@@ -197,16 +197,8 @@ async def test_in_a_batch_the_same_question_is_delegated_and_costs_one_agent() -
     assert [o.agent for o in batch.outcomes] == ["explainer"]
 
 
-@pytest.mark.parametrize(
-    "pattern", ["direct", "classifier_gateway", "monolith", "supervisor", "swarm"]
-)
-async def test_every_pattern_runs_over_this_deck_too(pattern: str) -> None:
-    reply = await asked("recommend me a short finished mystery", pattern=pattern)
-    assert reply.status == "ok" and "mystery" in reply.text.lower() and "{" not in reply.text
-
-
 @pytest.mark.req("SO-14")
-def test_what_an_arc_reveals_is_served_to_nobody() -> None:
+def test_what_an_arc_reveals_is_served_to_nobody():
     reader, kinds = Principal(tenant_id="acme", user_id="u-001"), list(ENRICHERS.values())
     served = json.dumps(
         [
@@ -228,27 +220,27 @@ def test_what_an_arc_reveals_is_served_to_nobody() -> None:
         "how does Hollow Eclipse end?",
     ],
 )
-async def test_what_an_arc_reveals_is_in_no_event_of_a_turn(message: str) -> None:
+async def test_what_an_arc_reveals_is_in_no_event_of_a_turn(message: str):
     reply = await asked(message)
     log = "\n".join(event.model_dump_json() for event in reply.events)
     assert [secret for secret in secrets() if secret in log] == [] and len(secrets()) > 20
 
 
-async def test_a_judge_and_an_editor_are_called_by_topologies_alone() -> None:
+async def test_a_judge_and_an_editor_are_called_by_topologies_alone():
     lead = ScriptedModel(
         Line(calls=[("ask_judge", {"query": "judge this", "intent_count": 1})]), "I can't do that."
     )
     async with open_kit(SETTINGS, models={"planner": lead, "*": "offline"}) as kit:
         reply = await kit.ask("judge this", kit.session("s"))
     assert not reply.outcomes
-    assert [
-        (e.body.name, e.body.because) for e in reply.events if isinstance(e.body, AccessDenied)
-    ] == [("ask_judge", "not_on_card")]
+    assert [(body.name, body.because) for body in bodies(reply, AccessDenied)] == [
+        ("ask_judge", "not_on_card")
+    ]
 
 
 @pytest.mark.req("SO-14")
 @pytest.mark.parametrize("pattern", PATTERNS)
-async def test_no_answer_names_a_title_by_its_id(pattern: str) -> None:
+async def test_no_answer_names_a_title_by_its_id(pattern: str):
     questions = (
         "Recommend me a mystery manga and compare it with Salt Clock",
         "What hangs together with Glass Tide?",
@@ -270,11 +262,11 @@ async def talk(*messages: str, faults: tuple[str, ...] = ()) -> list[Reply]:
 
 
 def started(reply: Reply) -> AgentStarted:
-    return next(e.body for e in reply.events if isinstance(e.body, AgentStarted))
+    return next(body for body in bodies(reply, AgentStarted))
 
 
 @pytest.mark.req("PC1-FR-7b")
-async def test_try_again_sums_up_the_title_that_could_not_be_summed_up() -> None:
+async def test_try_again_sums_up_the_title_that_could_not_be_summed_up():
     failed, again, reply = await talk(
         "sum up Hollow Crown", "try again", "please try again", faults=("arc_summarizer=raise",)
     )
@@ -283,7 +275,7 @@ async def test_try_again_sums_up_the_title_that_could_not_be_summed_up() -> None
 
 
 @pytest.mark.req("PC1-S5.6d")
-async def test_the_first_arc_of_a_title_is_no_title_that_was_shown() -> None:
+async def test_the_first_arc_of_a_title_is_no_title_that_was_shown():
     listed, arc, first = await talk(
         "recommend a mystery manga",
         "sum up the first arc of Iron Wolf",
@@ -311,7 +303,7 @@ def titles_in(text: str) -> set[str]:
 )
 async def test_a_title_that_is_not_there_is_said_not_to_be_there_and_not_swapped(
     message: str, unknown: tuple[str, ...], close: str
-) -> None:
+):
     reply = await asked(message)
     for name in unknown:
         assert f'There is no title called "{name}" in this library' in reply.text
@@ -333,9 +325,7 @@ async def test_a_title_that_is_not_there_is_said_not_to_be_there_and_not_swapped
         ("something like One Piece", (), ("One Piece",)),
     ],
 )
-def test_names_are_told_from_words(
-    query: str, known: tuple[str, ...], unknown: tuple[str, ...]
-) -> None:
+def test_names_are_told_from_words(query: str, known: tuple[str, ...], unknown: tuple[str, ...]):
     names = named_titles(library(), query)
     assert tuple(title.title for title in names.titles) == known
     assert tuple(one.name for one in names.unknown) == unknown
@@ -350,5 +340,5 @@ def test_names_are_told_from_words(
         "Recommend a mystery manga, and sum up the first arc of Iron Wolf without spoilers",
     ],
 )
-async def test_nothing_is_called_unknown_that_is_there_or_names_no_title(message: str) -> None:
+async def test_nothing_is_called_unknown_that_is_there_or_names_no_title(message: str):
     assert "There is no title called" not in (await asked(message)).text

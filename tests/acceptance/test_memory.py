@@ -35,7 +35,7 @@ from kit.tools.tool import ToolContext, ToolResult, tool_context
 from kit.wire import open_kit
 from kit.worlds.consumer.tools import RENDERS
 from studies import compaction
-from tests.kits import ALICE, SmallKit, answering, asks, small_deck, small_kit, stitched
+from tests.kits import ALICE, SmallKit, answering, asks, bodies, small_deck, small_kit, stitched
 
 OFFER = '<component type="offer">{"id": "of-7", "title": "Harbor Roast", "secret": "payload-only"}</component>'
 PRIOR = [
@@ -96,9 +96,7 @@ def routing_calls(kit: SmallKit) -> list[list[BaseMessage]]:
 
 
 @pytest.mark.req("PC1-FR-10", "PC1-S5.6e")
-async def test_an_inline_component_is_kept_as_a_payload_and_reaches_no_model_page_or_history() -> (
-    None
-):
+async def test_an_inline_component_is_kept_as_a_payload_and_reaches_no_model_page_or_history():
     models = {
         "shop": ScriptedModel(
             lambda _: Line(f"I found one. {OFFER}", pieces=["I found one. <comp", OFFER[5:]])
@@ -115,8 +113,8 @@ async def test_an_inline_component_is_kept_as_a_payload_and_reaches_no_model_pag
     )
     assert "<component" not in everything and "payload-only" not in everything
     assert first.text == "Here it is:"
-    assert all("<" not in event.body.text for event in first.events if isinstance(event.body, Text))
-    kept = [event.body for event in first.events if isinstance(event.body, Component)]
+    assert all("<" not in body.text for body in bodies(first, Text))
+    kept = bodies(first, Component)
     assert [(part.agent, part.payload["id"]) for part in kept] == [
         ("shop", "of-7"),
         ("orchestrator", "of-7"),
@@ -129,16 +127,16 @@ async def test_an_inline_component_is_kept_as_a_payload_and_reaches_no_model_pag
     )
 
 
-async def test_an_agent_that_is_no_model_is_parted_from_its_components_too() -> None:
+async def test_an_agent_that_is_no_model_is_parted_from_its_components_too():
     async def ask(query: str, _: Any) -> str:
         return f"One offer. {OFFER}"
 
     kit = remembering("shop")
     kit.team = kit.team.with_agents({"shop": ApiAgent(kit.team.agents["shop"].card, ask)})
     reply = await run_turn("@shop coffee", ALICE, kit)
-    assert reply.text == "One offer." and [
-        e.body.agent for e in reply.events if isinstance(e.body, Component)
-    ] == ["shop"]
+    assert reply.text == "One offer." and [body.agent for body in bodies(reply, Component)] == [
+        "shop"
+    ]
 
 
 texts = st.lists(
@@ -151,7 +149,7 @@ texts = st.lists(
 
 @given(texts, st.lists(st.integers(0, 60), max_size=8))
 @settings(max_examples=60, deadline=None, derandomize=True)
-def test_streamed_in_any_pieces_a_text_is_its_narration(parts: list[str], cuts: list[int]) -> None:
+def test_streamed_in_any_pieces_a_text_is_its_narration(parts: list[str], cuts: list[int]):
     text = "".join(parts)
     plain, _ = narration(text)
     assert "<component" not in plain
@@ -207,7 +205,7 @@ def rendering() -> SmallKit:
 
 
 @pytest.mark.req("PC1-S5.6f", "PC1-S5.6a", "PC1-FR-10")
-async def test_a_render_call_is_stored_as_a_tool_message_with_ids_titles_tags_and_data() -> None:
+async def test_a_render_call_is_stored_as_a_tool_message_with_ids_titles_tags_and_data():
     kit = rendering()
     reply = await run_turn("find coffee", ALICE, kit)
     stored = tool_messages(kit.store.events(reply.turn_id, ALICE.principal))
@@ -225,9 +223,7 @@ async def test_a_render_call_is_stored_as_a_tool_message_with_ids_titles_tags_an
 
 
 @pytest.mark.req("PC1-S5.6d")
-async def test_the_second_offer_you_showed_me_reaches_the_models_as_a_compact_reference_and_only_then() -> (
-    None
-):
+async def test_the_second_offer_you_showed_me_reaches_the_models_as_a_compact_reference_and_only_then():
     kit = rendering()
     shop, lead = model_of(kit, "shop"), model_of(kit, "orchestrator")
     await run_turn("find coffee", ALICE, kit)
@@ -241,7 +237,7 @@ async def test_the_second_offer_you_showed_me_reaches_the_models_as_a_compact_re
 
 
 @pytest.mark.req("PC1-FR-7", "PC1-S5.6d")
-async def test_what_one_agent_showed_is_no_reference_of_anothers() -> None:
+async def test_what_one_agent_showed_is_no_reference_of_anothers():
     def showing(title: str) -> ScriptedModel:
         return ScriptedModel(
             lambda _: Line(
@@ -279,7 +275,7 @@ async def test_what_one_agent_showed_is_no_reference_of_anothers() -> None:
 @settings(max_examples=12, deadline=None, derandomize=True)
 def test_over_any_turns_an_agent_sees_exactly_its_own_and_the_store_holds_all(
     turns: list[list[str]],
-) -> None:
+):
     async def conversation() -> None:
         kit = remembering("ann", "bob", "cat")
         for number, called in enumerate(turns):
@@ -316,7 +312,7 @@ def test_over_any_turns_an_agent_sees_exactly_its_own_and_the_store_holds_all(
     )
 )
 @settings(max_examples=10, deadline=None, derandomize=True)
-def test_history_never_crosses_principals_or_sessions(turns: list[tuple[str, str, str]]) -> None:
+def test_history_never_crosses_principals_or_sessions(turns: list[tuple[str, str, str]]):
     async def conversation() -> None:
         kit = remembering("ann")
         owners: dict[str, Principal] = {}
@@ -336,7 +332,7 @@ def test_history_never_crosses_principals_or_sessions(turns: list[tuple[str, str
 
 
 @pytest.mark.req("PC2-FR-11")
-async def test_of_two_strangers_who_open_one_new_session_at_once_only_the_first_gets_it() -> None:
+async def test_of_two_strangers_who_open_one_new_session_at_once_only_the_first_gets_it():
     kit = remembering("ann")
     other = ALICE.model_copy(update={"principal": Principal(tenant_id="acme", user_id="mallory")})
     first, second = run_turn("@ann mine", ALICE, kit), run_turn("@ann theirs", other, kit)
@@ -347,7 +343,7 @@ async def test_of_two_strangers_who_open_one_new_session_at_once_only_the_first_
     ]
 
 
-async def test_a_reader_costs_one_query_a_turn() -> None:
+async def test_a_reader_costs_one_query_a_turn():
     kit = remembering("ann", "bob")
     await run_turn("@ann", ALICE, kit)
     asked: list[str] = []
@@ -377,9 +373,7 @@ async def hops(jobs: ScriptedModel, *messages: str, **fields: Any) -> tuple[Smal
 
 
 @pytest.mark.req("PC1-FR-8", "PC1-S5.6b", "SAT-8", "PC2-S9.2-6")
-async def test_on_every_hop_the_called_agent_learns_entities_ids_and_goals_of_the_turns_before() -> (
-    None
-):
+async def test_on_every_hop_the_called_agent_learns_entities_ids_and_goals_of_the_turns_before():
     jobs = helper()
     kit, replies = await hops(
         jobs, "@shop find Harbor Roast", "@rewards my points", "hello", "@support it never counted"
@@ -399,7 +393,7 @@ async def test_on_every_hop_the_called_agent_learns_entities_ids_and_goals_of_th
 
 
 @pytest.mark.req("PC1-NFR-7")
-async def test_the_helper_is_asked_on_a_switch_only_and_at_most_once_a_turn() -> None:
+async def test_the_helper_is_asked_on_a_switch_only_and_at_most_once_a_turn():
     jobs = helper()
     _, replies = await hops(
         jobs,
@@ -421,28 +415,20 @@ async def test_the_helper_is_asked_on_a_switch_only_and_at_most_once_a_turn() ->
         1,
     ]
     assert len(jobs.seen) == 3
-    assert [e.body.agents for e in replies[5].events if isinstance(e.body, ContextCarried)] == [
-        ("rewards",)
-    ]
-    assert [e.body.agents for e in replies[6].events if isinstance(e.body, ContextCarried)] == [
-        ("shop",)
-    ]
+    assert [body.agents for body in bodies(replies[5], ContextCarried)] == [("rewards",)]
+    assert [body.agents for body in bodies(replies[6], ContextCarried)] == [("shop",)]
     started = {
         e.body.agent: e.body.prior_context
         for e in replies[6].events
         if isinstance(e.body, AgentStarted)
     }
     assert started["rewards"] is None and started["shop"] is not None
-    spent = [
-        e.body
-        for e in replies[4].events
-        if isinstance(e.body, ModelStarted) and e.body.purpose == "job"
-    ]
+    spent = [body for body in bodies(replies[4], ModelStarted) if body.purpose == "job"]
     assert len(spent) == 1 and replies[4].usage.model_calls == 5
 
 
 @pytest.mark.req("PC1-FR-8")
-async def test_an_agent_learns_what_another_said_in_the_turn_that_both_had_a_part_of() -> None:
+async def test_an_agent_learns_what_another_said_in_the_turn_that_both_had_a_part_of():
     jobs = helper()
     kit, replies = await hops(jobs, "@shop @rewards a", "@shop b", "@shop c")
     assert [
@@ -456,7 +442,7 @@ async def test_an_agent_learns_what_another_said_in_the_turn_that_both_had_a_par
 
 
 @pytest.mark.req("PC1-NFR-7", "PC1-FR-8")
-async def test_an_agent_that_did_not_switch_does_not_wait_for_the_helper() -> None:
+async def test_an_agent_that_did_not_switch_does_not_wait_for_the_helper():
     _, replies = await hops(helper(delay=2.0), "@shop a", "@shop @rewards b")
     ended = {
         e.body.outcome.agent: e.at for e in replies[1].events if isinstance(e.body, AgentEnded)
@@ -465,18 +451,18 @@ async def test_an_agent_that_did_not_switch_does_not_wait_for_the_helper() -> No
     assert [outcome.agent for outcome in replies[1].outcomes] == ["shop", "rewards"]
 
 
-async def test_what_a_model_wrote_as_prior_context_is_cut_like_the_helpers() -> None:
+async def test_what_a_model_wrote_as_prior_context_is_cut_like_the_helpers():
     call = ("ask_rewards", {"query": "b", "intent_count": 1, "prior_context": "of-7 " * 4000})
     kit = small_kit([Line("Let me see.", calls=[call]), "done"], {"rewards": answering("5 points")})
     reply = await run_turn("b", ALICE, kit)
-    [started] = [e.body for e in reply.events if isinstance(e.body, AgentStarted)]
+    [started] = bodies(reply, AgentStarted)
     assert started.prior_context is not None and 0 < len(started.prior_context) <= 800
 
 
 @pytest.mark.req("PC1-R-3")
 async def test_a_session_older_than_an_agent_reaches_it_with_a_context_it_can_use(
     tmp_path: Path,
-) -> None:
+):
     models = {
         name: ScriptedModel(lambda m, name=name: Line(f"<{name}> {m[-1].content}"))
         for name in ("shop", "play")
@@ -502,7 +488,7 @@ async def test_a_session_older_than_an_agent_reaches_it_with_a_context_it_can_us
 
 
 @pytest.mark.req("PC1-FR-7b", "PC1-FR-7")
-async def test_try_again_reaches_the_agent_with_its_own_unanswered_question_and_no_other() -> None:
+async def test_try_again_reaches_the_agent_with_its_own_unanswered_question_and_no_other():
     rewards = ScriptedModel(
         lambda m: Line("5 points.") if len(m) > 2 else Line(error=ConnectionError("503"))
     )
@@ -538,7 +524,7 @@ async def test_try_again_reaches_the_agent_with_its_own_unanswered_question_and_
 
 @pytest.mark.req("PC1-FR-7b", "PC1-FR-7")
 @pytest.mark.parametrize("history", ["own", "whole"])
-async def test_try_again_brings_a_closed_agent_the_question_it_left_open(history: str) -> None:
+async def test_try_again_brings_a_closed_agent_the_question_it_left_open(history: str):
     replies = iter(
         [Line(error=OSError("503")), Line(error=OSError("503")), Line("5 points."), Line("6.")]
     )
@@ -562,7 +548,7 @@ async def test_try_again_brings_a_closed_agent_the_question_it_left_open(history
 
 
 @pytest.mark.req("PC1-FR-7b")
-async def test_a_question_over_the_cap_stays_open_and_one_that_a_guard_dropped_does_not() -> None:
+async def test_a_question_over_the_cap_stays_open_and_one_that_a_guard_dropped_does_not():
     call = asks("ann", "bob", "cat").calls
 
     def lead(messages: list[BaseMessage]) -> Line:
@@ -588,9 +574,7 @@ async def test_a_question_over_the_cap_stays_open_and_one_that_a_guard_dropped_d
 
 
 @pytest.mark.req("PC1-FR-7b", "PC1-FR-8")
-async def test_after_a_failure_an_agent_is_told_again_what_it_was_told_and_what_failed_elsewhere() -> (
-    None
-):
+async def test_after_a_failure_an_agent_is_told_again_what_it_was_told_and_what_failed_elsewhere():
     jobs = helper()
     kit, _ = await hops(jobs, "@shop a")
     working = kit.team.agents["rewards"]
@@ -610,9 +594,7 @@ async def test_after_a_failure_an_agent_is_told_again_what_it_was_told_and_what_
 
 
 @pytest.mark.req("PC1-FR-7b")
-async def test_what_failed_before_anybody_was_called_reaches_the_agent_that_is_called_next() -> (
-    None
-):
+async def test_what_failed_before_anybody_was_called_reaches_the_agent_that_is_called_next():
     jobs = helper()
     kit, _ = await hops(jobs, "@shop a")
     lead = model_of(kit, "orchestrator")
@@ -622,7 +604,7 @@ async def test_what_failed_before_anybody_was_called_reaches_the_agent_that_is_c
     reply = await run_turn("@shop try again", ALICE, kit)
     assert failed.status == "failed" and not failed.outcomes
     assert any("find tea" in said(thread) for thread in jobs.seen)
-    assert [e.body.prior_context for e in reply.events if isinstance(e.body, AgentStarted)] == [
+    assert [body.prior_context for body in bodies(reply, AgentStarted)] == [
         PRIOR[0][1]["prior_context"]
     ]
 
@@ -640,7 +622,7 @@ async def test_what_failed_before_anybody_was_called_reaches_the_agent_that_is_c
 @pytest.mark.parametrize("again", ["Please try again", "go on", "Inténtalo de nuevo, por favor"])
 async def test_the_shipped_deck_answers_once_the_fault_is_gone(
     question: str, fault: str, words: str, again: str
-) -> None:
+):
     async with open_kit(
         Settings(store=":memory:", pace=0.0, today="2026-11-01"), faults=True
     ) as kit:
@@ -655,7 +637,7 @@ async def test_the_shipped_deck_answers_once_the_fault_is_gone(
 
 
 @pytest.mark.req("PC2-S9.2-6")
-async def test_what_the_orchestrator_wrote_stands_and_costs_no_call() -> None:
+async def test_what_the_orchestrator_wrote_stands_and_costs_no_call():
     jobs = helper()
     kit, _ = await hops(jobs, "@shop a")
     call = ("ask_rewards", {"query": "b", "intent_count": 1, "prior_context": "It is about of-7."})
@@ -679,18 +661,18 @@ async def test_what_the_orchestrator_wrote_stands_and_costs_no_call() -> None:
 )
 async def test_a_helper_that_fails_hangs_or_says_nothing_costs_only_the_prior_context(
     fault: dict[str, Any],
-) -> None:
+):
     kit, replies = await hops(
         helper(**{"text": " ", **fault}), "@shop a", "@rewards b", helper_ms=500
     )
     assert replies[1].status == "ok" and replies[1].text.startswith("<rewards>")
-    assert [e.body.text for e in replies[1].events if isinstance(e.body, ContextCarried)] == [None]
+    assert [body.text for body in bodies(replies[1], ContextCarried)] == [None]
     assert "From earlier" not in str(model_of(kit, "rewards").seen[0][0].content)
     assert replies[1].events[-1].at <= 0.6
 
 
 @pytest.mark.req("SAT-8")
-async def test_an_api_based_agent_gets_prior_context_before_its_question_and_no_history() -> None:
+async def test_an_api_based_agent_gets_prior_context_before_its_question_and_no_history():
     heard: list[str] = []
 
     async def ask(query: str, ctx: Any) -> str:
@@ -706,7 +688,7 @@ async def test_an_api_based_agent_gets_prior_context_before_its_question_and_no_
     assert reply.outcomes[0].usage.input_tokens == 0 and reply.text == "Support says so."
 
 
-async def test_a_service_is_put_in_a_sub_agents_place_when_the_kit_is_opened() -> None:
+async def test_a_service_is_put_in_a_sub_agents_place_when_the_kit_is_opened():
     async def ask(question: str, ctx: RunContext) -> str:
         return f"{ctx.inherited.principal.user_id} asked {question!r}."
 
@@ -747,7 +729,7 @@ def summing() -> ScriptedModel:
 @pytest.mark.parametrize(("after", "keep"), [(4, 2), (6, 1)])
 async def test_past_the_threshold_old_turns_become_one_summary_and_nothing_leaves_the_store(
     after: int, keep: int
-) -> None:
+):
     turns = [f"@shop fact-{n:02}" for n in range(14)]
     kit, replies = await hops(summing(), *turns, compact_after=after, compact_keep=keep)
     lead = model_of(kit, "orchestrator")
@@ -765,7 +747,7 @@ async def test_past_the_threshold_old_turns_become_one_summary_and_nothing_leave
 
 
 @pytest.mark.parametrize("fault", [{"error": RuntimeError("503")}, {"delay": 60.0}])
-async def test_a_summary_that_fails_never_fails_or_delays_the_turn(fault: dict[str, Any]) -> None:
+async def test_a_summary_that_fails_never_fails_or_delays_the_turn(fault: dict[str, Any]):
     kit, replies = await hops(
         helper("x", **fault), *[f"@shop {n}" for n in range(5)], compact_after=3, compact_keep=1
     )
@@ -781,7 +763,7 @@ async def test_a_summary_that_fails_never_fails_or_delays_the_turn(fault: dict[s
 
 
 @pytest.mark.req("PC1-FR-11")
-async def test_what_a_helper_that_was_down_left_behind_is_summed_up_once_it_is_back() -> None:
+async def test_what_a_helper_that_was_down_left_behind_is_summed_up_once_it_is_back():
     from kit.runtime.team import bind
 
     kit, _ = await hops(
@@ -797,7 +779,7 @@ async def test_what_a_helper_that_was_down_left_behind_is_summed_up_once_it_is_b
     assert [n for n in range(36) if f"fact-{n:02}" not in known] == []
 
 
-async def test_a_turn_stopped_while_old_turns_are_summed_up_leaves_no_task() -> None:
+async def test_a_turn_stopped_while_old_turns_are_summed_up_leaves_no_task():
     kit, _ = await hops(helper("x", delay=60.0), *[f"@shop {n}" for n in range(4)], compact_after=3)
     turn = run_turn("@shop last", ALICE, kit)
     await asyncio.sleep(0.5)
@@ -809,7 +791,7 @@ async def test_a_turn_stopped_while_old_turns_are_summed_up_leaves_no_task() -> 
     )
 
 
-async def test_a_threshold_in_tokens_comes_first_where_turns_are_long() -> None:
+async def test_a_threshold_in_tokens_comes_first_where_turns_are_long():
     fields = {"compact_after": 16, "compact_tokens": 300, "compact_keep": 1}
     kit, _ = await hops(
         summing(), *[f"@shop fact-{n} " + "long " * 100 for n in range(4)], **fields
@@ -821,7 +803,7 @@ async def test_a_threshold_in_tokens_comes_first_where_turns_are_long() -> None:
 
 
 @pytest.mark.req("PC2-PD1", "PC2-FR-11")
-async def test_a_scheduled_turn_speaks_for_its_target_all_the_way_to_the_tool() -> None:
+async def test_a_scheduled_turn_speaks_for_its_target_all_the_way_to_the_tool():
     seen: list[ToolContext] = []
     from kit.tools.enricher import structured
 
@@ -849,7 +831,7 @@ async def test_a_scheduled_turn_speaks_for_its_target_all_the_way_to_the_tool() 
     assert stored is not None and stored.principal == target
 
 
-async def test_two_turns_of_one_session_at_once_lose_nothing_and_each_sees_what_had_ended() -> None:
+async def test_two_turns_of_one_session_at_once_lose_nothing_and_each_sees_what_had_ended():
     slow = ScriptedModel(
         lambda m: Line(
             f"<ann> {str(m[-1].content)[-3:]}", delay=1.0 if "one" in str(m[-1].content) else 0.1
@@ -873,7 +855,7 @@ async def test_two_turns_of_one_session_at_once_lose_nothing_and_each_sees_what_
 
 
 @pytest.mark.req("PC1-NFR-5")
-async def test_over_long_episodes_a_threshold_saves_tokens_and_keeps_what_a_window_loses() -> None:
+async def test_over_long_episodes_a_threshold_saves_tokens_and_keeps_what_a_window_loses():
     measured = {
         (e.turns, e.after): e
         for e in await compaction.measure(lengths=(5, 40), thresholds=(None, 8))

@@ -22,7 +22,17 @@ from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
 from kit.tools.tool import tool_name
-from tests.kits import ALICE, SmallKit, answering, asks, failing, small_deck, small_kit, stitched
+from tests.kits import (
+    ALICE,
+    SmallKit,
+    answering,
+    asks,
+    bodies,
+    failing,
+    small_deck,
+    small_kit,
+    stitched,
+)
 
 TWO = "find coffee deals and check my points"
 
@@ -60,7 +70,7 @@ def pieces_of(name: str, count: int) -> list[str]:
 @pytest.mark.parametrize("first", ["shop", "rewards"])
 async def test_direct_the_first_to_produce_is_live_and_the_other_follows_whole_in_either_order(
     first: str,
-) -> None:
+):
     second = "rewards" if first == "shop" else "shop"
     models = {
         first: talking(*pieces_of(first, 4), delay=1.0, pace=0.1),
@@ -84,7 +94,7 @@ async def test_direct_the_first_to_produce_is_live_and_the_other_follows_whole_i
 @pytest.mark.parametrize(("flush_ms", "taken"), [(15, 0.15), (0, 0.0), (100, 1.0)])
 async def test_direct_what_waited_is_flushed_in_order_with_a_pause_after_each_piece(
     flush_ms: int, taken: float
-) -> None:
+):
     models = {
         "shop": talking("done ", delay=0.5),
         "rewards": talking(*pieces_of("r", 10), delay=0.5),
@@ -97,7 +107,7 @@ async def test_direct_what_waited_is_flushed_in_order_with_a_pause_after_each_pi
 
 
 @pytest.mark.req("SAT-7", "SAT-23")
-async def test_direct_the_slot_passes_on_the_next_flushes_then_speaks_live() -> None:
+async def test_direct_the_slot_passes_on_the_next_flushes_then_speaks_live():
     models = {
         "a": talking("a0 ", delay=0.1),
         "b": talking(*pieces_of("b", 3), delay=0.3, pace=1.0),
@@ -141,7 +151,7 @@ class Bursting(ScriptedModel):
 
 
 @pytest.mark.req("SAT-23")
-async def test_direct_pauses_are_for_what_waited_and_never_for_what_is_live() -> None:
+async def test_direct_pauses_are_for_what_waited_and_never_for_what_is_live():
     models = {"a": talking("a0 ", delay=0.1, pace=0.7), "b": Bursting(pieces_of("b", 4))}
     kit = small_kit([asks("a", "b")], models, flush_ms=400)
     reply = await ask(kit, "direct")
@@ -153,10 +163,10 @@ async def test_direct_pauses_are_for_what_waited_and_never_for_what_is_live() ->
 
 
 @pytest.mark.req("SAT-7")
-async def test_direct_the_separator_is_an_event_of_the_log_and_nothing_a_reader_sees() -> None:
+async def test_direct_the_separator_is_an_event_of_the_log_and_nothing_a_reader_sees():
     kit = small_kit([asks("a", "b")], {"a": talking("A one."), "b": talking("B one.", delay=1)})
     reply = await ask(kit, "direct")
-    assert [e.body.agent for e in reply.events if isinstance(e.body, Separator)] == ["b"]
+    assert [body.agent for body in bodies(reply, Separator)] == ["b"]
     assert (
         "separator" not in reply.text.lower()
         and transcript(reply.events).answer == reply.text == "A one.\n\nB one."
@@ -164,7 +174,7 @@ async def test_direct_the_separator_is_an_event_of_the_log_and_nothing_a_reader_
 
 
 @pytest.mark.req("SAT-7")
-async def test_direct_an_owed_acknowledgement_is_appended_to_what_was_said() -> None:
+async def test_direct_an_owed_acknowledgement_is_appended_to_what_was_said():
     models = {
         "a": talking("All is well."),
         "rewards": failing(OSError("x"), 1),
@@ -184,7 +194,7 @@ async def test_direct_an_owed_acknowledgement_is_appended_to_what_was_said() -> 
     assert transcript(reply.events).answer == reply.text
 
 
-async def test_direct_half_an_answer_of_an_agent_that_fails_is_taken_back() -> None:
+async def test_direct_half_an_answer_of_an_agent_that_fails_is_taken_back():
     breaking = ScriptedModel(
         lambda _: Line(
             "You have 900 points and", pieces=["You have ", "900 points ", "and"], pace=3.0
@@ -209,7 +219,7 @@ async def test_direct_half_an_answer_of_an_agent_that_fails_is_taken_back() -> N
     assert reply.text.startswith("Deals here.") and "rewards" in reply.text
 
 
-async def test_direct_words_before_a_tool_call_are_no_answer() -> None:
+async def test_direct_words_before_a_tool_call_are_no_answer():
     async def look(**_: Any) -> str:
         return "4,975 points"
 
@@ -230,7 +240,7 @@ async def test_direct_words_before_a_tool_call_are_no_answer() -> None:
 
 
 @pytest.mark.parametrize("after", [0.5, 1.2, 2.0])
-async def test_direct_a_stopped_turn_leaves_no_task_and_keeps_what_was_said(after: float) -> None:
+async def test_direct_a_stopped_turn_leaves_no_task_and_keeps_what_was_said(after: float):
     models = {"a": talking(*pieces_of("a", 5), delay=1, pace=0.5), "b": talking("B", delay=0.1)}
     turn = run_turn(TWO, ALICE, small_kit([asks("a", "b")], models), PATTERNS["direct"])
     await asyncio.sleep(after)
@@ -252,9 +262,7 @@ def rest(query: str) -> Line:
 
 
 @pytest.mark.req("SAT-20")
-async def test_gateway_a_structured_output_classifier_with_the_cards_as_labels_and_no_preamble() -> (
-    None
-):
+async def test_gateway_a_structured_output_classifier_with_the_cards_as_labels_and_no_preamble():
     lead = ScriptedModel(route("rewards", query="check my points"))
     models = {"shop": answering("S"), "rewards": answering("You have 4,975 points.")}
     kit = small_kit(lead, models, support_agent="shop", guards=GUARDS)
@@ -274,9 +282,7 @@ async def test_gateway_a_structured_output_classifier_with_the_cards_as_labels_a
 
 
 @pytest.mark.req("SAT-20")
-async def test_gateway_mixed_is_support_then_a_rewritten_query_then_shopping_one_after_the_other() -> (
-    None
-):
+async def test_gateway_mixed_is_support_then_a_rewritten_query_then_shopping_one_after_the_other():
     support, shop = answering("Write to the team.", 2.0), answering("Coffee is on offer.", 1.0)
     lead = ScriptedModel(
         route("shop", "support", query="my receipt is missing"),
@@ -297,7 +303,7 @@ async def test_gateway_mixed_is_support_then_a_rewritten_query_then_shopping_one
     assert [m.content for m in shop.seen[0][1:]] == ["find coffee"], "no word of the other's part"
 
 
-async def test_gateway_a_rewriting_that_fails_or_wanders_off_leaves_the_users_own_words() -> None:
+async def test_gateway_a_rewriting_that_fails_or_wanders_off_leaves_the_users_own_words():
     whole = "find coffee and my receipt is missing since monday"
     for line, own in (
         (Line(error=OSError("gone")), whole),
@@ -317,7 +323,7 @@ async def test_gateway_a_rewriting_that_fails_or_wanders_off_leaves_the_users_ow
 
 @pytest.mark.req("SAT-20")
 @pytest.mark.parametrize("message", ["hello", "what is the capital of France?"])
-async def test_gateway_has_no_fastpath_what_fits_no_label_goes_to_the_default(message: str) -> None:
+async def test_gateway_has_no_fastpath_what_fits_no_label_goes_to_the_default(message: str):
     kit = small_kit([route()], {"shop": answering("Hello from shop.")}, default_sub_agent="shop")
     assert (await ask(kit, "classifier_gateway", message)).text == "Hello from shop."
     kit = small_kit([route()], {"shop": answering("Hello from shop.")})
@@ -380,9 +386,7 @@ def monolithic(
     )
 
 
-async def test_monolith_is_one_agent_with_every_tool_and_every_prompt_and_dispatches_nobody() -> (
-    None
-):
+async def test_monolith_is_one_agent_with_every_tool_and_every_prompt_and_dispatches_nobody():
     said = "Coffee is 20 percent off; you have 4,975 points."
     lead = ScriptedModel(Line("Let me see.", calls=[("deals", {}), ("points", {})]), said)
     reply = await ask(monolithic(lead), "monolith")
@@ -404,7 +408,7 @@ async def test_monolith_is_one_agent_with_every_tool_and_every_prompt_and_dispat
 @pytest.mark.parametrize("tool", ["points", "till.points"])
 async def test_monolith_owns_up_to_a_part_whose_tools_failed_and_leaks_nothing_of_why(
     tool: str,
-) -> None:
+):
     said = "Coffee is 20 percent off."
     lead = ScriptedModel(Line(calls=[("deals", {}), (tool_name(tool), {})]), said, said)
     reply = await ask(monolithic(lead, points="fails", tool=tool), "monolith")
@@ -418,7 +422,7 @@ async def test_monolith_owns_up_to_a_part_whose_tools_failed_and_leaks_nothing_o
     assert any(event.kind == "acknowledged" for event in reply.events)
 
 
-async def test_monolith_remembers_the_conversation_as_the_user_saw_it() -> None:
+async def test_monolith_remembers_the_conversation_as_the_user_saw_it():
     lead = ScriptedModel("First answer.", "Second answer.")
     kit = monolithic(lead)
     for message in ("hello", "hello again"):
@@ -433,7 +437,7 @@ async def test_monolith_remembers_the_conversation_as_the_user_saw_it() -> None:
 # supervisor
 
 
-async def test_supervisor_asks_one_at_a_time_and_decides_again_after_each() -> None:
+async def test_supervisor_asks_one_at_a_time_and_decides_again_after_each():
     lead = ScriptedModel(asks("shop", "rewards"), asks("rewards", text=""), stitched)
     kit = small_kit(lead, {"shop": answering("S", 1.0), "rewards": answering("R", 2.0)})
     reply = await ask(kit, "supervisor")
@@ -445,10 +449,10 @@ async def test_supervisor_asks_one_at_a_time_and_decides_again_after_each() -> N
     assert [call["name"] for m in shown for call in m.tool_calls] == ["ask_shop"], (  # type: ignore
         "what was not asked was not called"
     )
-    assert [e.body.agent for e in reply.events if isinstance(e.body, GuardActed)] == ["rewards"]
+    assert [body.agent for body in bodies(reply, GuardActed)] == ["rewards"]
 
 
-async def test_supervisor_may_change_its_mind_after_a_result() -> None:
+async def test_supervisor_may_change_its_mind_after_a_result():
     models = {i: answering(i.upper()) for i in ("shop", "support", "rewards")}
     kit = small_kit([asks("shop"), asks("support", text=""), stitched], models)
     reply = await ask(kit, "supervisor")
@@ -456,7 +460,7 @@ async def test_supervisor_may_change_its_mind_after_a_result() -> None:
 
 
 @pytest.mark.req("PC2-S5.4a")
-async def test_supervisor_ends_at_the_cap_whatever_its_model_wants() -> None:
+async def test_supervisor_ends_at_the_cap_whatever_its_model_wants():
     lead = ScriptedModel(
         lambda seen: asks("shop", text="", query=f"again, for the {len(seen)}th time")
     )
@@ -472,7 +476,7 @@ async def test_supervisor_ends_at_the_cap_whatever_its_model_wants() -> None:
 )
 async def test_supervisor_a_single_intent_travels_verbatim_and_a_part_in_its_own_words(
     count: int, query: str
-) -> None:
+):
     shop = answering("S")
     kit = small_kit(
         [asks("shop", query="coffee", intents=count), stitched], {"shop": shop}, guards=GUARDS
@@ -503,7 +507,7 @@ def over(agent: str, text: str = "") -> Line:
     return Line(text, calls=[(f"ask_{agent}", {"query": f"about {agent}", "intent_count": 1})])
 
 
-async def test_swarm_an_agent_answers_its_part_and_hands_the_conversation_to_the_next() -> None:
+async def test_swarm_an_agent_answers_its_part_and_hands_the_conversation_to_the_next():
     shop, rewards = (
         ScriptedModel(over("rewards", "Coffee is 20 percent off.")),
         ScriptedModel("You have 4,975 points."),
@@ -529,7 +533,7 @@ async def test_swarm_an_agent_answers_its_part_and_hands_the_conversation_to_the
     assert "Answered already by shop: Coffee is 20 percent off." in str(rewards.seen[0][0].content)
 
 
-async def test_swarm_of_several_peers_named_at_once_the_first_gets_the_conversation() -> None:
+async def test_swarm_of_several_peers_named_at_once_the_first_gets_the_conversation():
     both = Line("Coffee is 20 percent off.", calls=[*over("support").calls, *over("rewards").calls])
     models = {
         "shop": ScriptedModel(both),
@@ -543,9 +547,7 @@ async def test_swarm_of_several_peers_named_at_once_the_first_gets_the_conversat
     )
 
 
-async def test_swarm_who_has_no_part_hands_on_without_a_word_and_is_not_counted_as_an_answer() -> (
-    None
-):
+async def test_swarm_who_has_no_part_hands_on_without_a_word_and_is_not_counted_as_an_answer():
     kit = swarming(
         {"shop": ScriptedModel(over("rewards")), "rewards": ScriptedModel("You have 4,975 points.")}
     )
@@ -557,7 +559,7 @@ async def test_swarm_who_has_no_part_hands_on_without_a_word_and_is_not_counted_
     ]
 
 
-async def test_swarm_goes_on_with_whoever_spoke_last() -> None:
+async def test_swarm_goes_on_with_whoever_spoke_last():
     rewards = ScriptedModel("You have 4,975 points.", "And 75 more are pending.")
     kit = swarming({"shop": ScriptedModel(over("rewards")), "rewards": rewards})
     await ask(kit, "swarm", "check my points")
@@ -569,13 +571,13 @@ async def test_swarm_goes_on_with_whoever_spoke_last() -> None:
     ], "one conversation for all"
 
 
-async def test_swarm_nobody_gets_the_conversation_back_and_the_cap_counts_hands() -> None:
+async def test_swarm_nobody_gets_the_conversation_back_and_the_cap_counts_hands():
     kit = swarming(
         {"a": ScriptedModel(over("b", "A is 111.")), "b": ScriptedModel(over("a", "B is 222."))}
     )
     reply = await ask(kit, "swarm")
     assert reply.text == "A is 111.\n\nB is 222."
-    assert [e.body.guard for e in reply.events if isinstance(e.body, GuardActed)] == ["no_return"]
+    assert [body.guard for body in bodies(reply, GuardActed)] == ["no_return"]
     kit = swarming({"a": ScriptedModel(over("b", "A is 111.")), "b": ScriptedModel()}, cap=1)
     reply = await ask(kit, "swarm")
     assert (
@@ -585,7 +587,7 @@ async def test_swarm_nobody_gets_the_conversation_back_and_the_cap_counts_hands(
     )
 
 
-async def test_swarm_own_tools_come_first_and_the_hand_over_waits_for_the_answer() -> None:
+async def test_swarm_own_tools_come_first_and_the_hand_over_waits_for_the_answer():
     both = Line(calls=[("points", {}), *over("rewards").calls])
     shop = ScriptedModel(both, "By my tool: 4,975.")
     kit = swarming(

@@ -36,7 +36,7 @@ REWARDS = Part("rewards", "rewards", frozenset({"point"}))
         "There was no answer from rewards.",
     ],
 )
-def test_plain_ways_of_owning_up_are_understood(text: str) -> None:
+def test_plain_ways_of_owning_up_are_understood(text: str):
     read = clauses(text)
     assert admits(read, REWARDS) and not makes_claim(read, REWARDS, frozenset())
 
@@ -54,7 +54,7 @@ def test_plain_ways_of_owning_up_are_understood(text: str) -> None:
         "Sorry for the wait! Rewards came back with good news.",
     ],
 )
-def test_a_denial_about_something_else_owns_up_to_nothing(text: str) -> None:
+def test_a_denial_about_something_else_owns_up_to_nothing(text: str):
     assert not admits(clauses(text), REWARDS)
 
 
@@ -68,7 +68,7 @@ def test_a_denial_about_something_else_owns_up_to_nothing(text: str) -> None:
         ("I couldn't reach rewards. Brightroast lets you pay with rewards.", False),
     ],
 )
-def test_a_claim_names_the_part_and_is_nobodys_answer(text: str, claims: bool) -> None:
+def test_a_claim_names_the_part_and_is_nobodys_answer(text: str, claims: bool):
     assert (
         makes_claim(clauses(text), REWARDS, stems("Brightroast lets you pay with rewards"))
         == claims
@@ -76,7 +76,7 @@ def test_a_claim_names_the_part_and_is_nobodys_answer(text: str, claims: bool) -
 
 
 @pytest.mark.req("PC1-R-7")
-def test_help_told_in_other_words_is_not_lost_and_what_tells_something_else_is() -> None:
+def test_help_told_in_other_words_is_not_lost_and_what_tells_something_else_is():
     articles = {article.id: article for article in load_world(HOME / "data" / "world").articles}
     pairs = [
         (a, b) for a, b in permutations(PARAPHRASES, 2) if articles[a].topic != articles[b].topic
@@ -136,7 +136,7 @@ def test_help_told_in_other_words_is_not_lost_and_what_tells_something_else_is()
         "The other re\u017fults are all there is",
     ],
 )
-def test_raw_text_is_seen_by_its_shape(text: str) -> None:
+def test_raw_text_is_seen_by_its_shape(text: str):
     assert looks_raw(text)
 
 
@@ -149,7 +149,7 @@ def test_raw_text_is_seen_by_its_shape(text: str) -> None:
         "Code SAVE20 at https://x.example/a-b",
     ],
 )
-def test_plain_text_is_not_raw(text: str) -> None:
+def test_plain_text_is_not_raw(text: str):
     assert not looks_raw(text)
 
 
@@ -158,7 +158,7 @@ def paths(reply: Reply) -> list[str]:
 
 
 @pytest.mark.req("PC2-FR-14")
-async def test_a_second_composition_is_told_in_plain_words_what_was_missing() -> None:
+async def test_a_second_composition_is_told_in_plain_words_what_was_missing():
     lead = ScriptedModel(
         asks("shop", "rewards"), "Shop has beans.", "Shop has beans. I could not reach rewards."
     )
@@ -176,7 +176,7 @@ async def test_a_second_composition_is_told_in_plain_words_what_was_missing() ->
 
 
 @pytest.mark.req("PC2-FR-14")
-async def test_a_live_text_stops_before_its_first_raw_word_and_is_replaced() -> None:
+async def test_a_live_text_stops_before_its_first_raw_word_and_is_replaced():
     pieces = ["Shop ", "says ", "beans, via ", "ask_", "shop ", "and more."]
     lead = ScriptedModel(
         asks("shop"), Line("".join(pieces), pieces=pieces, pace=0.1), "Shop says beans."
@@ -190,7 +190,7 @@ async def test_a_live_text_stops_before_its_first_raw_word_and_is_replaced() -> 
     )
 
 
-async def test_a_preamble_with_machine_words_is_replaced_by_the_cards_line() -> None:
+async def test_a_preamble_with_machine_words_is_replaced_by_the_cards_line():
     kit = small_kit(
         [asks("shop", text="Calling ask_shop now."), "Beans."], {"shop": answering("beans")}
     )
@@ -198,7 +198,7 @@ async def test_a_preamble_with_machine_words_is_replaced_by_the_cards_line() -> 
     assert reply.preamble == "One moment, I'm looking into that."
 
 
-async def test_a_preamble_that_made_up_a_figure_does_not_stay_when_the_part_fails() -> None:
+async def test_a_preamble_that_made_up_a_figure_does_not_stay_when_the_part_fails():
     lead = [
         asks("rewards", text="You have 7341 points, let me check."),
         "I could not reach rewards.",
@@ -207,7 +207,7 @@ async def test_a_preamble_that_made_up_a_figure_does_not_stay_when_the_part_fail
     assert "7341" not in reply.preamble and reply.text == "I could not reach rewards."
 
 
-async def test_a_failure_made_good_by_a_later_answer_owes_nothing() -> None:
+async def test_a_failure_made_good_by_a_later_answer_owes_nothing():
     replies = iter([Line(error=OSError("x")), Line("900 points")])
     lead = ScriptedModel(asks("rewards"), asks("rewards"), "You have 900 points.")
     kit = small_kit(lead, {"rewards": ScriptedModel(lambda _: next(replies))})
@@ -216,7 +216,7 @@ async def test_a_failure_made_good_by_a_later_answer_owes_nothing() -> None:
 
 
 @pytest.mark.req("PC2-FR-14")
-async def test_past_its_deadline_a_turn_uses_the_answers_in_hand_and_names_the_rest() -> None:
+async def test_past_its_deadline_a_turn_uses_the_answers_in_hand_and_names_the_rest():
     kit = small_kit(
         [asks("a0", "rewards")],
         {"a0": answering("A is known"), "rewards": answering("late", 7)},
@@ -228,7 +228,7 @@ async def test_past_its_deadline_a_turn_uses_the_answers_in_hand_and_names_the_r
 
 
 @pytest.mark.req("PC2-FR-14")
-def test_a_reservation_reaches_the_model_and_is_worded_for_people() -> None:
+def test_a_reservation_reaches_the_model_and_is_worded_for_people():
     answer = Answer(
         call_id="c", agent="offer_details", text="Two offers.", data_faults=("timeout",)
     )

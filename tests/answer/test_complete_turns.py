@@ -74,7 +74,7 @@ def share_of_claims(short: bool) -> float:
 
 @pytest.mark.req("PC2-S5.4c")
 @pytest.mark.parametrize("short", [False, True], ids=["verbatim", "shortened"])
-def test_of_complete_turns_at_most_two_in_a_hundred_claim_a_missing_part(short: bool) -> None:
+def test_of_complete_turns_at_most_two_in_a_hundred_claim_a_missing_part(short: bool):
     share = share_of_claims(short)
     print(f"\n{share:.2%} of {len(ASKS)} complete turns claim a missing part")
     assert len(ASKS) > 200 and share <= MOST

@@ -24,9 +24,7 @@ def results(messages: list[Any]) -> str:
 
 
 @pytest.mark.req("PC2-S5.3b")
-async def test_a_shipped_card_renders_what_it_speaks_of_and_the_orchestrator_reads_references_alone() -> (
-    None
-):
+async def test_a_shipped_card_renders_what_it_speaks_of_and_the_orchestrator_reads_references_alone():
     title = "200 points on Ember Hill Ground Coffee 12 oz"
     shop = ScriptedModel(
         Line(calls=[("search_offers", {"query": "coffee"})]),
@@ -51,7 +49,7 @@ async def test_a_shipped_card_renders_what_it_speaks_of_and_the_orchestrator_rea
         assert reply.text == "Two coffee offers lead today."
 
 
-def test_a_reference_is_one_short_line_and_many_are_counted() -> None:
+def test_a_reference_is_one_short_line_and_many_are_counted():
     parts = tuple(
         ComponentPayload(
             type="offer",

@@ -69,7 +69,7 @@ async def outcome(lines: Sequence[Line | str], *results: ToolResult | Exception)
 
 
 @pytest.mark.req("PC2-S5.8")
-async def test_words_survive_when_every_lookup_failed_and_carry_a_reservation() -> None:
+async def test_words_survive_when_every_lookup_failed_and_carry_a_reservation():
     reply, _, kit = await shop([ASKED, TIP], none())
     [answer] = reply.outcomes
     assert (
@@ -91,7 +91,7 @@ async def test_words_survive_when_every_lookup_failed_and_carry_a_reservation() 
         "It costs 4711 points.",
     ],
 )
-async def test_a_sub_agent_that_its_data_left_with_nothing_to_say_has_failed(text: str) -> None:
+async def test_a_sub_agent_that_its_data_left_with_nothing_to_say_has_failed(text: str):
     failure = await outcome([ASKED, text], none("timeout"))
     assert isinstance(failure, Failure) and (failure.axis, failure.reason) == ("data", "timeout")
 
@@ -106,14 +106,12 @@ async def test_a_sub_agent_that_its_data_left_with_nothing_to_say_has_failed(tex
 )
 async def test_reasons_keep_what_a_tool_raised_a_time_out_a_contract_and_an_envelope_apart(
     result: ToolResult | Exception, reason: str
-) -> None:
+):
     failure = await outcome([ASKED, ""], result)
     assert isinstance(failure, Failure) and (failure.axis, failure.reason) == ("data", reason)
 
 
-async def test_data_that_was_asked_for_again_and_came_takes_the_reservation_away_but_is_counted() -> (
-    None
-):
+async def test_data_that_was_asked_for_again_and_came_takes_the_reservation_away_but_is_counted():
     reply, made, kit = await shop(
         [ASKED, ASKED, "Two coffee deals."], none("timeout"), ToolResult(text="two")
     )
@@ -129,13 +127,13 @@ async def test_data_that_was_asked_for_again_and_came_takes_the_reservation_away
     )
 
 
-async def test_another_lookup_that_came_does_not_make_good_the_one_that_failed() -> None:
+async def test_another_lookup_that_came_does_not_make_good_the_one_that_failed():
     other = Line(calls=[("find", {"what": "tea"})])
     answer = await outcome([ASKED, other, "Two tea deals."], none(), ToolResult(text="two"))
     assert isinstance(answer, Answer) and answer.reservation == PARTLY
 
 
-async def test_an_answer_whose_data_was_missing_is_no_success_of_its_fan_out() -> None:
+async def test_an_answer_whose_data_was_missing_is_no_success_of_its_fan_out():
     _, _, kit = await shop([ASKED, TIP], none(), ToolResult(text="two"), others=("play",))
     found = metrics(kit.store)
     assert (
@@ -150,9 +148,7 @@ async def test_an_answer_whose_data_was_missing_is_no_success_of_its_fan_out() -
 
 
 @pytest.mark.req("PC2-FR-12b", "PC2-FR-12")
-async def test_a_lookup_that_met_a_foreign_principal_is_not_made_again_by_the_same_sub_agent() -> (
-    None
-):
+async def test_a_lookup_that_met_a_foreign_principal_is_not_made_again_by_the_same_sub_agent():
     reply, made, _ = await shop(
         [ASKED, ASKED, ""], none("principal_mismatch"), ToolResult(text="mine")
     )
@@ -165,7 +161,7 @@ async def test_a_lookup_that_met_a_foreign_principal_is_not_made_again_by_the_sa
 
 
 @pytest.mark.req("PC2-FR-12b")
-async def test_nor_in_a_second_round_nor_by_another_agent() -> None:
+async def test_nor_in_a_second_round_nor_by_another_agent():
     rounds = [asks("shop"), asks("shop", query="coffee again"), asks("play"), stitched]
     lines = [ASKED, "", ASKED, ""]
     reply, made, _ = await shop(
@@ -175,7 +171,7 @@ async def test_nor_in_a_second_round_nor_by_another_agent() -> None:
     assert all(isinstance(o, Failure) and o.reason == "principal_mismatch" for o in reply.outcomes)
 
 
-async def test_a_fault_of_a_sub_agents_data_reaches_its_part_of_a_monolith() -> None:
+async def test_a_fault_of_a_sub_agents_data_reaches_its_part_of_a_monolith():
     async with open_kit(Settings(store=":memory:", model="offline", pace=0.0), faults=True) as kit:
         question = "How many points do I have, and find coffee deals"
         reply = await kit.ask(question, kit.session("s"), "monolith", faults=["rewards=stranger"])
@@ -203,12 +199,12 @@ async def test_a_fault_of_a_sub_agents_data_reaches_its_part_of_a_monolith() -> 
 )
 def test_what_counts_as_a_refusal_in_prose_and_what_as_owning_up(
     text: str, refuses: bool, owns: bool
-) -> None:
+):
     assert (only_refuses(text), only_owns_up(text)) == (refuses, owns)
 
 
 @pytest.mark.parametrize("text", ["NO_ANSWER", "I'm sorry, but I can't help with that."])
-async def test_a_refusal_in_prose_is_no_answer(text: str) -> None:
+async def test_a_refusal_in_prose_is_no_answer(text: str):
     failure = await outcome([text])
     assert isinstance(failure, Failure) and (failure.axis, failure.reason) == (
         "invocation",

@@ -33,7 +33,7 @@ async def composed(answer: str, text: str) -> Reply:
         ("Sí, hasta el domingo.", "No sabría decirte."),
     ],
 )
-async def test_a_short_answer_is_not_replaced_by_a_denial(answer: str, text: str) -> None:
+async def test_a_short_answer_is_not_replaced_by_a_denial(answer: str, text: str):
     assert (await composed(answer, text)).text == answer
 
 
@@ -48,13 +48,11 @@ async def test_a_short_answer_is_not_replaced_by_a_denial(answer: str, text: str
         ("Sí, hasta el domingo.", "Lo sé: hasta el domingo."),
     ],
 )
-async def test_a_short_answer_told_in_other_words_stands_as_it_was_composed(
-    answer: str, text: str
-) -> None:
+async def test_a_short_answer_told_in_other_words_stands_as_it_was_composed(answer: str, text: str):
     assert (await composed(answer, text)).text == text
 
 
-async def test_owning_up_to_one_part_does_not_deny_the_short_answer_of_another() -> None:
+async def test_owning_up_to_one_part_does_not_deny_the_short_answer_of_another():
     text = "I wasn't able to get an answer about rewards right now."
     models = {"shop": answering(SHORT), "rewards": failing(OSError("x"))}
     kit = small_kit([asks("shop", "rewards"), text, text], models)
@@ -69,7 +67,7 @@ def look() -> tuple[str, ToolResult]:
 
 @pytest.mark.req("PC1-FR-3")
 @pytest.mark.parametrize("text", ["", "I wasn't able to get an answer about shop right now."])
-async def test_an_agent_that_shows_components_and_says_nothing_has_answered(text: str) -> None:
+async def test_an_agent_that_shows_components_and_says_nothing_has_answered(text: str):
     card = AgentCard(id="shop", description="Finds offers.", model="offline", tools=("look",))
     tools = {"look": StructuredTool.from_function(look, response_format="content_and_artifact")}
     shop = ScriptedModel(Line(calls=[("look", {})]), Line(""))
@@ -79,7 +77,7 @@ async def test_an_agent_that_shows_components_and_says_nothing_has_answered(text
     assert reply.text == "Here is what I found."
 
 
-async def test_of_very_many_parts_left_out_the_first_are_named_and_the_others_counted() -> None:
+async def test_of_very_many_parts_left_out_the_first_are_named_and_the_others_counted():
     agents = [f"desk{number}" for number in range(40)]
     models = {agent: answering(f"{agent} is open.") for agent in agents}
     kit = small_kit([asks(*agents), "", ""], models, cap=4)

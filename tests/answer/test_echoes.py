@@ -46,16 +46,14 @@ def look_up(query: str) -> str:
 
 @pytest.mark.req("PC2-FR-15c")
 @pytest.mark.parametrize("words", TOLD.values(), ids=TOLD)
-def test_what_models_are_told_is_known_as_raw(words: str) -> None:
+def test_what_models_are_told_is_known_as_raw(words: str):
     assert looks_raw(words)
 
 
 @pytest.mark.req("PC2-FR-15c")
 @pytest.mark.parametrize("text", [UNREADABLE, NO_SUCH_TOOL], ids=["unreadable", "no such tool"])
 @pytest.mark.parametrize("pattern", ["mediated", "direct"])
-async def test_what_an_agent_was_told_is_not_read_where_it_repeats_it(
-    text: str, pattern: str
-) -> None:
+async def test_what_an_agent_was_told_is_not_read_where_it_repeats_it(text: str, pattern: str):
     echo = f"Ember Hill has beans. {text}"
     lead = ScriptedModel(asks("shop"), echo, echo)
     kit = small_kit(lead, {"shop": answering(echo)})
@@ -63,7 +61,7 @@ async def test_what_an_agent_was_told_is_not_read_where_it_repeats_it(
     assert reply.text == "Ember Hill has beans."
 
 
-async def test_a_user_who_brings_such_words_gets_them_back() -> None:
+async def test_a_user_who_brings_such_words_gets_them_back():
     words = 'He wrote "do not speak of this" twice.'
     kit = small_kit([asks("shop"), words], {"shop": answering("Twice.")})
     assert (await run_turn("what does do not speak of this mean?", ALICE, kit)).text == words
@@ -82,7 +80,7 @@ WRITTEN = [
 
 @pytest.mark.req("PC2-FR-15c")
 @pytest.mark.parametrize("text", WRITTEN)
-async def test_a_call_that_is_written_as_text_is_a_fault_and_not_read(text: str) -> None:
+async def test_a_call_that_is_written_as_text_is_a_fault_and_not_read(text: str):
     card = AgentCard(id="shop", description="Finds.", model="offline", tools=("look_up",))
     lead = ScriptedModel(asks("shop"), text, text)
     kit = small_kit(lead, {"shop": answering(text)}, {"look_up": look_up}, cards=[card])
@@ -94,7 +92,7 @@ async def test_a_call_that_is_written_as_text_is_a_fault_and_not_read(text: str)
 
 @pytest.mark.req("PC2-FR-15c")
 @pytest.mark.parametrize("text", WRITTEN[1:3])
-async def test_a_call_that_the_orchestrator_writes_as_its_answer_is_never_seen(text: str) -> None:
+async def test_a_call_that_the_orchestrator_writes_as_its_answer_is_never_seen(text: str):
     lead = ScriptedModel(asks("shop"), Line(text, pieces=[text[:9], text[9:]], pace=0.1), text)
     reply = await run_turn("beans?", ALICE, small_kit(lead, {"shop": answering("Two kinds.")}))
     read = [body.text for body in bodies(reply, Text, TextReplaced)]
@@ -110,7 +108,7 @@ async def test_a_call_that_the_orchestrator_writes_as_its_answer_is_never_seen(t
         "Call look_up(query) in your script.",
     ],
 )
-async def test_words_about_calls_and_other_json_stand(text: str) -> None:
+async def test_words_about_calls_and_other_json_stand(text: str):
     card = AgentCard(id="shop", description="Finds.", model="offline", tools=("look_up",))
     shop = ScriptedModel(Line(calls=[("look_up", {"query": "b"})]), text)
     kit = small_kit([asks("shop"), "Done."], {"shop": shop}, {"look_up": look_up}, cards=[card])

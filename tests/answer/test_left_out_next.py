@@ -53,7 +53,7 @@ def asked(reply: Reply) -> list[tuple[str, str]]:
         "sigue con lo que falta",
     ],
 )
-async def test_what_was_left_out_is_asked_next_in_the_users_own_words(words: str) -> None:
+async def test_what_was_left_out_is_asked_next_in_the_users_own_words(words: str):
     kit = kit_that_forgets(line(("support", "the refund")), stitched)
     first = await run_turn(FIRST, ALICE, kit)
     assert f"“{OWED}”" in first.text
@@ -63,7 +63,7 @@ async def test_what_was_left_out_is_asked_next_in_the_users_own_words(words: str
 
 
 @pytest.mark.req("PC2-S5.4c")
-async def test_what_was_taken_is_not_taken_again() -> None:
+async def test_what_was_taken_is_not_taken_again():
     kit = kit_that_forgets(line(("support", OWED)), stitched, "You're welcome.")
     await run_turn(FIRST, ALICE, kit)
     await run_turn("go on", ALICE, kit)
@@ -71,14 +71,14 @@ async def test_what_was_taken_is_not_taken_again() -> None:
     assert asked(third) == []
 
 
-async def test_another_question_is_asked_as_it_is() -> None:
+async def test_another_question_is_asked_as_it_is():
     kit = kit_that_forgets(line(("shop", "tea deals")), stitched)
     await run_turn(FIRST, ALICE, kit)
     second = await run_turn("go on holiday deals", ALICE, kit)
     assert asked(second) == [("shop", "go on holiday deals")]
 
 
-async def test_a_bare_yes_answers_the_question_that_was_asked() -> None:
+async def test_a_bare_yes_answers_the_question_that_was_asked():
     models = {
         "shop": answering("From shop."),
         "support": answering("I can open a ticket. Shall I?"),
@@ -102,7 +102,7 @@ async def test_a_bare_yes_answers_the_question_that_was_asked() -> None:
 
 
 @pytest.mark.req("PC2-S5.4c")
-async def test_the_stand_in_takes_the_part_that_was_over_the_limit() -> None:
+async def test_the_stand_in_takes_the_part_that_was_over_the_limit():
     who = Session(id="s1", principal=Principal(tenant_id="acme", user_id="u-001"))
     async with open_kit(Settings(store=":memory:", pace=0.0)) as kit:
         first = await kit.ask("how many points do I have, and find coffee deals", who, cap=1)

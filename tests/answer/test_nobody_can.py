@@ -29,7 +29,7 @@ HELP = ("What can you do?", "hi, how can you help me?", "¿Qué puedes hacer?", 
 pytestmark = pytest.mark.req("K-10")
 
 
-async def test_none_of_forty_off_script_questions_gets_data_or_is_shown_green() -> None:
+async def test_none_of_forty_off_script_questions_gets_data_or_is_shown_green():
     assert len(OFF) == 40
     async with open_kit(OFFLINE) as kit:
         preamble = ENGLISH.sentences.preamble
@@ -50,7 +50,7 @@ async def test_none_of_forty_off_script_questions_gets_data_or_is_shown_green() 
 
 
 @pytest.mark.parametrize("message", ["17 * 3 = ?", "12345"])
-async def test_figures_alone_get_no_data(message: str) -> None:
+async def test_figures_alone_get_no_data(message: str):
     async with open_kit(OFFLINE) as kit:
         reply = await kit.ask(message, kit.session("figures"))
     assert (
@@ -59,7 +59,7 @@ async def test_figures_alone_get_no_data(message: str) -> None:
     )
 
 
-async def test_none_of_forty_on_script_questions_is_refused() -> None:
+async def test_none_of_forty_on_script_questions_is_refused():
     assert len(ON) == 40
     async with open_kit(OFFLINE) as kit:
         for case in ON:
@@ -90,14 +90,14 @@ async def last_replies(kit: Kit, name: str) -> list[tuple[Case, Reply]]:
     return replies
 
 
-async def test_off_script_messages_after_a_normal_turn_are_answered_honestly() -> None:
+async def test_off_script_messages_after_a_normal_turn_are_answered_honestly():
     async with open_kit(OFFLINE) as kit:
         replies = await last_replies(kit, "off_script_unseen")
     astray = [case.turns[1].user for case, reply in replies if not is_honest(reply)]
     assert 40 - len(astray) >= HONEST, astray
 
 
-async def test_messages_that_lean_on_the_turn_before_go_on_with_it() -> None:
+async def test_messages_that_lean_on_the_turn_before_go_on_with_it():
     async with open_kit(OFFLINE) as kit:
         replies = await last_replies(kit, "follow_ups_unseen")
     astray = [
@@ -108,7 +108,7 @@ async def test_messages_that_lean_on_the_turn_before_go_on_with_it() -> None:
     assert 40 - len(astray) >= GONE_ON_WITH, astray
 
 
-async def test_a_complaint_about_what_was_offered_goes_to_support() -> None:
+async def test_a_complaint_about_what_was_offered_goes_to_support():
     async with open_kit(OFFLINE) as kit:
         session = kit.session("s")
         assert (await kit.ask("any Folgers offers?", session)).routing.invoked == ("shop",)
@@ -119,7 +119,7 @@ async def test_a_complaint_about_what_was_offered_goes_to_support() -> None:
 @pytest.mark.parametrize("message", HELP)
 async def test_what_can_you_do_is_answered_from_the_cards_and_no_model_is_asked(
     message: str,
-) -> None:
+):
     async with open_kit(OFFLINE) as kit:
         reply = await kit.ask(message, kit.session("s"))
         topics = [card.topics for card in kit.team.orchestrator.sub_cards.values()]
@@ -130,7 +130,7 @@ async def test_what_can_you_do_is_answered_from_the_cards_and_no_model_is_asked(
 
 
 @pytest.mark.parametrize("message", ["......", "¿?"])
-async def test_a_message_of_signs_alone_asks_nothing(message: str) -> None:
+async def test_a_message_of_signs_alone_asks_nothing(message: str):
     async with open_kit(OFFLINE) as kit:
         reply = await kit.ask(message, kit.session("s"))
     assert reply.text == ENGLISH.sentences.no_question and reply.usage.model_calls == 0
@@ -140,7 +140,7 @@ async def test_a_message_of_signs_alone_asks_nothing(message: str) -> None:
 @pytest.mark.parametrize("pattern", ["mediated", "direct"])
 async def test_a_default_sub_agent_that_has_nothing_ends_in_the_fixed_sentence(
     words: str, pattern: str
-) -> None:
+):
     kit = small_kit(
         [Line("I cannot say."), stitched], {"shop": answering(words)}, default_sub_agent="shop"
     )
@@ -148,7 +148,7 @@ async def test_a_default_sub_agent_that_has_nothing_ends_in_the_fixed_sentence(
     assert reply.text == f"{NOBODY} You can ask about shop."
 
 
-async def test_where_somebody_has_an_answer_the_rest_is_owned_up_to_beside_it() -> None:
+async def test_where_somebody_has_an_answer_the_rest_is_owned_up_to_beside_it():
     models = {"shop": answering("NO_ANSWER"), "play": answering("Two games.")}
     kit = small_kit([asks("shop", "play"), Line("Two games.")], models)
     reply = await run_turn("go", ALICE, kit)

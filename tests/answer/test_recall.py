@@ -44,7 +44,7 @@ async def test_everything_knows_all_and_reads_all_and_an_own_history_neither():
 @pytest.mark.parametrize(("history", "warnings"), [("own", 0), ("whole", 1)])
 async def test_history_that_crosses_agents_is_a_setting_with_a_warning_and_neither_pays_for_nor_opens_what_is_closed(
     history: str, warnings: int
-) -> None:
+):
     shut = AgentCard(id="shut", description="Shut.", model="offline", handoff=Handoff(closed=True))
     lead = ScriptedModel(asks("ann"), stitched, asks("bob", "shut"), stitched)
     bob, closed, helper = (

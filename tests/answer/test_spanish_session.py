@@ -39,7 +39,7 @@ def shown(reply: Reply) -> str:
 
 
 @pytest.mark.req("PC2-L")
-def test_every_sentence_is_there_in_both_languages_and_none_is_the_same() -> None:
+def test_every_sentence_is_there_in_both_languages_and_none_is_the_same():
     for fields, spanish, english in (
         (Sentences, SPANISH.sentences, ENGLISH.sentences),
         (Reservations, SPANISH.reservations, ENGLISH.reservations),
@@ -64,7 +64,7 @@ def test_every_sentence_is_there_in_both_languages_and_none_is_the_same() -> Non
         "¿qué puedes hacer?",
     ],
 )
-async def test_a_spanish_session_of_the_shipped_deck_is_worded_in_spanish(message: str) -> None:
+async def test_a_spanish_session_of_the_shipped_deck_is_worded_in_spanish(message: str):
     """Every agent fails, so that what is read is the kit's own. What can be asked is in the words of the cards."""
     settings = Settings(store=":memory:", pace=0.0, today="2026-11-01")
     async with open_kit(settings, faults=True) as kit:
@@ -89,7 +89,7 @@ async def test_a_spanish_session_of_the_shipped_deck_is_worded_in_spanish(messag
         "no, gracias",
     ],
 )
-def test_spanish_pleasantries_ask_for_nothing(message: str) -> None:
+def test_spanish_pleasantries_ask_for_nothing(message: str):
     assert small_talk(message)
 
 
@@ -102,11 +102,11 @@ def test_spanish_pleasantries_ask_for_nothing(message: str) -> None:
         "gracias por los puntos",
     ],
 )
-def test_what_asks_for_something_is_no_small_talk(message: str) -> None:
+def test_what_asks_for_something_is_no_small_talk(message: str):
     assert not small_talk(message)
 
 
-def test_a_bare_why_not_is_still_a_yes() -> None:
+def test_a_bare_why_not_is_still_a_yes():
     assert small_talk("why not") and not small_talk("why not", "Shall I look for more?")
 
 
@@ -121,7 +121,7 @@ def test_a_bare_why_not_is_still_a_yes() -> None:
 )
 async def test_a_cards_preamble_is_said_where_it_is_of_the_language(
     preamble: str | None, spoken: str
-) -> None:
+):
     card = AgentCard(
         id="orchestrator",
         role="orchestrator",
@@ -137,7 +137,7 @@ async def test_a_cards_preamble_is_said_where_it_is_of_the_language(
 
 
 @pytest.mark.req("PC2-L")
-def test_the_words_about_acts_are_known_to_the_languages() -> None:
+def test_the_words_about_acts_are_known_to_the_languages():
     assert ENGLISH.reservation(DECLINED) == DECLINED == ENGLISH.reservations.declined
     assert SPANISH.reservation(DECLINED) == SPANISH.reservations.declined
     assert SPANISH.reservation(UNCERTAIN) == SPANISH.reservations.broken_off
@@ -146,7 +146,7 @@ def test_the_words_about_acts_are_known_to_the_languages() -> None:
 
 
 @pytest.mark.req("PC2-L")
-async def test_the_model_that_composes_reads_a_reservation_in_the_language() -> None:
+async def test_the_model_that_composes_reads_a_reservation_in_the_language():
     from kit.core.outcome import PARTLY, Answer, tell
 
     answer = Answer(call_id="c", agent="shop", text="Hay 3.", data_faults=("timeout",))

@@ -37,7 +37,7 @@ def read(reply: Reply) -> str:
         ("five thousand and 5,000", {"5000"}),
     ],
 )
-def test_numbers_in_words_are_numbers(text: str, expected: set[str]) -> None:
+def test_numbers_in_words_are_numbers(text: str, expected: set[str]):
     assert numbers(text) == expected
 
 
@@ -56,9 +56,7 @@ def test_numbers_in_words_are_numbers(text: str, expected: set[str]) -> None:
     ],
 )
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_a_preamble_that_claims_something_is_the_cards_line(
-    text: str, streamed: bool
-) -> None:
+async def test_a_preamble_that_claims_something_is_the_cards_line(text: str, streamed: bool):
     pieces = [word + " " for word in text.split()] if streamed else []
     call = asks("rewards", text=text)
     lead = ScriptedModel(Line(text, calls=call.calls, pieces=pieces, pace=0.05), "Twelve.")
@@ -78,7 +76,7 @@ async def test_a_preamble_that_claims_something_is_the_cards_line(
         "Un momento, miro tus puntos.",
     ],
 )
-async def test_a_preamble_that_claims_nothing_stands(text: str) -> None:
+async def test_a_preamble_that_claims_nothing_stands(text: str):
     kit = small_kit([asks("shop", text=text), SHOP], {"shop": answering(SHOP)})
     reply = await run_turn("deals under $15 and 3 more things", ALICE, kit)
     assert reply.preamble == text and not asserts(text, "under $15")
@@ -102,7 +100,7 @@ async def test_a_preamble_that_claims_nothing_stands(text: str) -> None:
         "Te quedan pocos puntos.",
     ],
 )
-async def test_a_claim_in_words_beside_a_failed_part_does_not_stand(claim: str) -> None:
+async def test_a_claim_in_words_beside_a_failed_part_does_not_stand(claim: str):
     text = f"{SHOP} {FAILED} {claim}"
     models = {"shop": answering(SHOP), "rewards": failing(OSError("x"))}
     reply = await run_turn(
@@ -122,7 +120,7 @@ async def test_a_claim_in_words_beside_a_failed_part_does_not_stand(claim: str) 
         "Your best match: Ember Hill.",
     ],
 )
-async def test_what_repeats_an_answer_or_is_polite_beside_a_failed_part_stands(beside: str) -> None:
+async def test_what_repeats_an_answer_or_is_polite_beside_a_failed_part_stands(beside: str):
     text = f"{SHOP} {FAILED} {beside}"
     models = {"shop": answering(SHOP), "rewards": failing(OSError("x"))}
     reply = await run_turn(
@@ -153,7 +151,7 @@ def load_balance() -> str:
 )
 async def test_general_advice_beside_an_admission_is_kept_with_its_reservation(
     text: str, kept: bool
-) -> None:
+):
     card = AgentCard(id="rewards", description="Points.", model="offline", tools=("load_balance",))
     rewards = ScriptedModel(Line(calls=[("load_balance", {})]), text)
     lead = ScriptedModel(asks("rewards"), "", "")
@@ -185,7 +183,7 @@ async def clean(answer: str, text: str) -> Reply:
 )
 async def test_a_figure_without_a_source_is_marked_on_a_clean_turn(
     answer: str, text: str, figures: str
-) -> None:
+):
     reply = await clean(answer, text)
     assert reply.text == f"{text}\n\n{MARK} {figures}, so take that with care."
     assert transcript(reply.events).answer == reply.text
@@ -204,11 +202,11 @@ async def test_a_figure_without_a_source_is_marked_on_a_clean_turn(
         ("It ends on 2026-11-20.", "It ends on 20 November 2026."),
     ],
 )
-async def test_a_figure_that_is_given_or_worked_out_is_not_marked(answer: str, text: str) -> None:
+async def test_a_figure_that_is_given_or_worked_out_is_not_marked(answer: str, text: str):
     assert (await clean(answer, text)).text == text
 
 
-async def test_no_answer_of_the_stand_in_is_marked() -> None:
+async def test_no_answer_of_the_stand_in_is_marked():
     """The shipped cases on the shipped deck: whatever figure is composed stands in an answer."""
     cases = [
         ask.user

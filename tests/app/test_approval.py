@@ -85,7 +85,7 @@ def effects(folder: Path) -> int:
 
 
 @pytest.mark.req("K-12")
-def test_the_page_asks_and_a_yes_lets_the_turn_go_on_also_after_a_restart(folder: Path) -> None:
+def test_the_page_asks_and_a_yes_lets_the_turn_go_on_also_after_a_restart(folder: Path):
     page = opened()
     page.chat_input[0].set_value("open a ticket with the office").run()
     assert QUESTION in text(page) and "Waiting for you" in text(page) and effects(folder) == 0
@@ -98,7 +98,7 @@ def test_the_page_asks_and_a_yes_lets_the_turn_go_on_also_after_a_restart(folder
 
 
 @pytest.mark.req("K-12")
-def test_a_no_on_the_page_does_nothing_and_is_said(folder: Path) -> None:
+def test_a_no_on_the_page_does_nothing_and_is_said(folder: Path):
     page = opened()
     page.chat_input[0].set_value("open a ticket with the office").run()
     page = click(page, "No")
@@ -106,7 +106,7 @@ def test_a_no_on_the_page_does_nothing_and_is_said(folder: Path) -> None:
 
 
 @pytest.mark.req("K-12")
-def test_of_two_questions_each_stands_whole_beside_its_buttons(folder: Path) -> None:
+def test_of_two_questions_each_stands_whole_beside_its_buttons(folder: Path):
     """The amount may be the last thing that a long question says."""
     terms = "Terms apply. " * 120
     questions = {name: f"May I? {terms}It costs {name}." for name in ("40 dollars", "7 dollars")}

@@ -60,7 +60,7 @@ def said(told: list[dict[str, Any]]) -> str:
 # the verdict, in one sentence
 
 
-def test_a_better_way_is_named_with_its_difference_and_interval() -> None:
+def test_a_better_way_is_named_with_its_difference_and_interval():
     told = said(
         rows(
             base=[0.0, 1.0] * 30,
@@ -77,7 +77,7 @@ def test_a_better_way_is_named_with_its_difference_and_interval() -> None:
     assert told.count(".  ") == 0 and "\n" not in told
 
 
-def test_less_is_better_for_time_and_the_figures_have_their_unit() -> None:
+def test_less_is_better_for_time_and_the_figures_have_their_unit():
     told = said(
         rows("seconds", base=[4.0, 5.0] * 30, quick=[2.0, 3.5] * 30, slower=[3.9, 4.8] * 30)
     )
@@ -85,9 +85,7 @@ def test_less_is_better_for_time_and_the_figures_have_their_unit() -> None:
     assert "\N{MINUS SIGN}1.75 s [\N{MINUS SIGN}1.8" in told
 
 
-def test_where_nothing_is_settled_the_sentence_says_what_is_left_open_and_how_many_cases_tell() -> (
-    None
-):
+def test_where_nothing_is_settled_the_sentence_says_what_is_left_open_and_how_many_cases_tell():
     told = rows(base=[1.0] * 40, nearly=[1.0] * 37 + [0.0] * 3, far=[1.0] * 39 + [0.0])
     (near,) = (
         one
@@ -104,7 +102,7 @@ def test_where_nothing_is_settled_the_sentence_says_what_is_left_open_and_how_ma
     )
 
 
-def test_a_baseline_that_is_not_beaten_says_who_is_worse_and_what_is_open() -> None:
+def test_a_baseline_that_is_not_beaten_says_who_is_worse_and_what_is_open():
     told = said(rows(base=[1.0] * 60, bad=[0.0] * 40 + [1.0] * 20, nearly=[1.0] * 57 + [0.0] * 3))
     assert (
         "no way is shown to be better than **base** (simulated): **bad** is worse, with 33.3 % against 100.0 %"
@@ -113,7 +111,7 @@ def test_a_baseline_that_is_not_beaten_says_who_is_worse_and_what_is_open() -> N
     assert "; of **nearly** it cannot be told: from " in told and told.endswith(" cases.")
 
 
-def test_ways_that_came_out_alike_are_neither_called_equal_nor_beyond_telling() -> None:
+def test_ways_that_came_out_alike_are_neither_called_equal_nor_beyond_telling():
     told = said(rows(base=[1.0] * 20, same=[1.0] * 20))
     assert "points either way are possible; a difference of 5 points takes about" in told
     assert "no way differs" not in told and "no number of cases" not in told
@@ -126,7 +124,7 @@ def test_ways_that_came_out_alike_are_neither_called_equal_nor_beyond_telling() 
     assert "is the only way here (simulated): 100.0 %, 95 % interval 91.2 to 100.0 %" in alone
 
 
-def test_every_way_has_a_line_with_its_interval_and_the_baseline_says_so() -> None:
+def test_every_way_has_a_line_with_its_interval_and_the_baseline_says_so():
     told = rows(base=[0.0, 1.0] * 30, good=[1.0] * 60)
     base, good = lines(summarise(told), compare(told, {"pattern": "base"}), ["pattern"])
     assert (base.way, base.value, base.difference, base.verdict) == (
@@ -146,7 +144,7 @@ def test_every_way_has_a_line_with_its_interval_and_the_baseline_says_so() -> No
 # what is kept, and what a grid will ask for
 
 
-def test_the_example_holds_every_pattern_on_the_same_cases_and_is_simulated() -> None:
+def test_the_example_holds_every_pattern_on_the_same_cases_and_is_simulated():
     run = read_run(EXAMPLE)
     spec = read_grid(grid_files()["patterns_example"])
     assert run.complete and run.cells == len(list(cells(spec))) and run.kinds == ("simulated",)
@@ -159,7 +157,7 @@ def test_the_example_holds_every_pattern_on_the_same_cases_and_is_simulated() ->
     assert set(frame["kind"]) == {"simulated"} and len(frame) == run.cells
 
 
-def test_a_folder_that_no_grid_wrote_is_told_and_the_others_stand(tmp_path: Path) -> None:
+def test_a_folder_that_no_grid_wrote_is_told_and_the_others_stand(tmp_path: Path):
     for name in ("good", "bad"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "results.jsonl").write_text("")
@@ -186,7 +184,7 @@ def grid(folder: Path, **fields: Any) -> Path:
     return path
 
 
-def test_a_grid_is_forecast_by_its_cells_and_the_turns_of_the_example(tmp_path: Path) -> None:
+def test_a_grid_is_forecast_by_its_cells_and_the_turns_of_the_example(tmp_path: Path):
     seen = pace(EXAMPLE)
     assert seen["mediated"].tokens_in > seen["direct"].tokens_in > 0
     assert all(turn.cpu > 0 for turn in seen.values())
@@ -221,7 +219,7 @@ def test_a_grid_is_forecast_by_its_cells_and_the_turns_of_the_example(tmp_path: 
 
 
 @pytest.mark.parametrize("cases", CASE_SETS)
-def test_a_grid_of_ones_own_can_be_played_from_every_case_set(cases: str) -> None:
+def test_a_grid_of_ones_own_can_be_played_from_every_case_set(cases: str):
     draft = Draft(
         models=("simulated-gpt-5.4-nano", "offline"),
         patterns=("direct", "swarm"),
@@ -242,7 +240,7 @@ def test_a_grid_of_ones_own_can_be_played_from_every_case_set(cases: str) -> Non
     assert draft.name != draft.model_copy(update={"take": 5}).name
 
 
-def test_a_grid_too_large_or_of_unknown_price_is_not_for_the_page() -> None:
+def test_a_grid_too_large_or_of_unknown_price_is_not_for_the_page():
     many = Draft(
         models=("simulated-gpt-5.4-nano",), patterns=("mediated",) * 10, cases="single", take=450
     )
@@ -278,7 +276,7 @@ def script(text: str) -> Grids:
     )
 
 
-def test_one_grid_at_a_time_and_stop_asks_the_process_to_end(tmp_path: Path) -> None:
+def test_one_grid_at_a_time_and_stop_asks_the_process_to_end(tmp_path: Path):
     grids = script(
         "say(done=3, total=9)\nsys.stdin.read()\nsay(done=4, total=9, complete=False, dollars=0.5)"
     )
@@ -319,7 +317,7 @@ def test_one_grid_at_a_time_and_stop_asks_the_process_to_end(tmp_path: Path) -> 
 )
 def test_however_a_process_ends_it_is_told_in_a_sentence(
     text: str, state: str, sentence: str, tmp_path: Path
-) -> None:
+):
     grids = script(text)
     grids.start(tmp_path / "g.yaml", tmp_path / "out")
     job = ended(grids)
@@ -333,7 +331,7 @@ def test_however_a_process_ends_it_is_told_in_a_sentence(
 
 def test_a_bad_grid_is_one_sentence_of_its_process(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+):
     assert grid_process.main(str(grid(tmp_path, patterns=["mediatd"])), str(tmp_path / "out")) == 2
     (line,) = capsys.readouterr().out.splitlines()
     assert "grid.yaml:" in json.loads(line)["error"] and "did you mean 'mediated'" in line
@@ -342,11 +340,11 @@ def test_a_bad_grid_is_one_sentence_of_its_process(
 # figures
 
 
-def test_only_ways_that_nothing_beats_on_both_are_on_the_front() -> None:
+def test_only_ways_that_nothing_beats_on_both_are_on_the_front():
     assert front([(1.0, 0.5), (2.0, 0.9), (3.0, 0.9), (2.0, 0.4), (2.0, 0.9)]) == {0, 1, 4}
 
 
-def test_ways_on_one_dot_share_it_and_the_cheapest_is_the_first() -> None:
+def test_ways_on_one_dot_share_it_and_the_cheapest_is_the_first():
     table = [("late", 9.0, 0.5), ("one", 2.0, 0.9), ("two", 2.0, 0.9)]
     frame = pd.DataFrame(
         [{"way": way, "x": x, "y": y, "low": y - 0.1, "high": y + 0.05} for way, x, y in table]
@@ -378,7 +376,7 @@ def press(page: AppTest, key: str) -> AppTest:
 
 def test_a_run_is_a_verdict_a_table_figures_and_an_origin_and_says_what_its_figures_are(
     page: AppTest,
-) -> None:
+):
     page.query_params["run"] = "reference/patterns_example"
     told = shown(page.run())
     sentences = [
@@ -418,7 +416,7 @@ def test_a_run_is_a_verdict_a_table_figures_and_an_origin_and_says_what_its_figu
 
 def test_without_results_the_page_says_what_to_do(
     page: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.setattr(benchmarks, "HOME", tmp_path)
     assert "There is none yet" in shown(page.run())
     page.button[0].click().run()
@@ -427,7 +425,7 @@ def test_without_results_the_page_says_what_to_do(
 
 def test_broken_and_unfinished_runs_are_told_in_a_sentence(
     page: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.setattr(benchmarks, "HOME", tmp_path)
     said = json.loads((EXAMPLE / "provenance.json").read_text())
     said["grid"]["played"] = 100
@@ -447,9 +445,7 @@ def test_broken_and_unfinished_runs_are_told_in_a_sentence(
         assert words in shown(page.run())
 
 
-def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(
-    page: AppTest, tmp_path: Path
-) -> None:
+def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(page: AppTest, tmp_path: Path):
     page.session_state["bench-view"] = "Start a grid"
     page.session_state["bench-way"] = "My own choice"
     told = shown(page.run())
@@ -503,7 +499,7 @@ def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(
 
 def test_nothing_chosen_and_a_grid_that_cannot_be_read_say_what_to_do(
     page: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     page.session_state["bench-view"] = "Start a grid"
     page.session_state["bench-way"] = "My own choice"
     page.run()

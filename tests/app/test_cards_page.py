@@ -50,7 +50,7 @@ def shown(page: AppTest) -> str:
     return said + " ".join(element.proto.body for element in page.get("html"))
 
 
-def test_the_graph_has_every_card_and_tool_once_and_an_edge_for_each_ask_and_call() -> None:
+def test_the_graph_has_every_card_and_tool_once_and_an_edge_for_each_ask_and_call():
     graph = graph_of(DECK)
     ids = [node.id for node in graph.nodes]
     tools = {tool for card in DECK.cards.values() for tool in card.tools}
@@ -68,7 +68,7 @@ def test_the_graph_has_every_card_and_tool_once_and_an_edge_for_each_ask_and_cal
         )
 
 
-def test_the_graph_marks_a_draft_and_what_is_chosen() -> None:
+def test_the_graph_marks_a_draft_and_what_is_chosen():
     graph = graph_of(
         small_deck(
             ("shop", "play"),
@@ -81,7 +81,7 @@ def test_the_graph_marks_a_draft_and_what_is_chosen() -> None:
     assert [node["name"] for node in nodes if node["selected"]] == ["Shop"]
 
 
-def test_a_choice_changes_the_address_and_the_address_chooses(page: AppTest) -> None:
+def test_a_choice_changes_the_address_and_the_address_chooses(page: AppTest):
     assert 'data-card="orchestrator"' in shown(page.run())
     page.selectbox[0].set_value("rewards").run()
     assert page.query_params["card"] in ("rewards", ["rewards"])
@@ -95,7 +95,7 @@ def test_a_choice_changes_the_address_and_the_address_chooses(page: AppTest) -> 
     assert "no such card" in shown(page.run()) and 'data-card="orchestrator"' in shown(page)
 
 
-def test_a_card_says_its_size_model_limits_and_what_crosses() -> None:
+def test_a_card_says_its_size_model_limits_and_what_crosses():
     rewards = DECK.cards["rewards"].model_copy(
         update={
             "handoff": Handoff(
@@ -114,7 +114,7 @@ def test_a_card_says_its_size_model_limits_and_what_crosses() -> None:
     )
 
 
-def test_the_prompt_is_drawn_whole_with_its_border() -> None:
+def test_the_prompt_is_drawn_whole_with_its_border():
     card = DECK.cards["orchestrator"]
     dynamic = DynamicContext(date="2026-11-01", user_id="u-007", locale="en-US")
     prompt, pieces = assembled(card, DECK, dynamic)
@@ -128,7 +128,7 @@ def test_the_prompt_is_drawn_whole_with_its_border() -> None:
 
 
 @pytest.mark.req("PC1-S5.5b")
-def test_the_cohort_on_the_page_is_the_one_of_the_turns(page: AppTest) -> None:
+def test_the_cohort_on_the_page_is_the_one_of_the_turns(page: AppTest):
     said = shown(page.run())
     host = frame.open_host(frame.Settings.read())
     turn = host.start("How many points do I have?", host.kit.session("s"))
@@ -142,13 +142,13 @@ def test_the_cohort_on_the_page_is_the_one_of_the_turns(page: AppTest) -> None:
     assert len(begun) == 1 and f"<code>{begun[0].cohort}</code>" in said
 
 
-def test_the_prompt_is_that_of_who_is_looking(page: AppTest) -> None:
+def test_the_prompt_is_that_of_who_is_looking(page: AppTest):
     page.query_params["user"] = "u-002"
     said = shown(page.run())
     assert "User: u-002" in said and "Stonebridge" in said and "u-001" not in said
 
 
-async def test_a_deck_routes_its_dialogues_as_the_command_does(tmp_path: Path) -> None:
+async def test_a_deck_routes_its_dialogues_as_the_command_does(tmp_path: Path):
     few, catalog, out = tmp_path / "few.jsonl", tmp_path / "catalog.json", tmp_path / "out.jsonl"
     few.write_text("".join(cards.CASES.read_text().splitlines(keepends=True)[:FEW]))
     subs = [
@@ -162,7 +162,7 @@ async def test_a_deck_routes_its_dialogues_as_the_command_does(tmp_path: Path) -
     assert steps[-1].report == report(read_routed_turns(few, out))
 
 
-def test_the_report_runs_on_demand_and_is_kept(page: AppTest) -> None:
+def test_the_report_runs_on_demand_and_is_kept(page: AppTest):
     page.run()
     assert "Meant for" not in shown(page)
     button = next(one for one in page.button if "offline, about" in one.label)
@@ -176,12 +176,12 @@ def test_the_report_runs_on_demand_and_is_kept(page: AppTest) -> None:
     )
 
 
-def test_dialogues_about_other_cards_are_left_out(tmp_path: Path) -> None:
+def test_dialogues_about_other_cards_are_left_out(tmp_path: Path):
     routes = DeckRoutes(small_deck(("shop", "play"), []), cards.CASES)
     assert routes.left_out + 4 == 112 and routes.questions == 10
 
 
-def test_every_question_of_the_report_is_in_the_heat_map_and_acts_on_nothing() -> None:
+def test_every_question_of_the_report_is_in_the_heat_map_and_acts_on_nothing():
     found = RoutingReport(
         accuracy={"shop": share(3, 5), "play": share(1, 1)},
         confusions=(

@@ -114,7 +114,7 @@ def put(
 
 
 @pytest.mark.req("PC2-FR-15")
-def test_a_mixed_question_shows_its_sub_agents_and_the_stored_routing(store: Path) -> None:
+def test_a_mixed_question_shows_its_sub_agents_and_the_stored_routing(store: Path):
     page = ask(open_page(), MIXED)
     kept = SqliteStore(store)
     (turn,) = kept.turns(session_id=session_of(page))
@@ -142,7 +142,7 @@ def test_a_mixed_question_shows_its_sub_agents_and_the_stored_routing(store: Pat
     assert "offline stand-in" in text(page)
 
 
-def test_a_turn_nobody_finished_is_interrupted_and_can_be_asked_again(store: Path) -> None:
+def test_a_turn_nobody_finished_is_interrupted_and_can_be_asked_again(store: Path):
     put(store, 1, "s1", status="running")
     page = open_page("s1")
     assert "Interrupted" in text(page) and "interrupted before there was an answer" in text(page)
@@ -153,7 +153,7 @@ def test_a_turn_nobody_finished_is_interrupted_and_can_be_asked_again(store: Pat
     assert "Answered" in text(page)
 
 
-def test_somebody_elses_session_is_neither_shown_nor_continued(store: Path) -> None:
+def test_somebody_elses_session_is_neither_shown_nor_continued(store: Path):
     put(store, 1, "theirs", who=Principal(tenant_id="acme", user_id="u-002"))
     page = open_page("theirs")
     assert "question 0" not in text(page) and "answer 0" not in text(page)
@@ -164,7 +164,7 @@ def test_somebody_elses_session_is_neither_shown_nor_continued(store: Path) -> N
     kept.close()
 
 
-def test_a_long_session_shows_its_newest_turns_and_steps_of_the_last_three(store: Path) -> None:
+def test_a_long_session_shows_its_newest_turns_and_steps_of_the_last_three(store: Path):
     page = open_page("long")
     for _ in range(4):
         ask(page, "How many points do I have?")
@@ -177,19 +177,19 @@ def test_a_long_session_shows_its_newest_turns_and_steps_of_the_last_three(store
     assert len([one for one in page.markdown if one.value.startswith("answer")]) == 12
 
 
-def test_an_empty_message_asks_nothing(store: Path) -> None:
+def test_an_empty_message_asks_nothing(store: Path):
     page = ask(open_page(), "\n\t ")
     assert not page.chat_message and page.pills
 
 
-def test_a_message_of_100_kB_gets_a_reply_in_words(store: Path) -> None:
+def test_a_message_of_100_kB_gets_a_reply_in_words(store: Path):
     page = ask(open_page(), "points " * 15_000)
     assert "too long" in text(page)
     assert max(len(one.value) for one in page.markdown) < 4_000
 
 
 @pytest.mark.req("S-11")
-def test_typed_markdown_does_nothing_and_money_is_not_mathematics(store: Path) -> None:
+def test_typed_markdown_does_nothing_and_money_is_not_mathematics(store: Path):
     page = ask(open_page(), "# big **bold** $5 and $6 ![x](http://example.invalid/x.png) <b>x</b>")
     shown = page.chat_message[0].markdown[0].value
     for mark in ("# ", "**", "$5", "![", "<b>"):
@@ -200,13 +200,13 @@ EVIL = "[free](http://example.invalid) ![](http://example.invalid/x.png) `$5 <b>
 
 
 @pytest.mark.req("S-11")
-def test_a_fault_of_the_address_that_there_is_not_is_text(store: Path) -> None:
+def test_a_fault_of_the_address_that_there_is_not_is_text(store: Path):
     (warning,) = open_page(fault=f"{EVIL}=timeout").warning
     assert EVIL in unescaped(warning.value) and marks(warning.value) == []
 
 
 @pytest.mark.req("S-11")
-def test_a_name_that_a_model_invented_is_text(store: Path) -> None:
+def test_a_name_that_a_model_invented_is_text(store: Path):
     put(store, 1, "s", status="running")
     kept = SqliteStore(store)
     (turn,) = kept.turns(session_id="s")
@@ -237,7 +237,7 @@ def test_a_name_that_a_model_invented_is_text(store: Path) -> None:
 
 def test_a_kit_that_cannot_open_says_what_to_do(
     store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+):
     monkeypatch.setenv("KIT_DECK", str(tmp_path / "nowhere"))
     page = open_page()
     (error,) = page.error
@@ -246,7 +246,7 @@ def test_a_kit_that_cannot_open_says_what_to_do(
     assert not page.run().error, "once it is put right, the page works"
 
 
-def test_a_new_chat_has_an_address_of_its_own(store: Path) -> None:
+def test_a_new_chat_has_an_address_of_its_own(store: Path):
     page = ask(open_page(), "How many points do I have?")
     before = session_of(page)
     next(button for button in page.button if button.label == "New chat").click().run()
@@ -254,7 +254,7 @@ def test_a_new_chat_has_an_address_of_its_own(store: Path) -> None:
 
 
 @pytest.mark.req("PC2-S5.8")
-def test_a_person_breaks_a_part_and_reads_so_in_plain_words(store: Path) -> None:
+def test_a_person_breaks_a_part_and_reads_so_in_plain_words(store: Path):
     page = open_page()
     assert page.button(key="reset").disabled
     page.toggle(key="fault-support=raise").set_value(True).run()
@@ -289,7 +289,7 @@ def _anew(page: AppTest) -> AppTest:
     return again
 
 
-def test_faults_come_with_the_address_and_unknown_ones_are_told(store: Path) -> None:
+def test_faults_come_with_the_address_and_unknown_ones_are_told(store: Path):
     page = open_page(
         fault=["rewards=error", "nobody=timeout"], cap="1", pattern="no-such", detail="simple"
     )
@@ -306,14 +306,14 @@ def test_faults_come_with_the_address_and_unknown_ones_are_told(store: Path) -> 
     ]
 
 
-def test_a_page_without_its_address_gets_it_back(store: Path) -> None:
+def test_a_page_without_its_address_gets_it_back(store: Path):
     page = open_page("s7", tenant="globex", user="u-003")
     page.query_params.clear()  # as Streamlit does on a change of page
     page.run()
     assert session_of(page) == "s7" and page.query_params["user"] == "u-003"
 
 
-def test_whoever_is_chosen_has_sessions_and_data_of_their_own(store: Path) -> None:
+def test_whoever_is_chosen_has_sessions_and_data_of_their_own(store: Path):
     page = ask(open_page("mine"), "How many points do I have?")
     page.selectbox(key="scenario-tenant").set_value("globex").run()
     assert session_of(page) != "mine" and not page.chat_message and page.pills
@@ -331,7 +331,7 @@ def test_whoever_is_chosen_has_sessions_and_data_of_their_own(store: Path) -> No
 
 
 @pytest.mark.req("PC2-FR-12")
-def test_somebody_elses_data_is_blocked_and_stands_nowhere_on_the_page(store: Path) -> None:
+def test_somebody_elses_data_is_blocked_and_stands_nowhere_on_the_page(store: Path):
     page = open_page()
     page.pills[0].set_value(next(label for label in SUGGESTIONS if "Someone else" in label)).run()
     assert not page.exception and steps(page)["Rewards"][0] == "error"
@@ -347,7 +347,7 @@ def test_somebody_elses_data_is_blocked_and_stands_nowhere_on_the_page(store: Pa
     )
 
 
-def test_thumbs_and_a_word_about_an_answer_are_kept(store: Path) -> None:
+def test_thumbs_and_a_word_about_an_answer_are_kept(store: Path):
     page = ask(open_page(), "How many points do I have?")
     (thumbs,) = page.feedback
     assert not page.text_input
@@ -363,14 +363,14 @@ def test_thumbs_and_a_word_about_an_answer_are_kept(store: Path) -> None:
     assert given is not None and (given.score, given.note) == (1, "too short")
 
 
-def test_the_first_screen_says_what_this_is_and_what_the_panel_will_show(store: Path) -> None:
+def test_the_first_screen_says_what_this_is_and_what_the_panel_will_show(store: Path):
     page = open_page()
     assert len(page.pills[0].options) == 4 and "each part goes to the sub-agent" in text(page)
     assert "whose data was read" in htmls(page, "turn") and "Offer details" in htmls(page, "turn")
 
 
 @pytest.mark.req("K-18")
-def test_the_tour_of_a_deck_asks_its_scenes_one_by_one(store: Path) -> None:
+def test_the_tour_of_a_deck_asks_its_scenes_one_by_one(store: Path):
     tour = read_page(HOME / "cards" / "consumer").tour
     assert len(tour) == 5 and not read_page(HOME / "cards" / "manga").tour
     page = open_page()

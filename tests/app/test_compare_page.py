@@ -105,9 +105,7 @@ def timelines(page: AppTest) -> list[str]:
 
 
 @pytest.mark.req("K-8")
-def test_two_turns_stand_side_by_side_on_one_axis_with_what_differs(
-    page: AppTest, ids: Ids
-) -> None:
+def test_two_turns_stand_side_by_side_on_one_axis_with_what_differs(page: AppTest, ids: Ids):
     words = text(open_turns(page, ids["whole"], ids["failing"]))
     assert (
         "B Mediated lost Rewards “how many points do I have” (had a problem on its side); A Mediated lost nothing."
@@ -136,7 +134,7 @@ def test_two_turns_stand_side_by_side_on_one_axis_with_what_differs(
 
 
 @pytest.mark.req("K-8")
-def test_what_a_pattern_lost_in_silence_is_told_from_its_routing(page: AppTest, ids: Ids) -> None:
+def test_what_a_pattern_lost_in_silence_is_told_from_its_routing(page: AppTest, ids: Ids):
     words = text(open_turns(page, ids["whole"], ids["capped"], ids["gateway"]))
     assert (
         "C Classifier gateway lost Rewards “how many points do I have” and Shop “find coffee deals”"
@@ -156,9 +154,7 @@ def test_what_a_pattern_lost_in_silence_is_told_from_its_routing(page: AppTest, 
     assert [tab.label for tab in page.tabs] == ["A Mediated", "B Mediated", "C Classifier gateway"]
 
 
-def test_turns_of_different_questions_lose_only_what_they_were_asked(
-    page: AppTest, ids: Ids
-) -> None:
+def test_turns_of_different_questions_lose_only_what_they_were_asked(page: AppTest, ids: Ids):
     words = text(open_turns(page, ids["failing"], ids["other"]))
     assert (
         "A Mediated lost Rewards “how many points do I have”" in words
@@ -169,15 +165,13 @@ def test_turns_of_different_questions_lose_only_what_they_were_asked(
     )
 
 
-def test_somebody_elses_turn_is_not_there(page: AppTest, ids: Ids) -> None:
+def test_somebody_elses_turn_is_not_there(page: AppTest, ids: Ids):
     words = text(open_turns(page, ids["theirs"], ids["whole"]))
     assert "not there, or not yours" in words and len(timelines(page)) == 1 and "u-002" not in words
     assert len(page.multiselect[-1].options) == 5
 
 
-def test_turns_are_chosen_from_a_list_and_the_choice_is_in_the_address(
-    page: AppTest, ids: Ids
-) -> None:
+def test_turns_are_chosen_from_a_list_and_the_choice_is_in_the_address(page: AppTest, ids: Ids):
     page.run()
     assert not timelines(page) and len(page.multiselect[0].options) == 5
     page.multiselect[0].set_value([ids["whole"], ids["gateway"]]).run()
@@ -191,7 +185,7 @@ def test_turns_are_chosen_from_a_list_and_the_choice_is_in_the_address(
 @pytest.mark.req("K-8")
 def test_a_turn_is_asked_again_on_another_pattern_beside_the_first(
     page: AppTest, ids: Ids, store: tuple[Path, Ids]
-) -> None:
+):
     open_turns(page, ids["failing"])
     pattern, model, cap = page.selectbox
     assert (pattern.value, model.value, cap.value) == (
@@ -226,7 +220,7 @@ def test_a_turn_is_asked_again_on_another_pattern_beside_the_first(
 @pytest.mark.req("K-8")
 def test_a_turn_is_asked_again_on_another_model_and_under_another_limit(
     page: AppTest, ids: Ids, store: tuple[Path, Ids]
-) -> None:
+):
     open_turns(page, ids["other"])
     _, model, cap = page.selectbox
     model.set_value("simulated-gpt-5.4-nano")
@@ -249,7 +243,7 @@ def test_a_turn_is_asked_again_on_another_model_and_under_another_limit(
 
 
 @pytest.mark.req("K-8")
-def test_one_question_runs_on_all_patterns_at_once(page: AppTest, store: tuple[Path, Ids]) -> None:
+def test_one_question_runs_on_all_patterns_at_once(page: AppTest, store: tuple[Path, Ids]):
     page.run()
     page.text_input[0].set_value(MIXED)
     button(page, "Ask on all 7 patterns").click().run()
@@ -270,7 +264,7 @@ def test_one_question_runs_on_all_patterns_at_once(page: AppTest, store: tuple[P
 
 def test_a_question_with_pictures_that_are_gone_is_not_asked_without_them(
     page: AppTest, store: tuple[Path, Ids]
-) -> None:
+):
     kept = SqliteStore(store[0])
     whole = kept.turn(store[1]["whole"], OPERATOR)
     assert whole is not None
@@ -288,7 +282,7 @@ def test_a_question_with_pictures_that_are_gone_is_not_asked_without_them(
     assert "no longer in memory" in page.error[0].value and len(named(page)) == 1
 
 
-def test_a_sub_agent_that_failed_in_one_of_its_two_parts_lost_one() -> None:
+def test_a_sub_agent_that_failed_in_one_of_its_two_parts_lost_one():
     def view(second: AgentEnded) -> TurnView:
         asks = [
             AgentStarted(agent="rewards", call_id=words, query=words)

@@ -98,7 +98,7 @@ class Elements(HTMLParser):
         self.text += data
 
 
-def test_what_the_answer_has_said_is_folded_away_and_what_it_left_out_is_open() -> None:
+def test_what_the_answer_has_said_is_folded_away_and_what_it_left_out_is_open():
     for answer, folded in (("Buy Oat Milk twice.", True), ("Buy something.", False)):
         page = html(view_of(("shop", "offer", OFFER), says=answer))
         assert (
@@ -108,12 +108,12 @@ def test_what_the_answer_has_said_is_folded_away_and_what_it_left_out_is_open() 
         )
 
 
-def test_an_offer_is_a_card_with_its_points_and_its_end() -> None:
+def test_an_offer_is_a_card_with_its_points_and_its_end():
     text = Elements(html(view_of(("shop", "offer", OFFER)))).text
     assert all(part in text for part in ("Oat Milk", "200 points", "Buy 2", "Until 20 Nov 2026"))
 
 
-def test_receipts_are_a_table_and_a_single_one_lists_its_items() -> None:
+def test_receipts_are_a_table_and_a_single_one_lists_its_items():
     row = {
         "id": "r1",
         "date": "2026-10-31",
@@ -132,12 +132,12 @@ def test_receipts_are_a_table_and_a_single_one_lists_its_items() -> None:
     )
 
 
-def test_nothing_is_shown_of_an_agent_that_did_not_answer() -> None:
+def test_nothing_is_shown_of_an_agent_that_did_not_answer():
     view = view_of(("shop", "offer", OFFER), ("rewards", "points", {"balance": 4975}), fails="shop")
     assert [kind for kind, _ in components_of(view)] == ["points"] and "Oat Milk" not in html(view)
 
 
-def test_a_thing_found_twice_is_shown_once() -> None:
+def test_a_thing_found_twice_is_shown_once():
     view = view_of(
         ("shop", "offer", OFFER),
         ("offer_details", "offer", OFFER),
@@ -146,7 +146,7 @@ def test_a_thing_found_twice_is_shown_once() -> None:
     assert [(kind, len(payloads)) for kind, payloads in components_of(view)] == [("offer", 2)]
 
 
-def test_where_an_agent_chose_what_to_show_only_that_is_shown() -> None:
+def test_where_an_agent_chose_what_to_show_only_that_is_shown():
     shown = [
         ("shop", "offer", OFFER),
         ("shop", "offer", OFFER | {"id": "o2", "product": "Tea"}),
@@ -156,13 +156,13 @@ def test_where_an_agent_chose_what_to_show_only_that_is_shown() -> None:
     assert "Tea" in html(view) and "Oat Milk" not in html(view) and "Farm" in html(view)
 
 
-def test_a_turn_that_found_nothing_shows_nothing() -> None:
+def test_a_turn_that_found_nothing_shows_nothing():
     assert html(advance(TurnView(), stamp([*begin(), *end("Hello.")]))) == ""
 
 
 @pytest.mark.req("S-11")
 @pytest.mark.parametrize("kind", KINDS)
-def test_markup_in_a_payload_is_text(kind: str) -> None:
+def test_markup_in_a_payload_is_text(kind: str):
     evil = '<img src=x onerror=alert(1)>"><script>x</script>'
     row = dict.fromkeys(
         ("title", "name", "product", "retailer", "status", "address", "category", "kind"), evil
@@ -179,11 +179,11 @@ def test_markup_in_a_payload_is_text(kind: str) -> None:
 @given(some.lists(some.tuples(some.sampled_from(KINDS), PAYLOADS), min_size=1, max_size=4))
 def test_whatever_a_payload_holds_the_page_is_drawn(
     shown: list[tuple[str, dict[str, Any]]],
-) -> None:
+):
     assert isinstance(html(view_of(*(("shop", kind, payload) for kind, payload in shown))), str)
 
 
-def test_a_renderer_may_draw_with_streamlit_itself() -> None:
+def test_a_renderer_may_draw_with_streamlit_itself():
     code = """
 import streamlit as st
 from kit.ui.chat.components import draw_components

@@ -36,7 +36,7 @@ def envelope(verified: bool) -> Envelope:
     )
 
 
-def test_a_turn_tells_whom_it_asked_and_what_became_of_it() -> None:
+def test_a_turn_tells_whom_it_asked_and_what_became_of_it():
     outcome = Failure(
         call_id="b", agent="shop", axis="data", reason="unavailable", detail="HTTP 503"
     )
@@ -53,14 +53,14 @@ def test_a_turn_tells_whom_it_asked_and_what_became_of_it() -> None:
     assert told["tokens"].text == "1,200 in, 80 out" and told["cost"].text == "price not known"
 
 
-def test_a_running_turn_tells_only_what_is_known() -> None:
+def test_a_running_turn_tells_only_what_is_known():
     early = advance(TurnView(), mixed()[:12])
     assert [fact.name for fact in facts(early)] == ["agents", "pattern"]
     assert [tag.tone for tag in facts(early)[0].tags] == ["busy", "busy"]
     assert headline(early).text == "Working"
 
 
-def test_foreign_replies_are_counted_apart_from_verified_ones() -> None:
+def test_foreign_replies_are_counted_apart_from_verified_ones():
     mine, both, theirs = (
         known(envelope(True)),
         known(envelope(True), envelope(False)),
@@ -77,7 +77,7 @@ def test_foreign_replies_are_counted_apart_from_verified_ones() -> None:
 
 
 @pytest.mark.parametrize("action", get_args(GuardAction))
-def test_every_act_of_a_guard_is_worded_without_its_raw_reason(action: GuardAction) -> None:
+def test_every_act_of_a_guard_is_worded_without_its_raw_reason(action: GuardAction):
     for guard in (
         "failsafe",
         "duplicate",
@@ -96,12 +96,12 @@ def test_every_act_of_a_guard_is_worded_without_its_raw_reason(action: GuardActi
 
 
 @pytest.mark.parametrize("path", ["composed", "recomposed", "appended", "rescued"])
-def test_how_an_answer_owned_up_is_told(path: str) -> None:
+def test_how_an_answer_owned_up_is_told(path: str):
     assert known(Acknowledged(path=path, owed=("shop",)))["acknowledged"].text  # type: ignore[arg-type]
     assert known()["acknowledged"].text == "nothing was owed"
 
 
-def test_what_was_made_to_fail_is_told_in_words_and_outlives_its_catalogue() -> None:
+def test_what_was_made_to_fail_is_told_in_words_and_outlives_its_catalogue():
     started = TurnStarted(
         message="q",
         session_id="s",
@@ -122,7 +122,7 @@ def test_what_was_made_to_fail_is_told_in_words_and_outlives_its_catalogue() -> 
     )
 
 
-async def test_a_fault_that_a_monolith_cannot_have_is_told_as_one_that_did_not_happen() -> None:
+async def test_a_fault_that_a_monolith_cannot_have_is_told_as_one_that_did_not_happen():
     async with open_kit(Settings(store=":memory:", model="offline", pace=0.0), faults=True) as kit:
         told: dict[str, tuple[str, ...]] = {}
         for pattern in ("monolith", "mediated"):
@@ -135,7 +135,7 @@ async def test_a_fault_that_a_monolith_cannot_have_is_told_as_one_that_did_not_h
     assert [line.endswith(UNMET) for line in told["mediated"]] == [False, False]
 
 
-def test_who_answered_directly_asked_nobody_and_an_unpriced_turn_is_not_free() -> None:
+def test_who_answered_directly_asked_nobody_and_an_unpriced_turn_is_not_free():
     direct = stamp([*begin("hi"), *end("Hello!", usage=Usage(input_tokens=1, cost=0.0))])
     told = {fact.name: fact.text for fact in facts(advance(TurnView(), direct))}
     assert told["agents"] == "nobody: answered directly" and told["cost"] == "$0"

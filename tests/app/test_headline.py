@@ -38,7 +38,7 @@ def told(view: TurnView) -> tuple[str, str, int]:
 
 @pytest.mark.req("K-15")
 @pytest.mark.parametrize("pattern", PATTERNS)
-async def test_every_pattern_says_how_much_was_answered(pattern: str) -> None:
+async def test_every_pattern_says_how_much_was_answered(pattern: str):
     async with open_kit(EMBEDDED, faults=True) as kit:
         whole = await turn(kit, pattern)
         assert not [
@@ -60,7 +60,7 @@ async def test_every_pattern_says_how_much_was_answered(pattern: str) -> None:
         assert told(capped) == ("2 of 3 answered", "warn", 1) and len(capped.steps) == 2
 
 
-async def test_a_step_and_the_answer_word_somebody_elses_data_alike() -> None:
+async def test_a_step_and_the_answer_word_somebody_elses_data_alike():
     async with open_kit(EMBEDDED, faults=True) as kit:
         view = await turn(kit, "mediated", ("rewards=foreign_principal",))
     (note,) = [step.note for step in view.steps if step.agent == "rewards"]
@@ -73,7 +73,7 @@ async def test_a_step_and_the_answer_word_somebody_elses_data_alike() -> None:
 @pytest.mark.req("K-15")
 async def test_a_plan_is_answered_by_what_it_left_and_not_by_each_run_of_its_agents(
     tmp_path: Path,
-) -> None:
+):
     """A step failed and was planned anew; or there is no plan, which no agent failed of."""
     runs = iter([raises, gives_rows])
     mended = plan_kit(

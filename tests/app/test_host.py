@@ -14,7 +14,7 @@ from kit.core.bodies.call import AgentStarted
 from kit.core.bodies.speech import Text
 from kit.core.bodies.turn import TurnStarted
 from kit.core.context import OPERATOR, Principal, Session
-from kit.core.errors import BindError, KitError, PictureError, UnknownId
+from kit.core.errors import BindError, KitError, UnknownId
 from kit.core.event import Event
 from kit.core.record import TurnRecord
 from kit.settings import Settings
@@ -56,7 +56,7 @@ def accepted(turn_id: str) -> TurnRecord:
     return a_turn(turn_id, user="u-001", at=time.time() + 1)
 
 
-def test_two_followers_see_the_same_log_whenever_they_come(host: Host) -> None:
+def test_two_followers_see_the_same_log_whenever_they_come(host: Host):
     turn_id = host.start(MIXED, own(host))
     early: list[Event] = []
     follower = threading.Thread(target=lambda: early.extend(ended(host, turn_id)))
@@ -69,7 +69,7 @@ def test_two_followers_see_the_same_log_whenever_they_come(host: Host) -> None:
     assert host.views(own(host)) == [advance(TurnView(), late)]
 
 
-def test_following_returns_at_its_time_when_nothing_happens(host: Host) -> None:
+def test_following_returns_at_its_time_when_nothing_happens(host: Host):
     turn_id = host.start(MIXED, own(host))
     count = len(ended(host, turn_id))
     began = time.monotonic()
@@ -78,7 +78,7 @@ def test_following_returns_at_its_time_when_nothing_happens(host: Host) -> None:
     assert host.follow("unknown").done
 
 
-def test_a_cancelled_turn_ends_as_stopped(host: Host) -> None:
+def test_a_cancelled_turn_ends_as_stopped(host: Host):
     turn_id = host.start(MIXED, own(host))
     host.follow(turn_id, timeout=5)
     host.cancel(turn_id)
@@ -88,7 +88,7 @@ def test_a_cancelled_turn_ends_as_stopped(host: Host) -> None:
     host.cancel("unknown")
 
 
-def test_closing_stops_running_turns_and_stores_them(tmp_path: Path) -> None:
+def test_closing_stops_running_turns_and_stores_them(tmp_path: Path):
     settings = Settings(store=str(tmp_path / "kit.db"), model="offline", pace=2)
     first = Host(settings)
     first.start(MIXED, own(first))
@@ -98,7 +98,7 @@ def test_closing_stops_running_turns_and_stores_them(tmp_path: Path) -> None:
     second.close()
 
 
-def test_a_turn_that_runs_elsewhere_is_shown_as_that(host: Host, tmp_path: Path) -> None:
+def test_a_turn_that_runs_elsewhere_is_shown_as_that(host: Host, tmp_path: Path):
     elsewhere = SqliteStore(tmp_path / "kit.db")  # alive, so the store leaves its turn alone
     turn = accepted("t1")
     elsewhere.begin_turn(turn)
@@ -110,7 +110,7 @@ def test_a_turn_that_runs_elsewhere_is_shown_as_that(host: Host, tmp_path: Path)
     elsewhere.close()
 
 
-def test_a_turn_whose_process_dies_meanwhile_is_interrupted(host: Host, tmp_path: Path) -> None:
+def test_a_turn_whose_process_dies_meanwhile_is_interrupted(host: Host, tmp_path: Path):
     begin = f"""
 import sys
 from kit.core.record import TurnRecord
@@ -129,7 +129,7 @@ sys.stdin.read()
 
 
 @pytest.mark.req("K-21")
-def test_what_an_interrupted_turn_had_said_is_shown_again(host: Host, tmp_path: Path) -> None:
+def test_what_an_interrupted_turn_had_said_is_shown_again(host: Host, tmp_path: Path):
     elsewhere = SqliteStore(tmp_path / "kit.db")
     shop = AgentStarted(agent="shop", call_id="a", query="q")
     said = (0.2, "s1", None, Text(channel="answer", text="Three beans and"))
@@ -148,7 +148,7 @@ def test_what_an_interrupted_turn_had_said_is_shown_again(host: Host, tmp_path: 
 
 
 @pytest.mark.req("K-24")
-def test_turns_that_a_page_shows_are_read_from_the_store_once(host: Host) -> None:
+def test_turns_that_a_page_shows_are_read_from_the_store_once(host: Host):
     for number in range(MOST_FINISHED + 20):
         turn = accepted(f"t{number}").model_copy(
             update={"status": "ok", "started_at": float(number)}
@@ -161,7 +161,7 @@ def test_turns_that_a_page_shows_are_read_from_the_store_once(host: Host) -> Non
     )
 
 
-def test_whoever_is_named_has_a_session_in_their_own_city(host: Host) -> None:
+def test_whoever_is_named_has_a_session_in_their_own_city(host: Host):
     who = Principal(tenant_id="globex", user_id="u-003")
     theirs = host.session("s9", who)
     assert theirs is not None and (theirs.principal, theirs.location) == (
@@ -173,7 +173,7 @@ def test_whoever_is_named_has_a_session_in_their_own_city(host: Host) -> None:
     assert host.session("s9") is None and host.session("s9", who) == theirs
 
 
-def test_a_turn_is_started_as_the_scenario_says_and_tells_so(host: Host) -> None:
+def test_a_turn_is_started_as_the_scenario_says_and_tells_so(host: Host):
     turn_id = host.start(
         MIXED, own(host), ["support=error"], cap=2, pattern="mediated", model="offline"
     )
@@ -186,7 +186,7 @@ def test_a_turn_is_started_as_the_scenario_says_and_tells_so(host: Host) -> None
     assert host.start("hello", own(host)) == host.newest(own(host)) != turn_id
 
 
-def test_another_model_shares_store_and_tools_with_the_kit(host: Host) -> None:
+def test_another_model_shares_store_and_tools_with_the_kit(host: Host):
     other = host.on("offline")
     assert (
         other is host.on("offline")
@@ -196,7 +196,7 @@ def test_another_model_shares_store_and_tools_with_the_kit(host: Host) -> None:
     assert host.on(None) is host.kit and other.team is not host.kit.team
 
 
-def test_a_session_knows_its_newest_turn_whoever_ran_it(host: Host, tmp_path: Path) -> None:
+def test_a_session_knows_its_newest_turn_whoever_ran_it(host: Host, tmp_path: Path):
     assert host.newest(own(host)) == ""
     ended(host, host.start("hello", own(host)))
     elsewhere = SqliteStore(tmp_path / "kit.db")
@@ -205,12 +205,12 @@ def test_a_session_knows_its_newest_turn_whoever_ran_it(host: Host, tmp_path: Pa
     elsewhere.close()
 
 
-def test_a_kit_that_cannot_open_raises_here_and_not_in_the_thread(tmp_path: Path) -> None:
+def test_a_kit_that_cannot_open_raises_here_and_not_in_the_thread(tmp_path: Path):
     with pytest.raises(KitError, match="nowhere"):
         Host(Settings(deck=tmp_path / "nowhere", store=":memory:"))
 
 
-def test_pictures_go_with_the_turn_and_stay_at_hand_for_a_while(host: Host) -> None:
+def test_pictures_go_with_the_turn_and_stay_at_hand_for_a_while(host: Host):
     receipt = draw_picture("receipt")
     turn_id = host.start("why was this refused?", own(host), images=[receipt])
     begun = next(
@@ -225,8 +225,3 @@ def test_pictures_go_with_the_turn_and_stay_at_hand_for_a_while(host: Host) -> N
     for turn in ("first", "second"):
         small.keep(turn, [receipt])
     assert (small.of("first"), small.of("second")) == ((), (receipt,))
-
-
-def test_more_pictures_than_a_message_takes_are_refused(host: Host) -> None:
-    with pytest.raises(PictureError, match="at most 4 pictures"):
-        host.start("look", own(host), images=[draw_picture("receipt")] * 5)

@@ -107,7 +107,7 @@ def values(said: str) -> dict[str, str]:
 @pytest.mark.req("PC2-S10.2")
 def test_every_metric_of_both_sections_stands_on_the_page_with_its_value_and_definition(
     page: AppTest, asked: Path
-) -> None:
+):
     said = shown(page.run())
     store = SqliteStore(asked)
     found = metrics(store, tenant="acme")
@@ -136,7 +136,7 @@ def test_every_metric_of_both_sections_stands_on_the_page_with_its_value_and_def
 
 
 @pytest.mark.req("PC1-NFR-1", "PC1-S11.2")
-def test_published_latencies_stand_beside_ours(page: AppTest) -> None:
+def test_published_latencies_stand_beside_ours(page: AppTest):
     rows = re.findall(
         r'<tr><th scope="row">(.*?)</th><td>(.*?)</td><td>(.*?)</td><td>(.*?)</td></tr>',
         shown(page.run()),
@@ -152,13 +152,13 @@ def test_published_latencies_stand_beside_ours(page: AppTest) -> None:
         )
 
 
-def test_every_metric_has_one_name() -> None:
+def test_every_metric_has_one_name():
     assert len({metric.name for metric in METRICS}) == len(METRICS)
 
 
 def test_a_metric_added_in_one_place_is_on_the_page_in_the_command_and_in_the_table(
     page: AppTest, asked: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+):
     example = re.search(r"```python\n(.*?)```", HOW_TO.read_text(encoding="utf-8"), re.S)
     assert example is not None
     names: dict[str, Any] = {**vars(catalogue)}
@@ -176,7 +176,7 @@ def test_a_metric_added_in_one_place_is_on_the_page_in_the_command_and_in_the_ta
     assert row in [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_the_window_chooses_turns(bare: AppTest, tmp_path: Path) -> None:
+def test_the_window_chooses_turns(bare: AppTest, tmp_path: Path):
     store = SqliteStore(tmp_path / "kit.db")
     for turn_id, ago in (("now", 60.0), ("before", 7_200.0), ("old", 864_000.0)):
         begin(store, turn_id, "acme", time.time() - ago)
@@ -191,7 +191,7 @@ def test_the_window_chooses_turns(bare: AppTest, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("ago", "words"), [(60.0, "Alert now"), (900.0, "No alert now")])
 def test_the_alert_stands_on_top_and_names_no_other_tenants(
     bare: AppTest, tmp_path: Path, ago: float, words: str
-) -> None:
+):
     store = SqliteStore(tmp_path / "kit.db")
     begin(store, "theirs", "umbrella", time.time() - 30, 0.1)
     begin(store, "fine", "acme", time.time() - 30)
@@ -208,7 +208,7 @@ def test_the_alert_stands_on_top_and_names_no_other_tenants(
     )
 
 
-def test_of_many_alerts_the_newest_are_listed(bare: AppTest, tmp_path: Path) -> None:
+def test_of_many_alerts_the_newest_are_listed(bare: AppTest, tmp_path: Path):
     store = SqliteStore(tmp_path / "kit.db")
     for n in range(25):
         begin(store, f"t{n}", "acme", 1_000_000.0 + 3_600.0 * n, 0.1)
@@ -221,13 +221,13 @@ def test_of_many_alerts_the_newest_are_listed(bare: AppTest, tmp_path: Path) -> 
     assert "The newest 20" in said
 
 
-def test_without_turns_the_page_says_what_to_do(bare: AppTest) -> None:
+def test_without_turns_the_page_says_what_to_do(bare: AppTest):
     assert "ask something in the chat" in shown(bare.run())
     bare.session_state["m-window"] = "Last hour"
     assert "Choose a longer one" in shown(bare.run())
 
 
-def test_labels_add_what_only_a_judge_knows(page: AppTest, asked: Path) -> None:
+def test_labels_add_what_only_a_judge_knows(page: AppTest, asked: Path):
     assert values(shown(page.run()))["routing_accuracy"] == "needs labels"
     store = SqliteStore(asked)
     turn = next(turn for turn in store.turns(tenant_id="acme", user_id="u-002"))
@@ -243,7 +243,7 @@ def test_labels_add_what_only_a_judge_knows(page: AppTest, asked: Path) -> None:
     )
 
 
-def test_a_broken_label_is_told_and_the_rest_stands(page: AppTest) -> None:
+def test_a_broken_label_is_told_and_the_rest_stands(page: AppTest):
     page.run()
     said = shown(
         page.file_uploader[0].upload("l.jsonl", b'{"turn": 1}\n', "application/jsonl").run()
@@ -251,7 +251,7 @@ def test_a_broken_label_is_told_and_the_rest_stands(page: AppTest) -> None:
     assert "l.jsonl:1: not a label" in said and values(said)["turns"] == "4"
 
 
-def test_values_read_as_a_person_reads_them() -> None:
+def test_values_read_as_a_person_reads_them():
     assert (read(1234, "count"), read(0.042, "seconds"), read(1.5, "seconds")) == (
         "1,234",
         "42 ms",
@@ -265,7 +265,7 @@ def test_values_read_as_a_person_reads_them() -> None:
     )
 
 
-async def test_where_every_turn_asked_sub_agents_their_latency_stands_once() -> None:
+async def test_where_every_turn_asked_sub_agents_their_latency_stands_once():
     async with open_kit(Settings(store=":memory:", pace=0.0, model="offline")) as kit:
         await kit.ask("How many points do I have?", kit.session("s"))
         busy = drawn_of(kit)

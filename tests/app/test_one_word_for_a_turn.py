@@ -128,9 +128,7 @@ def record(store: SqliteStore, reply: Reply) -> TurnRecord:
 
 @pytest.mark.req("K-15")
 @pytest.mark.parametrize("name", EXPECTED)
-def test_every_surface_ends_a_turn_in_the_same_words(
-    name: str, played: Played, store: SqliteStore
-) -> None:
+def test_every_surface_ends_a_turn_in_the_same_words(name: str, played: Played, store: SqliteStore):
     reply, words = played.replies[name], EXPECTED[name]
     live = advance(TurnView(), reply.events)
     turn = record(store, reply)
@@ -150,7 +148,7 @@ def test_every_surface_ends_a_turn_in_the_same_words(
 
 @pytest.mark.req("K-15")
 @pytest.mark.parametrize("name", ["complete", "part left out", "plan failed", "stopped"])
-def test_chat_and_trace_show_these_words(name: str, played: Played) -> None:
+def test_chat_and_trace_show_these_words(name: str, played: Played):
     words = EXPECTED[name]
     trace = room("traces", turn=played.replies[name].turn_id)
     said = unescape(shown(trace.run()))
@@ -166,7 +164,7 @@ def test_chat_and_trace_show_these_words(name: str, played: Played) -> None:
 
 
 @pytest.mark.req("K-15")
-def test_list_and_compare_show_these_words(played: Played) -> None:
+def test_list_and_compare_show_these_words(played: Played):
     traces = room("traces").run()
     listed = Counter(traces.dataframe[0].value["How it ended"])
     assert listed == Counter(EXPECTED.values())
@@ -179,7 +177,7 @@ def test_list_and_compare_show_these_words(played: Played) -> None:
 
 
 @pytest.mark.req("K-15")
-def test_metrics_and_filters_count_these_words(store: SqliteStore) -> None:
+def test_metrics_and_filters_count_these_words(store: SqliteStore):
     def category(words: str) -> str:
         return "Partly answered" if " of " in words else words
 

@@ -83,7 +83,7 @@ def content(page: AppTest) -> str:
     )
 
 
-def test_over_a_deck_that_says_nothing_no_word_of_the_demo_is_left(folder: Path) -> None:
+def test_over_a_deck_that_says_nothing_no_word_of_the_demo_is_left(folder: Path):
     page = open_page()
     assert page.chat_input[0].placeholder == "Ask a question" and page.pills[0].options == [
         "Tide tables"
@@ -108,7 +108,7 @@ def test_over_a_deck_that_says_nothing_no_word_of_the_demo_is_left(folder: Path)
     assert "Tide tables" in screens[0] and "Tide tables" in screens[2]
 
 
-def test_the_page_says_and_offers_what_the_deck_declares(folder: Path) -> None:
+def test_the_page_says_and_offers_what_the_deck_declares(folder: Path):
     declare(
         folder,
         title="Harbour desk",
@@ -134,7 +134,7 @@ def test_the_page_says_and_offers_what_the_deck_declares(folder: Path) -> None:
     assert not page.exception and "Tide tables fails in the middle of its work" in content(page)
 
 
-def test_people_may_come_from_a_file_beside_the_deck(folder: Path) -> None:
+def test_people_may_come_from_a_file_beside_the_deck(folder: Path):
     (folder / "people.py").write_text(
         "from kit.compose.page import Person\n\n\n"
         "def everybody(data, environment):\n"
@@ -145,7 +145,7 @@ def test_people_may_come_from_a_file_beside_the_deck(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["people", "renderers"])
-def test_a_reference_that_leads_nowhere_is_told_in_a_sentence(folder: Path, name: str) -> None:
+def test_a_reference_that_leads_nowhere_is_told_in_a_sentence(folder: Path, name: str):
     declare(folder, **{name: "kit.nowhere:NOTHING"})
     page = AppTest.from_file(str(HOME / "app.py"), default_timeout=60).run()
     (error,) = page.error
@@ -159,14 +159,14 @@ def test_a_reference_that_leads_nowhere_is_told_in_a_sentence(folder: Path, name
 @pytest.mark.parametrize("name", ["chat", "cards"])
 def test_a_deck_that_is_not_there_is_one_sentence_and_no_traceback(
     folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.setenv("KIT_DECK", str(folder / "no-deck"))
     page = room(name).run()
     (error,) = page.error
     assert "give the folder that holds deck.yaml" in unescaped(error.value) and not page.exception
 
 
-def test_a_fault_of_the_page_is_a_fault_of_the_deck(folder: Path) -> None:
+def test_a_fault_of_the_page_is_a_fault_of_the_deck(folder: Path):
     declare(
         folder,
         faults=["tide_table=raise"],
@@ -193,7 +193,7 @@ def test_a_fault_of_the_page_is_a_fault_of_the_deck(folder: Path) -> None:
         "orchestrator: desk",
     ],
 )
-def test_a_first_screen_does_not_wait_for_a_sound_deck(folder: Path, text: str) -> None:
+def test_a_first_screen_does_not_wait_for_a_sound_deck(folder: Path, text: str):
     (folder / "deck.yaml").write_text(text)
     (folder / "card.yaml").write_text("description: 3")
     page = read_page(folder)

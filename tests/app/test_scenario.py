@@ -19,7 +19,7 @@ OPENAI, LOCAL = ModelSpec(key="gpt-x", provider="openai"), ModelSpec(key="local"
 )
 def test_a_model_that_cannot_be_used_says_what_is_wanting(
     settings: Settings, offline: str, openai: str, local: str
-) -> None:
+):
     assert [missing_variable(spec, settings) for spec in (OFFLINE, OPENAI, LOCAL)] == [
         offline,
         openai,
@@ -27,7 +27,7 @@ def test_a_model_that_cannot_be_used_says_what_is_wanting(
     ]
 
 
-def test_a_model_with_a_place_of_its_own_wants_its_own_key_and_packages() -> None:
+def test_a_model_with_a_place_of_its_own_wants_its_own_key_and_packages():
     claude = ModelSpec(
         key="c", provider="langchain", model="anthropic:c", api_key_env="ANTHROPIC_API_KEY"
     )

@@ -47,9 +47,7 @@ def offline(store: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", ["chat", "traces", "metrics", "compare", "plans"])
-def test_a_page_with_figures_of_the_stand_in_says_that_they_are_simulated(
-    name: str, store: Path
-) -> None:
+def test_a_page_with_figures_of_the_stand_in_says_that_they_are_simulated(name: str, store: Path):
     opened = SqliteStore(store)
     turn = next(turn for turn in opened.turns() if turn.message.startswith("How many"))
     planned = next(turn for turn in opened.turns() if turn.message.startswith("Which"))
@@ -66,7 +64,7 @@ def test_a_page_with_figures_of_the_stand_in_says_that_they_are_simulated(
         assert re.search("stand-in are simulated| · simulated|stand-in, simulated", words), address
 
 
-def test_only_what_is_simulated_is_called_so() -> None:
+def test_only_what_is_simulated_is_called_so():
     assert is_simulated("offline") and is_simulated("simulated-gpt") and not is_simulated("gpt-5")
     assert simulated_words(["gpt-5", "local"]) == ""
     words = simulated_words(["offline", "gpt-5", "offline", "simulated-x"])
@@ -75,7 +73,7 @@ def test_only_what_is_simulated_is_called_so() -> None:
 
 def test_sums_that_know_no_models_are_not_passed_off_as_real(
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     def without_models(self: Tally, name: str) -> dict[str, int]:
         if name == "model":
             return {}

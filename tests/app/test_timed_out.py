@@ -17,7 +17,7 @@ from tests.kits import asks, small_kit, stitched
 @pytest.mark.req("SO-20")
 def test_the_trace_says_under_a_timed_out_agent_what_took_the_time_and_what_helps(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     path = tmp_path_factory.mktemp("late") / "kit.db"
 
     async def turn() -> Reply:

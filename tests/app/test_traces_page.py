@@ -64,9 +64,7 @@ def open_turn(page: AppTest, turn: TurnRecord, span: str = "") -> AppTest:
     return page.run()
 
 
-def test_the_list_holds_the_turns_of_who_is_looking_newest_first(
-    page: AppTest, asked: Path
-) -> None:
+def test_the_list_holds_the_turns_of_who_is_looking_newest_first(page: AppTest, asked: Path):
     page.run()
     table = page.dataframe[0].value
     assert list(table["Question"]) == [turn.message for turn in stored(asked)] and len(table) == 3
@@ -78,7 +76,7 @@ def test_the_list_holds_the_turns_of_who_is_looking_newest_first(
     assert page.multiselect(key="f-models").options == ["offline stand-in"]
 
 
-def test_filters_narrow_the_list_and_say_when_nothing_is_left(page: AppTest) -> None:
+def test_filters_narrow_the_list_and_say_when_nothing_is_left(page: AppTest):
     page.run()
     page.multiselect(key="f-axes").set_value(["cap"]).run()
     assert len(page.dataframe[0].value) == 1
@@ -90,9 +88,7 @@ def test_filters_narrow_the_list_and_say_when_nothing_is_left(page: AppTest) -> 
 
 
 @pytest.mark.req("PC2-FR-15")
-def test_a_trace_opens_with_its_routing_decision_as_it_was_stored(
-    page: AppTest, asked: Path
-) -> None:
+def test_a_trace_opens_with_its_routing_decision_as_it_was_stored(page: AppTest, asked: Path):
     capped = stored(asked)[0]
     said = shown(open_turn(page, capped))
     assert (
@@ -105,9 +101,7 @@ def test_a_trace_opens_with_its_routing_decision_as_it_was_stored(
 
 
 @pytest.mark.req("PC2-FR-12")
-def test_a_blocked_reply_is_said_and_nothing_of_it_is_in_page_or_file(
-    page: AppTest, asked: Path
-) -> None:
+def test_a_blocked_reply_is_said_and_nothing_of_it_is_in_page_or_file(page: AppTest, asked: Path):
     blocked = stored(asked)[1]
     said = shown(open_turn(page, blocked))
     assert "blocked" in said and "verified" in said
@@ -122,15 +116,13 @@ def test_a_blocked_reply_is_said_and_nothing_of_it_is_in_page_or_file(
     assert not foreign
 
 
-def test_somebody_elses_trace_cannot_be_opened_by_its_address(page: AppTest, asked: Path) -> None:
+def test_somebody_elses_trace_cannot_be_opened_by_its_address(page: AppTest, asked: Path):
     theirs = stored(asked, "u-002")[0]
     open_turn(page, theirs)
     assert "no such trace of yours" in shown(page) and len(page.dataframe[0].value) == 3
 
 
-def test_the_address_chooses_the_span_and_a_choice_changes_the_address(
-    page: AppTest, asked: Path
-) -> None:
+def test_the_address_chooses_the_span_and_a_choice_changes_the_address(page: AppTest, asked: Path):
     turn = stored(asked)[2]
     spans = trace_of(SqliteStore(asked).events(turn.id, OPERATOR)).spans
     tool = next(span for span in spans if span.kind == "tool")
@@ -142,7 +134,7 @@ def test_the_address_chooses_the_span_and_a_choice_changes_the_address(
     assert page.query_params["span"] in (other.id, [other.id])
 
 
-def test_markup_of_a_person_a_model_or_a_tool_does_not_act() -> None:
+def test_markup_of_a_person_a_model_or_a_tool_does_not_act():
     turn = a_turn().replace(message="<b>x")
     view = stored_view(turn, mixed())
     wilder = view.model_copy(
@@ -153,9 +145,7 @@ def test_markup_of_a_person_a_model_or_a_tool_does_not_act() -> None:
     assert "<script>" not in decision_html(wilder) and "&lt;script&gt;" in decision_html(wilder)
 
 
-def test_a_page_without_turns_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_without_turns_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("KIT_STORE", str(tmp_path / "empty.db"))
     monkeypatch.setenv("KIT_MODEL", "offline")
     empty = room("traces").run()
@@ -163,7 +153,7 @@ def test_a_page_without_turns_says_what_to_do(
     frame.open_host.clear()
 
 
-def test_a_turn_whose_process_died_has_an_explanation(page: AppTest, asked: Path) -> None:
+def test_a_turn_whose_process_died_has_an_explanation(page: AppTest, asked: Path):
     lost = a_turn("lost", "mine", "u-001")
     store = SqliteStore(asked)
     store.open_session(Session(id="mine", principal=Principal(tenant_id="acme", user_id="u-001")))
@@ -175,7 +165,7 @@ def test_a_turn_whose_process_died_has_an_explanation(page: AppTest, asked: Path
 
 def test_a_trace_says_what_the_turn_waited_for_and_links_to_opik_only_where_there_is_one(
     page: AppTest, asked: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     turn = stored(asked)[2]
     said = shown(open_turn(page, turn))
     assert "What the turn waited for: decide" in said.replace("\\", "") and not page.get(
@@ -183,7 +173,7 @@ def test_a_trace_says_what_the_turn_waited_for_and_links_to_opik_only_where_ther
     )
 
 
-def test_conversations_are_listed_and_one_shows_its_own_turns(page: AppTest, asked: Path) -> None:
+def test_conversations_are_listed_and_one_shows_its_own_turns(page: AppTest, asked: Path):
     page.run()
     lists: Any = page.get("button_group")[0]
     lists.set_value("Conversations").run()
@@ -201,7 +191,7 @@ def test_conversations_are_listed_and_one_shows_its_own_turns(page: AppTest, ask
 
 
 @pytest.mark.req("K-31")
-def test_a_model_call_is_shown_with_every_message_it_was_sent(page: AppTest, asked: Path) -> None:
+def test_a_model_call_is_shown_with_every_message_it_was_sent(page: AppTest, asked: Path):
     turn = stored(asked)[0]
     store = SqliteStore(asked)
     composing = next(
@@ -229,9 +219,7 @@ def test_a_model_call_is_shown_with_every_message_it_was_sent(page: AppTest, ask
 
 
 @pytest.mark.req("K-32")
-def test_a_turn_is_forked_at_the_open_span_and_says_what_was_played(
-    page: AppTest, asked: Path
-) -> None:
+def test_a_turn_is_forked_at_the_open_span_and_says_what_was_played(page: AppTest, asked: Path):
     turn = stored(asked)[0]
     store = SqliteStore(asked)
     composing = next(

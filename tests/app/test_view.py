@@ -52,9 +52,7 @@ def logs(draw: some.DrawFn) -> list[Event]:
 
 
 @given(logs(), some.lists(some.integers(0, 30), max_size=6))
-def test_a_log_reduced_in_any_batches_gives_the_same_view(
-    log: list[Event], cuts: list[int]
-) -> None:
+def test_a_log_reduced_in_any_batches_gives_the_same_view(log: list[Event], cuts: list[int]):
     whole = advance(TurnView(), log)
     one_by_one, batched = TurnView(), TurnView()
     for event in log:
@@ -73,7 +71,7 @@ def test_a_log_reduced_in_any_batches_gives_the_same_view(
     )
 
 
-def test_each_line_lands_in_the_step_it_was_said_in() -> None:
+def test_each_line_lands_in_the_step_it_was_said_in():
     view = advance(TurnView(), mixed())
     assert [(step.agent, step.lines) for step in view.steps] == [
         ("rewards", ("Checking your points", "Adding it up")),
@@ -85,7 +83,7 @@ def test_each_line_lands_in_the_step_it_was_said_in() -> None:
     ]
 
 
-def test_a_step_at_work_says_whether_anything_is_heard_of_it_and_never_what_came_back() -> None:
+def test_a_step_at_work_says_whether_anything_is_heard_of_it_and_never_what_came_back():
     log = stamp(
         [
             *begin(),
@@ -139,7 +137,7 @@ def test_a_step_at_work_says_whether_anything_is_heard_of_it_and_never_what_came
     assert step.lines == ("Searching",)
 
 
-def test_the_same_agent_called_twice_has_two_steps() -> None:
+def test_the_same_agent_called_twice_has_two_steps():
     calls = [
         (0.1, span, "s1", AgentStarted(agent="shop", call_id=span, query=span))
         for span in ("s2", "s3")
@@ -149,7 +147,7 @@ def test_the_same_agent_called_twice_has_two_steps() -> None:
     assert [step.lines for step in view.steps] == [("Searching",), ()]
 
 
-def test_a_repeated_line_is_said_once() -> None:
+def test_a_repeated_line_is_said_once():
     lines = [(0.2, "s2", "s1", StatusLine(agent="shop", text="Searching"))] * 3
     view = advance(
         TurnView(),
@@ -167,7 +165,7 @@ def test_a_repeated_line_is_said_once() -> None:
 @pytest.mark.parametrize(
     "reason", [reason for reason in get_args(Reason) if reason not in ("cancelled", "paused")]
 )
-def test_every_failure_is_worded_without_its_raw_reason(reason: Reason) -> None:
+def test_every_failure_is_worded_without_its_raw_reason(reason: Reason):
     view = advance(
         TurnView(),
         mixed(
@@ -192,7 +190,7 @@ def test_every_failure_is_worded_without_its_raw_reason(reason: Reason) -> None:
     assert view.shortfalls == (f"Shop: {step.note}",)
 
 
-def test_a_call_over_the_cap_is_told_and_one_stopped_by_a_guard_is_not() -> None:
+def test_a_call_over_the_cap_is_told_and_one_stopped_by_a_guard_is_not():
     over = (0.1, "s1", None, CallDropped(agent="offer_details", call_id="a", reason="over_cap"))
     guard = (
         0.1,
@@ -217,7 +215,7 @@ def test_a_call_over_the_cap_is_told_and_one_stopped_by_a_guard_is_not() -> None
     assert view.cap_words == "over the limit of 1 at once, 1 left out"
 
 
-def test_an_unknown_price_is_a_dash() -> None:
+def test_an_unknown_price_is_a_dash():
     log = stamp([*begin(), *end("x", usage=Usage(input_tokens=10, output_tokens=5))])
     priced = stamp(
         [*begin(), *end("x", usage=Usage(input_tokens=10, output_tokens=5, cost=0.00123))]
@@ -227,7 +225,7 @@ def test_an_unknown_price_is_a_dash() -> None:
     assert advance(TurnView(), log).tokens == 15
 
 
-def test_a_stopped_turn_leaves_no_step_running() -> None:
+def test_a_stopped_turn_leaves_no_step_running():
     view = advance(
         TurnView(),
         stamp(
@@ -242,7 +240,7 @@ def test_a_stopped_turn_leaves_no_step_running() -> None:
     assert view.regret and not view.parts.failed
 
 
-def test_a_lost_turn_is_interrupted_and_still_shows_what_it_had() -> None:
+def test_a_lost_turn_is_interrupted_and_still_shows_what_it_had():
     view = interrupt(advance(TurnView(), mixed()[:12]))
     assert (view.status, view.headline) == ("interrupted", "Interrupted")
     assert view.lead == "Let me look at both."
@@ -263,14 +261,14 @@ def _record(**changes: object) -> TurnRecord:
     return TurnRecord(**{**fields, **changes})  # type: ignore[arg-type]
 
 
-def test_a_stored_turn_gives_the_view_it_had_when_it_was_live() -> None:
+def test_a_stored_turn_gives_the_view_it_had_when_it_was_live():
     live = advance(TurnView(), mixed())
     stored = stored_view(_record(status="ok", seconds=2.0, text="You have 120 points."), mixed())
     assert stored.model_dump(exclude={"final"}) == live.model_dump(exclude={"final"})
     assert (stored.lead, stored.answer) == (live.lead, live.answer)
 
 
-def test_a_stored_turn_without_events_still_has_its_answer() -> None:
+def test_a_stored_turn_without_events_still_has_its_answer():
     view = stored_view(_record(status="ok", text="You have 120 points."))
     assert (view.question, view.answer, view.lead) == (
         "points and shoes?",
@@ -302,7 +300,7 @@ PIECES = (
 @pytest.mark.req("S-11")
 @pytest.mark.req("K-14")
 @given(some.lists(some.sampled_from(PIECES), max_size=8).map("".join))
-def test_no_text_opens_mathematics_fetches_a_picture_links_or_heads(text: str) -> None:
+def test_no_text_opens_mathematics_fetches_a_picture_links_or_heads(text: str):
     assert (
         not {"$", "![", "<", "http://", "www."} & set(marks(prose(text)))
         and marks(literal(text)) == []
@@ -320,5 +318,5 @@ def test_no_text_opens_mathematics_fetches_a_picture_links_or_heads(text: str) -
     "text",
     ["# a" + " " * 40_000 + "b", "# a" + "#" * 40_000 + "b", "\\" * 40_000, "a\n" + "- " * 20_000],
 )
-def test_a_long_answer_is_made_ready_in_no_time(text: str) -> None:
+def test_a_long_answer_is_made_ready_in_no_time(text: str):
     assert prose(text) and effort(lambda: prose(text)) < 0.5

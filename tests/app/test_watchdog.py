@@ -23,7 +23,7 @@ def hold_the_loop(seconds: float) -> None:
 
 
 @pytest.mark.realtime
-def test_a_loop_held_by_code_is_noted_with_the_stack(tmp_path: Path) -> None:
+def test_a_loop_held_by_code_is_noted_with_the_stack(tmp_path: Path):
     host = Host(Settings(store=str(tmp_path / "kit.db"), pace=0, model="offline"))
     try:
         host._loop.call_soon_threadsafe(hold_the_loop, 1.0)
@@ -45,7 +45,7 @@ def wait_for_silences(host: Host) -> list[Silence]:
 
 
 @pytest.mark.realtime
-async def test_a_loop_that_waits_for_the_system_is_not_called_held() -> None:
+async def test_a_loop_that_waits_for_the_system_is_not_called_held():
     """A machine that is too busy to wake the loop looks like that: late, with nothing of ours on the stack."""
 
     class Late:
@@ -67,7 +67,7 @@ async def test_a_loop_that_waits_for_the_system_is_not_called_held() -> None:
 
 def test_metrics_shows_in_red_that_the_loop_was_silent_and_what_held_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     with app_over(tmp_path / "kit.db", monkeypatch):
         host = frame.open_host(Settings.read())
         turn_id = host.start("how many points do I have?", host.kit.session("mine"))

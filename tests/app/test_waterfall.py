@@ -15,7 +15,7 @@ def chart_of(trace: Trace) -> dict[str, Any]:
     return dict(waterfall_chart(trace).to_dict())
 
 
-def test_every_span_has_one_bar_in_tree_order() -> None:
+def test_every_span_has_one_bar_in_tree_order():
     trace = trace_of(mixed())
     made = waterfall_rows(trace)
     assert [row["id"] for row in made] == ["s1", "s2", "s3", "s5", "s4", "s6"]
@@ -23,7 +23,7 @@ def test_every_span_has_one_bar_in_tree_order() -> None:
     assert chart_of(trace)["datasets"][chart_of(trace)["layer"][1]["data"]["name"]] == made
 
 
-def test_a_failed_span_is_named_with_its_raw_reason() -> None:
+def test_a_failed_span_is_named_with_its_raw_reason():
     failure = Failure(
         call_id="b",
         agent="shop",
@@ -37,20 +37,20 @@ def test_a_failed_span_is_named_with_its_raw_reason() -> None:
     assert by_id["s3"]["beside"] == "0.70 s"
 
 
-def test_a_span_cut_off_with_its_parent_ends_with_it() -> None:
+def test_a_span_cut_off_with_its_parent_ends_with_it():
     cut = [event for event in mixed() if event.kind != "tool_ended"]
     by_id = {row["id"]: row for row in waterfall_rows(trace_of(cut))}
     assert by_id["s5"]["ended"] == by_id["s3"]["ended"] == 0.9
     assert by_id["s5"]["beside"] == "0.60 s · not finished"
 
 
-def test_the_selected_span_alone_is_marked() -> None:
+def test_the_selected_span_alone_is_marked():
     drawn = waterfall_chart(trace_of(mixed()), selected="s4").to_dict()
     marked = drawn["datasets"][drawn["layer"][0]["data"]["name"]]
     assert [row["id"] for row in marked] == ["s4"]
 
 
-def test_a_running_or_empty_trace_can_be_drawn() -> None:
+def test_a_running_or_empty_trace_can_be_drawn():
     assert waterfall_rows(trace_of([])) == [] and chart_of(trace_of([]))["layer"]
     running = waterfall_rows(trace_of(mixed()[:10]))
     assert {row["status"] for row in running} == {"running", "ok"}
@@ -58,7 +58,7 @@ def test_a_running_or_empty_trace_can_be_drawn() -> None:
     assert waterfall_rows(trace_of(stamp(begin())))[0]["ended"] == 0.0
 
 
-def test_a_folded_turn_needs_no_page() -> None:
+def test_a_folded_turn_needs_no_page():
     code = "import sys, kit.ui.shared.turn_fold; print({'streamlit', 'altair'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -44,7 +44,7 @@ def cases(stem: str) -> list[Case]:
     return list(read_cases(FOLDER / f"{stem}.jsonl", agents()))
 
 
-def test_the_committed_sets_are_what_source_and_seed_make(tmp_path: Path) -> None:
+def test_the_committed_sets_are_what_source_and_seed_make(tmp_path: Path):
     for name in write(tmp_path):
         assert (tmp_path / f"{name}.jsonl").read_bytes() == (
             FOLDER / f"{name}.jsonl"
@@ -52,7 +52,7 @@ def test_the_committed_sets_are_what_source_and_seed_make(tmp_path: Path) -> Non
     assert Maker(load_world(DATA / "world"), seed=12).mixed_cases() != cases("mixed")
 
 
-def test_there_are_enough_of_every_sort() -> None:
+def test_there_are_enough_of_every_sort():
     single = Counter(case.domain for case in cases("single"))
     assert single.total() >= 400 and min(single[agent] for agent in agents()) >= 40
     assert single["out_of_scope"] >= 30 and single["small_talk"] >= 30
@@ -69,7 +69,7 @@ def test_there_are_enough_of_every_sort() -> None:
 
 
 @pytest.mark.parametrize("stem", STEMS)
-def test_every_case_says_what_it_is_and_whom_it_is_for(stem: str) -> None:
+def test_every_case_says_what_it_is_and_whom_it_is_for(stem: str):
     for case in cases(stem):
         assert case.id and case.domain and case.scored
         for ask in case.turns:
@@ -84,11 +84,11 @@ def test_every_case_says_what_it_is_and_whom_it_is_for(stem: str) -> None:
 @pytest.mark.parametrize(
     "stem", ["single", "mixed", "pairs", "fastpath", "partial", "injection", "references"]
 )
-def test_no_two_cases_of_a_set_ask_nearly_the_same(stem: str) -> None:
+def test_no_two_cases_of_a_set_ask_nearly_the_same(stem: str):
     assert duplicates(cases(stem)) == []
 
 
-def test_no_vertical_is_given_away_by_its_length_or_its_name() -> None:
+def test_no_vertical_is_given_away_by_its_length_or_its_name():
     typical = {
         domain: words
         for domain, words in typical_words(cases("single")).items()
@@ -98,12 +98,12 @@ def test_no_vertical_is_given_away_by_its_length_or_its_name() -> None:
     assert share_naming_agent(cases("single")) < 0.05 and share_naming_agent(cases("mixed")) < 0.25
 
 
-def test_no_part_carries_a_set_of_mixed_cases() -> None:
+def test_no_part_carries_a_set_of_mixed_cases():
     used = Counter(part for case in cases("mixed") for part in case.turns[0].queries.values())
     assert len(used) > 350 and max(used.values()) <= 12
 
 
-def test_what_is_to_fail_can_fail_and_leaves_something_to_own_up_to() -> None:
+def test_what_is_to_fail_can_fail_and_leaves_something_to_own_up_to():
     found: Counter[str] = Counter()
     for case in cases("partial"):
         faults = parse_all(case.faults, agents(), "orchestrator")
@@ -117,7 +117,7 @@ def test_what_is_to_fail_can_fail_and_leaves_something_to_own_up_to() -> None:
     assert set(found) > FAILING and min(found.values()) >= 5
 
 
-def test_facts_are_true_of_the_user_they_are_about() -> None:
+def test_facts_are_true_of_the_user_they_are_about():
     world = load_world(DATA / "world")
     keys: set[str] = set()
     for stem in ("single", "mixed", "partial"):
@@ -160,7 +160,7 @@ GOOD = {"id": "a", "turns": [{"user": "coffee deals", "expected_sub_agents": ["s
 )
 def test_a_bad_line_is_one_sentence_with_file_and_line_and_earlier_cases_are_kept(
     tmp_path: Path, line: str, sentence: str
-) -> None:
+):
     path = tmp_path / "mine.jsonl"
     path.write_text(f"{json.dumps(GOOD)}\n\n{line}\n{json.dumps({**GOOD, 'id': 'z'})}\n")
     done: list[str] = []
@@ -173,12 +173,12 @@ def test_a_bad_line_is_one_sentence_with_file_and_line_and_earlier_cases_are_kep
     )
 
 
-def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path):
     with pytest.raises(DataError, match=r"cannot read the cases of .*nowhere\.jsonl: No such file"):
         list(read_cases(tmp_path / "nowhere.jsonl"))
 
 
-def test_cases_and_catalogue_of_ones_own_need_the_least_there_can_be(tmp_path: Path) -> None:
+def test_cases_and_catalogue_of_ones_own_need_the_least_there_can_be(tmp_path: Path):
     (tmp_path / "mine.jsonl").write_text(
         '{"id": 7, "user": "my bill?", "expected_sub_agents": ["Billing 1"], "extra": {}}\n'
     )
@@ -192,7 +192,7 @@ def test_cases_and_catalogue_of_ones_own_need_the_least_there_can_be(tmp_path: P
     assert told.turns[0].user == "my bill?" and told.scored == ()
 
 
-def test_a_case_written_is_read_back_as_it_was(tmp_path: Path) -> None:
+def test_a_case_written_is_read_back_as_it_was(tmp_path: Path):
     every = [case for stem in STEMS for case in cases(stem)]
     path = tmp_path / "all.jsonl"
     path.write_text("".join(map(as_line, every)))
@@ -201,7 +201,7 @@ def test_a_case_written_is_read_back_as_it_was(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the public routing sets are not here")
 @pytest.mark.parametrize("name", ["sgd", "clinc_mix", "hwu64"])
-def test_public_routing_sets_are_read_with_their_catalogue(name: str) -> None:
+def test_public_routing_sets_are_read_with_their_catalogue(name: str):
     known = read_catalog(SHARED / "catalogs" / f"{name}.json").names.values()
     found = list(read_cases(SHARED / "dev" / f"{name}.jsonl", set(known)))
     assert len(found) > 200 and {case.source for case in found} == {name}

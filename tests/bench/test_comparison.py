@@ -36,7 +36,7 @@ def simulated(
             }
 
 
-def test_a_difference_that_is_there_is_called_better_and_in_one_sentence() -> None:
+def test_a_difference_that_is_there_is_called_better_and_in_one_sentence():
     rows = [*simulated("mediated", 0.7, 1), *simulated("direct", 0.92, 2)]
     (found,) = compare(rows, {"pattern": "mediated"}, planned=120)
     assert found.verdict == "better" and found.more == 0 and not found.difference.low <= 0
@@ -47,7 +47,7 @@ def test_a_difference_that_is_there_is_called_better_and_in_one_sentence() -> No
     assert back.verdict == "worse" and back.difference.value == -found.difference.value
 
 
-def test_a_difference_too_small_for_its_sample_says_how_many_more_items_it_needs() -> None:
+def test_a_difference_too_small_for_its_sample_says_how_many_more_items_it_needs():
     (found,) = compare(
         [*simulated("a", 0.84, 3, 60), *simulated("b", 0.88, 4, 60)], {"pattern": "a"}
     )
@@ -73,7 +73,7 @@ def paired(
 
 
 @pytest.mark.req("K-17")
-def test_a_difference_that_thirty_cases_hide_and_three_hundred_show_is_never_called_none() -> None:
+def test_a_difference_that_thirty_cases_hide_and_three_hundred_show_is_never_called_none():
     """The first thirty of these cases came out alike: that is no reason to say that more would not help."""
     base = [1.0] * 300
     other = [1.0] * 30 + [0.0, *[1.0] * 9] * 27
@@ -84,9 +84,7 @@ def test_a_difference_that_thirty_cases_hide_and_three_hundred_show_is_never_cal
     assert few.leaves_possible in str(few) and few.cases is not None and few.cases > 30
 
 
-def test_ways_are_equivalent_only_within_a_stated_margin_and_only_when_all_of_the_interval_is() -> (
-    None
-):
+def test_ways_are_equivalent_only_within_a_stated_margin_and_only_when_all_of_the_interval_is():
     alike = [1.0, 0.0] * 200
     rows = paired(alike, alike)
     (unstated,) = compare(rows, {"model": "base"}, ("model",), planned=400)
@@ -100,7 +98,7 @@ def test_ways_are_equivalent_only_within_a_stated_margin_and_only_when_all_of_th
     assert by_name[0].verdict == "cannot tell", "the margin of another measure"
 
 
-def test_whoever_grows_the_sample_is_held_to_a_bound_that_holds_at_any_look() -> None:
+def test_whoever_grows_the_sample_is_held_to_a_bound_that_holds_at_any_look():
     """Ten of forty cases better, one worse: enough for a single look at forty planned cases, and for no other."""
     base = [0.0] * 10 + [1.0] * 30
     other = [1.0] * 9 + [0.0] * 1 + [0.0] * 1 + [1.0] * 29
@@ -121,7 +119,7 @@ def test_whoever_grows_the_sample_is_held_to_a_bound_that_holds_at_any_look() ->
     assert once.difference.low > never.difference.low > other_plan.difference.low
 
 
-def test_what_a_way_does_not_decide_is_named_and_gives_no_verdict_by_its_absence() -> None:
+def test_what_a_way_does_not_decide_is_named_and_gives_no_verdict_by_its_absence():
     """The other way calls nobody wherever it would have erred: of what it decides all is right."""
     base = [1.0, 1.0, 1.0, 0.0] * 25
     silent: list[float | None] = [1.0, 1.0, None, None] * 25
@@ -139,7 +137,7 @@ def test_what_a_way_does_not_decide_is_named_and_gives_no_verdict_by_its_absence
     assert same.one_sided == 0 and same.difference.n == 75, "no part of the question on either side"
 
 
-def test_a_verdict_stands_only_if_it_does_whatever_the_lost_cells_would_have_been() -> None:
+def test_a_verdict_stands_only_if_it_does_whatever_the_lost_cells_would_have_been():
     base = [1.0] * 250 + [0.0] * 250
     other = [1.0] * 250 + [1.0] * 7 + [0.0] * 243
     (whole,) = compare(paired(base, other), {"model": "base"}, ("model",), planned=500)
@@ -153,7 +151,7 @@ def test_a_verdict_stands_only_if_it_does_whatever_the_lost_cells_would_have_bee
     assert holes.difference.low <= 0 < holes.difference.value
 
 
-def test_cases_of_a_cluster_are_no_evidence_of_their_own() -> None:
+def test_cases_of_a_cluster_are_no_evidence_of_their_own():
     base = [1.0] * 200
     other = [0.0] * 60 + [1.0] * 140
     apart = compare(paired(base, other), {"model": "base"}, ("model",), planned=200)
@@ -166,7 +164,7 @@ def test_cases_of_a_cluster_are_no_evidence_of_their_own() -> None:
     assert found.after.high - found.after.low > apart[0].after.high - apart[0].after.low
 
 
-def test_six_hundred_ways_that_are_each_three_times_slower_are_all_called_so() -> None:
+def test_six_hundred_ways_that_are_each_three_times_slower_are_all_called_so():
     """So many comparisons ask for p-values that ten thousand flips could not show."""
     generator = np.random.default_rng(3)
     seconds = generator.lognormal(0, 0.4, 30)
@@ -179,7 +177,7 @@ def test_six_hundred_ways_that_are_each_three_times_slower_are_all_called_so() -
     assert {one.verdict for one in found} == {"worse"} and len(found) == 600
 
 
-def test_a_p_value_below_what_the_flips_can_show_is_printed_as_such() -> None:
+def test_a_p_value_below_what_the_flips_can_show_is_printed_as_such():
     generator = np.random.default_rng(4)
     gains = [*generator.normal(1, 1, 60).tolist(), -0.1]
     shown = sign_flip_test(gains)
@@ -190,7 +188,7 @@ def test_a_p_value_below_what_the_flips_can_show_is_printed_as_such() -> None:
     assert "; p < " in str(found) and "p = " not in str(found)
 
 
-def test_ties_get_one_level_and_so_one_interval() -> None:
+def test_ties_get_one_level_and_so_one_interval():
     """Two scorers with the same data say the same."""
     values = ([0.0, 1.0] * 30, [1.0, 1.0, 0.0, 1.0] * 15)
     rows = [*paired(*values, "exact"), *paired(*values, "policy"), *paired(*values, "facts")]
@@ -198,7 +196,7 @@ def test_ties_get_one_level_and_so_one_interval() -> None:
     assert len({(one.difference.low, one.difference.high) for one in found}) == 1
 
 
-def test_the_more_ways_are_compared_the_more_items_one_of_them_needs() -> None:
+def test_the_more_ways_are_compared_the_more_items_one_of_them_needs():
     two = [*simulated("a", 0.84, 3, 60), *simulated("b", 0.88, 4, 60)]
     (alone,) = compare(two, {"pattern": "a"})
     among, *_ = compare(
@@ -212,7 +210,7 @@ def test_the_more_ways_are_compared_the_more_items_one_of_them_needs() -> None:
     assert alone.cases is not None and among.cases is not None and alone.cases < among.cases
 
 
-def test_an_interval_of_few_pairs_of_shares_ends_at_one_and_that_of_seconds_does_not() -> None:
+def test_an_interval_of_few_pairs_of_shares_ends_at_one_and_that_of_seconds_does_not():
     def way(pattern: str, scorer: str, values: tuple[float, ...]) -> Iterator[Row]:
         yield from (
             {"model": "m", "pattern": pattern, "case": f"c{n}", "scorer": scorer, "value": v}
@@ -235,7 +233,7 @@ def test_an_interval_of_few_pairs_of_shares_ends_at_one_and_that_of_seconds_does
 
 
 @pytest.mark.req("K-17")
-def test_an_interval_leaves_zero_out_only_beside_a_verdict() -> None:
+def test_an_interval_leaves_zero_out_only_beside_a_verdict():
     """Ten ways with gaps of every size: what is not told apart after the correction does not look
     so by its interval."""
     rows = [
@@ -248,7 +246,7 @@ def test_an_interval_leaves_zero_out_only_beside_a_verdict() -> None:
     ]
 
 
-def test_where_less_is_better_less_is_called_better() -> None:
+def test_where_less_is_better_less_is_called_better():
     rows = [
         *simulated("a", 0.6, 5, scorer="over_dispatch"),
         *simulated("b", 0.2, 6, scorer="over_dispatch"),
@@ -262,7 +260,7 @@ def test_where_less_is_better_less_is_called_better() -> None:
     assert compare(slow, {"pattern": "a"})[0].verdict == "worse"
 
 
-def test_the_more_ways_are_compared_the_larger_the_p_value_that_is_said() -> None:
+def test_the_more_ways_are_compared_the_larger_the_p_value_that_is_said():
     """Holm: the smallest of three is taken three times, and the report says the corrected one."""
     rows = [
         row
@@ -276,7 +274,7 @@ def test_the_more_ways_are_compared_the_larger_the_p_value_that_is_said() -> Non
     assert f"p = {smallest.adjusted.value:.3g} after Holm" in str(smallest)
 
 
-def test_repeats_make_no_items_and_ways_are_compared_within_their_own_model() -> None:
+def test_repeats_make_no_items_and_ways_are_compared_within_their_own_model():
     rows = list(simulated("a", 0.8, 7, 40, repeats=5)) + list(simulated("b", 0.8, 8, 40, repeats=5))
     rows += [{**row, "model": "other"} for row in rows]
     found = compare(rows, {"pattern": "a"})
@@ -294,7 +292,7 @@ def test_repeats_make_no_items_and_ways_are_compared_within_their_own_model() ->
     }
 
 
-def test_only_cases_decided_on_both_sides_are_compared() -> None:
+def test_only_cases_decided_on_both_sides_are_compared():
     rows = [*simulated("a", 0.9, 9, 80), *simulated("b", 0.9, 10, 80)]
     rows = [
         {**row, "value": None} if row["pattern"] == "b" and row["case"] in ("c1", "c2") else row
@@ -308,19 +306,19 @@ def test_only_cases_decided_on_both_sides_are_compared() -> None:
     assert str(summaries["b"]).endswith(", 2 undecided")
 
 
-def test_a_baseline_nobody_ran_is_named_with_those_that_were() -> None:
+def test_a_baseline_nobody_ran_is_named_with_those_that_were():
     with pytest.raises(DataError, match=r"no row is of the baseline 'medaited': did you mean"):
         compare(list(simulated("mediated", 0.9, 1)), {"pattern": "medaited"}, by=("pattern",))
 
 
-def test_the_sign_flip_test_is_as_odd_as_its_coins() -> None:
+def test_the_sign_flip_test_is_as_odd_as_its_coins():
     assert sign_flip_test([0.5] * 10).value == pytest.approx(2 / 2**10)
     assert sign_flip_test([0.5] * 9 + [-0.5]).value == pytest.approx(22 / 2**10, abs=5e-3)
     assert sign_flip_test([0.5, -0.5, 0.25, -0.25]).value == 1.0
 
 
 @pytest.mark.req("PC1-S9.3-3")
-def test_every_vertical_stands_against_its_own_threshold() -> None:
+def test_every_vertical_stands_against_its_own_threshold():
     rows = [
         {**row, "domain": "rewards", "scorer": "response_quality"}
         for row in simulated("a", 0.99, 1, 200)
@@ -342,7 +340,7 @@ def test_every_vertical_stands_against_its_own_threshold() -> None:
     )
 
 
-def test_a_mean_that_is_no_share_has_a_bootstrap_interval() -> None:
+def test_a_mean_that_is_no_share_has_a_bootstrap_interval():
     rows = [
         {"pattern": "a", "case": f"c{n}", "scorer": "recall", "value": n % 3 / 2} for n in range(90)
     ]
@@ -350,14 +348,14 @@ def test_a_mean_that_is_no_share_has_a_bootstrap_interval() -> None:
     assert not found.estimate.is_share and found.estimate.low < 0.5 < found.estimate.high
 
 
-def test_a_seed_gives_the_same_comparison() -> None:
+def test_a_seed_gives_the_same_comparison():
     rows = [*simulated("a", 0.7, 1, repeats=3), *simulated("b", 0.8, 2, repeats=3)]
     again: list[Comparison] = compare(list(rows), {"pattern": "a"}, seed=3)
     assert repr(compare(list(rows), {"pattern": "a"}, seed=3)) == repr(again)
 
 
 @pytest.mark.parametrize("copies", [3, 10])
-def test_an_answer_that_is_played_again_and_again_counts_once(copies: int) -> None:
+def test_an_answer_that_is_played_again_and_again_counts_once(copies: int):
     def rows(way: str, right: int, times: int) -> list[Row]:
         common = {"model": way, "scorer": "exact"}
         return [

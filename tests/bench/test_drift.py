@@ -94,7 +94,7 @@ def by_name(found: Sequence[Drift]) -> dict[str, Drift]:
 
 
 @pytest.mark.req("PC2-S5.9b")
-def test_a_sample_is_even_over_verticals_however_uneven_the_traffic() -> None:
+def test_a_sample_is_even_over_verticals_however_uneven_the_traffic():
     _, turns = stored()
     drawn = sample(turns, 30, seed=7)
     count = Counter(name for names in drawn.values() for name in names)
@@ -103,7 +103,7 @@ def test_a_sample_is_even_over_verticals_however_uneven_the_traffic() -> None:
 
 
 @pytest.mark.req("PC2-S5.9b")
-def test_a_seed_draws_the_same_turns_in_any_order_and_beside_any_other_vertical() -> None:
+def test_a_seed_draws_the_same_turns_in_any_order_and_beside_any_other_vertical():
     _, turns = stored()
     drawn = sample(turns, 30, seed=7)
     assert sample(random.Random(3).sample(turns, len(turns)), 30, seed=7) == drawn
@@ -115,7 +115,7 @@ def test_a_seed_draws_the_same_turns_in_any_order_and_beside_any_other_vertical(
 
 
 @pytest.mark.req("PC2-S5.9b")
-def test_every_turn_of_a_vertical_is_as_likely_to_be_drawn() -> None:
+def test_every_turn_of_a_vertical_is_as_likely_to_be_drawn():
     turns = [turn(n, "shop") for n in range(20)]
     count = Counter(turn_id for seed in range(400) for turn_id in sample(turns, 5, seed))
     assert len(count) == 20 and all(
@@ -127,7 +127,7 @@ def test_every_turn_of_a_vertical_is_as_likely_to_be_drawn() -> None:
 
 
 @pytest.mark.req("PC2-S5.9b")
-def test_a_sheet_is_written_labelled_by_hand_and_read_back(tmp_path: Path) -> None:
+def test_a_sheet_is_written_labelled_by_hand_and_read_back(tmp_path: Path):
     store, _ = stored()
     write_sheet(tmp_path / "sheet.jsonl", items(store, 3, seed=7))
     lines = (tmp_path / "sheet.jsonl").read_text().splitlines()
@@ -146,7 +146,7 @@ def test_a_sheet_is_written_labelled_by_hand_and_read_back(tmp_path: Path) -> No
     assert label_all(sheet, person)[0].label.agents == ("shop",) and person.seen == len(lines) - 1
 
 
-def test_a_broken_sheet_names_file_and_line(tmp_path: Path) -> None:
+def test_a_broken_sheet_names_file_and_line(tmp_path: Path):
     store, _ = stored()
     write_sheet(tmp_path / "s.jsonl", items(store, 1, seed=7))
     good = (tmp_path / "s.jsonl").read_text().splitlines()[0]
@@ -163,7 +163,7 @@ def test_a_broken_sheet_names_file_and_line(tmp_path: Path) -> None:
         read_sheet(tmp_path / "none.jsonl")
 
 
-async def test_a_labeller_sees_what_came_before_what_was_shown_and_what_crossed() -> None:
+async def test_a_labeller_sees_what_came_before_what_was_shown_and_what_crossed():
     async with open_kit(Settings(store=":memory:", pace=0.0, today="2026-11-01")) as kit:
         session = kit.session("s")
         for message in ("find coffee deals", "how many points do I have?"):
@@ -186,7 +186,7 @@ async def test_a_labeller_sees_what_came_before_what_was_shown_and_what_crossed(
 
 
 @pytest.mark.req("PC2-S5.9b")
-def test_the_vertical_that_got_worse_drifts_and_no_other_does() -> None:
+def test_the_vertical_that_got_worse_drifts_and_no_other_does():
     store, _ = stored()
     sheet = label_all(items(store, 60, seed=7), Person({"shop": 0.6, NOBODY: 1.0}))
     found = by_name(measure_drift(sheet, evaluated()))
@@ -203,7 +203,7 @@ def test_the_vertical_that_got_worse_drifts_and_no_other_does() -> None:
 
 
 @pytest.mark.req("PC2-S5.9b")
-def test_unlabelled_turns_and_verticals_on_one_side_are_told_and_not_counted() -> None:
+def test_unlabelled_turns_and_verticals_on_one_side_are_told_and_not_counted():
     store, _ = stored()
     sheet = items(store, 4, seed=7)
     half = [
@@ -226,7 +226,7 @@ def test_unlabelled_turns_and_verticals_on_one_side_are_told_and_not_counted() -
     assert "nothing to compare" in found["games"].line()
 
 
-def test_nobody_is_right_where_nobody_should_have_been_asked() -> None:
+def test_nobody_is_right_where_nobody_should_have_been_asked():
     sheet = [
         Item(
             turn_id=name,
@@ -267,7 +267,7 @@ def judged(path: Path) -> tuple[int, int, int]:
     return len(told), sum(one is not None for one in told), told.count(True)
 
 
-def test_the_judge_by_rules_agrees_with_written_labels_or_abstains() -> None:
+def test_the_judge_by_rules_agrees_with_written_labels_or_abstains():
     for name, least in (("switches.jsonl", 0.95), ("routing_parity.jsonl", 0.65)):
         turns, labelled, right = judged(HOME / "data" / "cases" / name)
         assert labelled >= least * turns and right >= 0.95 * labelled, (
@@ -278,14 +278,14 @@ def test_the_judge_by_rules_agrees_with_written_labels_or_abstains() -> None:
         )
 
 
-def test_rules_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
+def test_rules_that_cannot_be_used_are_refused(tmp_path: Path):
     (tmp_path / "rules.yaml").write_text("verticals: {shop: ['(']}")
     with pytest.raises(DataError, match=r"rules\.yaml cannot be used"):
         RuleLabeller.read(tmp_path / "rules.yaml")
 
 
 @pytest.mark.req("PC2-S5.9b")
-def test_from_stored_turns_to_a_verdict_by_command(tmp_path: Path) -> None:
+def test_from_stored_turns_to_a_verdict_by_command(tmp_path: Path):
     store = SqliteStore(tmp_path / "kit.db")
     for n in range(40):
         who = "shop" if n % 4 else "rewards"
@@ -322,7 +322,7 @@ def test_from_stored_turns_to_a_verdict_by_command(tmp_path: Path) -> None:
     assert accuracy == {"rewards (10 labelled)": 0.5, "shop (35 labelled)": pytest.approx(30 / 35)}
 
 
-def test_a_sample_may_be_of_one_tenant() -> None:
+def test_a_sample_may_be_of_one_tenant():
     store, _ = stored()
     assert items(store, 3, seed=7, tenant="globex") == []
     assert len(items(store, 3, seed=7, since=900.0)) == 3 + 1

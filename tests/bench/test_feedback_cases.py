@@ -30,7 +30,7 @@ async def rated(path: Path) -> None:
 
 def test_a_disliked_turn_is_a_case_with_its_conversation_before_it_and_a_grid_plays_it(
     tmp_path: Path,
-) -> None:
+):
     store, file = tmp_path / "kit.db", tmp_path / "thumbs.jsonl"
     run_virtual(rated(store))
     told = run("cases", str(file), KIT_STORE=str(store))
@@ -60,7 +60,7 @@ def test_a_disliked_turn_is_a_case_with_its_conversation_before_it_and_a_grid_pl
     assert [row["scores"]["exact"] for row in rows] == [1.0, 1.0], "the stand-in routes as it did"
 
 
-def test_cases_are_those_of_one_tenant_and_a_liked_store_has_none(tmp_path: Path) -> None:
+def test_cases_are_those_of_one_tenant_and_a_liked_store_has_none(tmp_path: Path):
     path = tmp_path / "kit.db"
     run_virtual(rated(path))
     store = SqliteStore(path)

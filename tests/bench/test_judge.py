@@ -37,7 +37,7 @@ SEEN = Observation(
 )
 
 
-async def test_the_rules_for_quality_and_policy_agree_with_labels_and_say_how_far() -> None:
+async def test_the_rules_for_quality_and_policy_agree_with_labels_and_say_how_far():
     quality = await measure_judge(RuleJudge(QUALITY, response_quality), "good")
     rules = await measure_judge(RuleJudge(read_rubric("policy"), policy), "lawful")
     assert quality.n == rules.n == len(labelled_replies()) >= 60
@@ -51,21 +51,21 @@ async def test_the_rules_for_quality_and_policy_agree_with_labels_and_say_how_fa
 
 def test_the_command_prints_the_agreement_that_the_docs_quote(
     capsys: pytest.CaptureFixture[str],
-) -> None:
+):
     assert main(["judge"]) == 0
     figures = [line.partition(": ")[2] for line in capsys.readouterr().out.splitlines()]
     docs = (HOME / "docs" / "statistics.md").read_text(encoding="utf-8")
     assert len(figures) == 2 and all(f"| {figure} |" in docs for figure in figures)
 
 
-async def test_a_rule_that_passes_everything_agrees_no_better_than_chance() -> None:
+async def test_a_rule_that_passes_everything_agrees_no_better_than_chance():
     judge = RuleJudge(QUALITY, lambda case, seen: float(len(seen.text) % 2))
     assert not (await measure_judge(judge, "good")).excludes(0.0)
     with pytest.raises(DataError, match="add some of the other sort"):
         agreement([True] * 10, [True, False] * 5)
 
 
-async def test_a_judge_that_says_the_same_of_all_has_a_figure_and_the_name_of_a_constant() -> None:
+async def test_a_judge_that_says_the_same_of_all_has_a_figure_and_the_name_of_a_constant():
     found = await measure_judge(RuleJudge(QUALITY, lambda case, seen: 1.0), "good")
     good = sum(line.good for _, _, line in labelled_replies())
     assert str(found) == f"kappa 0: {good} of 60 verdicts as labelled, as a constant"
@@ -73,7 +73,7 @@ async def test_a_judge_that_says_the_same_of_all_has_a_figure_and_the_name_of_a_
     assert not found.excludes(0.9), "a constant vouches for nothing"
 
 
-def test_a_judge_is_set_beside_the_best_constant_and_says_which_label_it_misses() -> None:
+def test_a_judge_is_set_beside_the_best_constant_and_says_which_label_it_misses():
     labels = [True] * 40 + [False] * 20
     found = agreement(labels, [True] * 38 + [False] * 2 + [True] * 5 + [False] * 15)
     assert "53 of 60 verdicts as labelled, a constant has 40" in str(found)
@@ -81,18 +81,18 @@ def test_a_judge_is_set_beside_the_best_constant_and_says_which_label_it_misses(
     assert not found.sensitivity.excludes(0.9) and not found.specificity.excludes(0.7)
 
 
-def test_sixty_of_sixty_is_no_certainty() -> None:
+def test_sixty_of_sixty_is_no_certainty():
     found = agreement([True, False] * 30, [True, False] * 30)
     assert found.value == 1.0 and 0.8 < found.low < 0.95
 
 
-async def test_a_score_at_the_pass_mark_passes() -> None:
+async def test_a_score_at_the_pass_mark_passes():
     good = {seen.text: line.good for _, seen, line in labelled_replies()}
     judge = RuleJudge(QUALITY, lambda case, seen: QUALITY.pass_mark if good[seen.text] else 0.0)
     assert (await measure_judge(judge, "good")).value == 1.0
 
 
-def test_the_labels_hold_enough_of_every_sort() -> None:
+def test_the_labels_hold_enough_of_every_sort():
     lines = [line for _, _, line in labelled_replies()]
     for label in ("good", "lawful"):
         yes = sum(getattr(line, label) for line in lines)
@@ -100,7 +100,7 @@ def test_the_labels_hold_enough_of_every_sort() -> None:
     assert sum(line.good != line.lawful for line in lines) >= 12  # two labels, not one twice
 
 
-def test_kappa_is_that_of_a_worked_example() -> None:
+def test_kappa_is_that_of_a_worked_example():
     labels = [True] * 25 + [False] * 25
     verdicts = [True] * 20 + [False] * 5 + [True] * 10 + [False] * 15
     found = agreement(labels, verdicts)
@@ -109,7 +109,7 @@ def test_kappa_is_that_of_a_worked_example() -> None:
     assert agreement([*labels, True], [*verdicts, None]).undecided == 1
 
 
-async def test_a_model_judges_by_the_rubric_and_what_it_judges_is_quoted_as_data() -> None:
+async def test_a_model_judges_by_the_rubric_and_what_it_judges_is_quoted_as_data():
     asked: list[list[BaseMessage]] = []
 
     def say(messages: list[BaseMessage]) -> Line:
@@ -140,7 +140,7 @@ async def test_a_model_judges_by_the_rubric_and_what_it_judges_is_quoted_as_data
         *('{"score": true}', '{"score": false}', '{"score": null}', "[1]", '{"score": 1e999}'),
     ],
 )
-async def test_a_reply_that_is_no_verdict_is_none_and_not_a_low_score(said: str) -> None:
+async def test_a_reply_that_is_no_verdict_is_none_and_not_a_low_score(said: str):
     assert verdict_in(said) is None
     assert await LLMJudge(QUALITY, ScriptedModel(lambda _: Line(said))).judge(CASE, SEEN) is None
 
@@ -154,12 +154,12 @@ async def test_a_reply_that_is_no_verdict_is_none_and_not_a_low_score(said: str)
         ('{"score": 0.5} {"note": "no score"} {"score": true}', 0.5),
     ],
 )
-def test_a_verdict_is_found_behind_thoughts_and_other_objects(said: str, score: float) -> None:
+def test_a_verdict_is_found_behind_thoughts_and_other_objects(said: str, score: float):
     found = verdict_in(said)
     assert found is not None and found.score == score
 
 
-async def test_a_judge_that_declines_now_and_then_is_measured_on_the_rest() -> None:
+async def test_a_judge_that_declines_now_and_then_is_measured_on_the_rest():
     def say(messages: list[BaseMessage]) -> Line:
         reply = json.loads(str(messages[-1].content))["reply"]
         return Line("pass" if len(reply) > 120 else json.dumps({"score": float("4,975" in reply)}))
@@ -172,7 +172,7 @@ async def test_a_judge_that_declines_now_and_then_is_measured_on_the_rest() -> N
     )
 
 
-def test_every_rubric_a_card_names_is_there_and_can_be_read() -> None:
+def test_every_rubric_a_card_names_is_there_and_can_be_read():
     cards = load_deck(HOME / "cards" / "consumer").cards.values()
     named = {card.eval.rubric for card in cards if card.eval}
     assert named and named <= {path.stem for path in RUBRICS.glob("*.md")}
@@ -192,9 +192,7 @@ def test_every_rubric_a_card_names_is_there_and_can_be_read() -> None:
         (None, r"mine\.md:1: cannot be read"),
     ],
 )
-def test_a_rubric_that_cannot_be_used_is_one_sentence(
-    tmp_path: Path, text: str | None, said: str
-) -> None:
+def test_a_rubric_that_cannot_be_used_is_one_sentence(tmp_path: Path, text: str | None, said: str):
     if text is not None:
         (tmp_path / "mine.md").write_text(text)
     with pytest.raises(DataError, match=said):

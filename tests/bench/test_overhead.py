@@ -14,7 +14,7 @@ from kit.cli import main
 @pytest.mark.parametrize("streaming", [False, True])
 async def test_a_traced_turn_makes_fewer_calls_than_a_hand_loop_through_the_wrapper(
     streaming: bool, tmp_path: Path
-) -> None:
+):
     hand = await calls_per_turn(HandLoop(2, streaming))
     ours = await calls_per_turn(KitLoop(2, streaming, str(tmp_path / "kit.db")))
     assert ours <= GATE["streaming" if streaming else "whole replies"] * hand, (
@@ -24,7 +24,7 @@ async def test_a_traced_turn_makes_fewer_calls_than_a_hand_loop_through_the_wrap
 
 def test_without_a_checkout_the_command_says_where_the_measurement_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+):
     monkeypatch.setattr("kit.home.IS_CHECKOUT", False)
     assert main(["bench"]) == 2
     assert "benchmarks/turn_cost, which only a checkout of the repository has" in (
@@ -33,14 +33,14 @@ def test_without_a_checkout_the_command_says_where_the_measurement_is(
 
 
 @pytest.mark.realtime
-async def test_a_turn_in_flight_holds_little_memory() -> None:
+async def test_a_turn_in_flight_holds_little_memory():
     assert 10 < await kib_in_flight(KitLoop(2, streaming=False), turns=200) <= IN_FLIGHT
 
 
 @pytest.mark.realtime
 @pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.parametrize("n", [1, 3, 8])
-async def test_both_loops_compose_the_same_results(n: int, streaming: bool) -> None:
+async def test_both_loops_compose_the_same_results(n: int, streaming: bool):
     expected = " | ".join(f"R:{chr(97 + i)}:hello" for i in range(n))
     assert await HandLoop(n, streaming).turn("hello") == expected
     assert await KitLoop(n, streaming).turn("hello") == expected
@@ -48,7 +48,7 @@ async def test_both_loops_compose_the_same_results(n: int, streaming: bool) -> N
 
 @pytest.mark.realtime
 @pytest.mark.parametrize("streaming", [False, True])
-async def test_a_turn_leaves_nothing_to_the_garbage_collector(streaming: bool) -> None:
+async def test_a_turn_leaves_nothing_to_the_garbage_collector(streaming: bool):
     """What refers to itself in a circle lives until the collector visits every object of the
     process, in one long pause."""
     runner = KitLoop(2, streaming)

@@ -66,7 +66,7 @@ def draft_deck() -> Deck:
 
 
 @pytest.mark.req("PC2-NFR-6")
-def test_the_switch_cases_cover_every_ordered_pair_of_the_shipped_verticals() -> None:
+def test_the_switch_cases_cover_every_ordered_pair_of_the_shipped_verticals():
     root = load_deck(HOME / "cards" / "consumer").cards["orchestrator"]
     seen = {
         (*before["expected_sub_agents"], *after["expected_sub_agents"])
@@ -78,14 +78,12 @@ def test_the_switch_cases_cover_every_ordered_pair_of_the_shipped_verticals() ->
 
 
 @pytest.mark.req("PC2-NFR-6")
-def test_the_committed_switch_cases_are_what_the_seed_makes() -> None:
+def test_the_committed_switch_cases_are_what_the_seed_makes():
     assert switch_cases(read_source("switches", SwitchSource, DATA / "source")) == cases()
     assert len({case["id"] for case in cases()}) == len(cases())
 
 
-def test_the_routing_report_has_a_command(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_routing_report_has_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     few = tmp_path / "few.jsonl"
     few.write_text("".join(FILE.read_text().splitlines(keepends=True)[:8]))
     assert main(["deck-routing", str(HOME / "cards" / "consumer"), str(few)]) == 0
@@ -104,7 +102,7 @@ def test_the_routing_report_has_a_command(
     )
 
 
-def test_a_question_that_was_lost_twice_is_shown_once() -> None:
+def test_a_question_that_was_lost_twice_is_shown_once():
     lost = [
         RoutedTurn(case_id=str(n), turn=0, query="q", expected=("shop",), called=("play",))
         for n in range(2)
@@ -112,7 +110,7 @@ def test_a_question_that_was_lost_twice_is_shown_once() -> None:
     assert report(lost).lines()[-1] == "shop loses 2 to play: 'q'"
 
 
-async def test_the_stand_in_routes_most_switches_and_its_misses_are_listed() -> None:
+async def test_the_stand_in_routes_most_switches_and_its_misses_are_listed():
     deck = load_deck(HOME / "cards" / "consumer")
     catalog = catalog_of(deck)
     kit = RoutingKit(catalog_team(catalog), SqliteStore(":memory:"))
@@ -135,7 +133,7 @@ async def test_the_stand_in_routes_most_switches_and_its_misses_are_listed() -> 
 
 
 @pytest.mark.req("PC2-S5.9")
-def test_the_report_says_which_description_loses_which_questions_to_which_card() -> None:
+def test_the_report_says_which_description_loses_which_questions_to_which_card():
     def turn(query: str, expected: tuple[str, ...], called: tuple[str, ...]) -> RoutedTurn:
         return RoutedTurn(case_id="c", turn=0, query=query, expected=expected, called=called)
 
@@ -162,7 +160,7 @@ def test_the_report_says_which_description_loses_which_questions_to_which_card()
 
 
 @pytest.mark.req("PC2-PF1", "PC2-S9.3-5", "PC2-NFR-3")
-def test_a_draft_is_promoted_at_its_threshold_and_not_below() -> None:
+def test_a_draft_is_promoted_at_its_threshold_and_not_below():
     deck = draft_deck()
     results = switches()
     counted = [turn for turn in results if "play" in (*turn.expected, *turn.previous)]
@@ -190,7 +188,7 @@ def test_a_draft_is_promoted_at_its_threshold_and_not_below() -> None:
 @pytest.mark.parametrize(
     ("before", "after"), [("play", "shop"), ("shop", "play"), ("rewards", "play")]
 )
-def test_a_pair_that_was_not_measured_stops_a_promotion(before: str, after: str) -> None:
+def test_a_pair_that_was_not_measured_stops_a_promotion(before: str, after: str):
     results = [
         turn for turn in switches() if (turn.previous, turn.expected) != ((before,), (after,))
     ]
@@ -201,7 +199,7 @@ def test_a_pair_that_was_not_measured_stops_a_promotion(before: str, after: str)
 
 
 @pytest.mark.req("PC2-PF1", "PC1-S9.4-3")
-def test_a_card_that_does_not_fit_its_deck_is_not_promoted() -> None:
+def test_a_card_that_does_not_fit_its_deck_is_not_promoted():
     deck = draft_deck()
     broken = {
         **deck.cards,
@@ -224,7 +222,7 @@ def drafted(tmp_path: Path, status: str = "draft") -> Path:
 @pytest.mark.req("PC2-PF1", "PC2-S9.3-5", "SO-1")
 def test_a_trial_plays_the_draft_judges_its_answers_and_writes_when_told_to(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+):
     card = drafted(tmp_path)
     command = ["promote", "rewards", "--deck", str(card.parent)]
     assert main(command) == 0 and "status: draft" in card.read_text()
@@ -241,7 +239,7 @@ def test_a_trial_plays_the_draft_judges_its_answers_and_writes_when_told_to(
 @pytest.mark.req("PC2-PF1", "PC2-S9.3-5")
 def test_a_card_that_falls_short_of_its_own_threshold_stays_a_draft(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+):
     card = drafted(tmp_path)
     card.write_text(card.read_text().replace("threshold: 0.95", "threshold: 1.0"))
     assert main(["promote", "rewards", "--deck", str(card.parent), "--write"]) == 1
@@ -249,7 +247,7 @@ def test_a_card_that_falls_short_of_its_own_threshold_stays_a_draft(
 
 
 @pytest.mark.req("PC2-PF1")
-def test_answers_that_the_judge_turns_down_stop_a_promotion() -> None:
+def test_answers_that_the_judge_turns_down_stop_a_promotion():
     verdict = promote(draft_deck(), "play", switches(), passed=[True] * 9 + [False])
     assert not verdict.promoted and verdict.faults == (
         "9 of 10 answers pass, 90.0%; 95% are needed",
@@ -257,7 +255,7 @@ def test_answers_that_the_judge_turns_down_stop_a_promotion() -> None:
     assert promote(draft_deck(), "play", switches(), passed=[True] * 10).promoted
 
 
-async def test_a_card_of_the_deck_judges_by_a_rubric_of_the_deck() -> None:
+async def test_a_card_of_the_deck_judges_by_a_rubric_of_the_deck():
     eval_ = EvalPolicy(judge="critic", rubric="kind")
     cards = [
         AgentCard(id="a", description="a", model="offline", eval=eval_),
@@ -282,14 +280,14 @@ async def test_a_card_of_the_deck_judges_by_a_rubric_of_the_deck() -> None:
 
 
 @pytest.mark.req("PC2-PF1")
-def test_a_draft_is_not_bound_and_its_promoted_version_is() -> None:
+def test_a_draft_is_not_bound_and_its_promoted_version_is():
     deck = draft_deck()
     assert set(bind(deck, ScriptedModel()).agents) == {"orchestrator", "shop", "rewards"}
     live = promote(deck, "play", switches()).card
     assert "play" in bind(small_deck(TRIO, [live]), ScriptedModel()).agents
 
 
-def test_a_turn_without_a_prediction_is_a_sentence(tmp_path: Path) -> None:
+def test_a_turn_without_a_prediction_is_a_sentence(tmp_path: Path):
     (tmp_path / "pred.jsonl").write_text(
         json.dumps({"id": cases()[0]["id"], "turn": 0, "called": ["shop"]}) + "\n"
     )

@@ -26,7 +26,7 @@ from studies.shipped_models import measure_figures, model_table, read_reference
 DOCUMENT = HOME / "docs" / "published.md"
 
 
-def test_thirty_of_thirty_vouches_for_88_percent_and_181_of_200_excludes_95() -> None:
+def test_thirty_of_thirty_vouches_for_88_percent_and_181_of_200_excludes_95():
     assert int(100 * wilson(30, 30).low) == 88 and target(wilson(30, 30), 0.95).verdict == "open"
     assert wilson(181, 200).excludes(0.95) and target(wilson(181, 200), 0.95).verdict == "below"
     (thirty, *_), (two_hundred,) = (
@@ -40,7 +40,7 @@ def test_thirty_of_thirty_vouches_for_88_percent_and_181_of_200_excludes_95() ->
     )
 
 
-def test_every_cell_of_a_model_that_was_not_run_is_empty_and_labelled() -> None:
+def test_every_cell_of_a_model_that_was_not_run_is_empty_and_labelled():
     evidence = read_evidence()
     assert all(
         row.ours.startswith("empty: needs gpt-") and row.ours.endswith(" and a key")
@@ -51,7 +51,7 @@ def test_every_cell_of_a_model_that_was_not_run_is_empty_and_labelled() -> None:
 
 
 @pytest.mark.req("PC1-NFR-1")
-def test_the_document_is_what_the_command_writes() -> None:
+def test_the_document_is_what_the_command_writes():
     evidence, text = read_evidence(), DOCUMENT.read_text()
     rows = read_reference()
     assert (
@@ -74,7 +74,7 @@ def test_the_document_is_what_the_command_writes() -> None:
 
 
 @pytest.mark.req("SO-25")
-def test_the_contracts_figures_stand_beside_ours_and_its_models_can_be_named() -> None:
+def test_the_contracts_figures_stand_beside_ours_and_its_models_can_be_named():
     evidence, text = read_evidence(), DOCUMENT.read_text()
     assert trade_table(evidence.trades, run_virtual(measure_trades())) in text, (
         "run `python notebooks/make_published.py`"
@@ -91,7 +91,7 @@ def test_the_contracts_figures_stand_beside_ours_and_its_models_can_be_named() -
 
 
 @pytest.mark.req("PC1-S11.2")
-def test_published_latencies_stand_each_with_the_sample_that_would_settle_it() -> None:
+def test_published_latencies_stand_each_with_the_sample_that_would_settle_it():
     baselines = read_evidence().latencies
     assert latency_table(baselines) in DOCUMENT.read_text(), (
         "run `python notebooks/make_published.py`"
@@ -106,13 +106,13 @@ def test_published_latencies_stand_each_with_the_sample_that_would_settle_it() -
     )
 
 
-def test_what_is_said_of_the_stand_in_still_holds() -> None:
+def test_what_is_said_of_the_stand_in_still_holds():
     found = run_virtual(route_stand_in())
     cases = list(read_cases(HOME / "data" / "cases" / "mixed.jsonl"))
     assert list(found) == [2, 3, 4, 5] and sum(share.n for share in found.values()) == len(cases)
     assert stand_in_table(found) in DOCUMENT.read_text(), "run `python notebooks/make_published.py`"
 
 
-def test_evidence_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:
+def test_evidence_that_cannot_be_read_is_one_error(tmp_path: Path):
     with pytest.raises(DataError, match="cannot be used"):
         read_evidence(tmp_path / "nowhere.yaml")

@@ -39,7 +39,7 @@ def law_of(model: str) -> Law:
 # percentiles and ratios
 
 
-def test_the_interval_of_a_percentile_holds_the_truth_as_often_as_it_says() -> None:
+def test_the_interval_of_a_percentile_holds_the_truth_as_often_as_it_says():
     held = {0.5: 0, 0.95: 0}
     rng = random.Random(3)
     for _ in range(150):
@@ -50,7 +50,7 @@ def test_the_interval_of_a_percentile_holds_the_truth_as_often_as_it_says() -> N
     assert all(0.9 <= count / 150 <= 0.99 for count in held.values()), held
 
 
-def test_a_percentile_that_few_values_cannot_bound_is_open_on_that_side() -> None:
+def test_a_percentile_that_few_values_cannot_bound_is_open_on_that_side():
     found = quantile([1.0, 2.0, 3.0, 4.0, 5.0], 0.95)
     assert found.value == 5.0 and found.high == math.inf
     with pytest.raises(DataError, match="no value"):
@@ -61,7 +61,7 @@ def test_a_percentile_that_few_values_cannot_bound_is_open_on_that_side() -> Non
 
 
 @pytest.mark.req("SO-13")
-def test_each_way_is_configuration_that_loads_and_only_more_time_allows_more() -> None:
+def test_each_way_is_configuration_that_loads_and_only_more_time_allows_more():
     budgets = {
         way: deck_of(way).policy(deck_of(way).cards["explainer"]).time_budget_ms for way in WAYS
     }
@@ -85,7 +85,7 @@ def test_each_way_is_configuration_that_loads_and_only_more_time_allows_more() -
 @pytest.mark.req("SO-13")
 def test_every_remedy_answers_more_within_the_budget_and_more_time_does_not(
     played: Sequence[Call],
-) -> None:
+):
     found = {one.way: one for one in summarise(played)}
     bare = found["as it is"]
     for way in ("race", "fallback", "pipeline"):
@@ -100,7 +100,7 @@ def test_every_remedy_answers_more_within_the_budget_and_more_time_does_not(
 
 
 @pytest.mark.req("SO-20")
-async def test_a_remedy_for_something_else_changes_nothing() -> None:
+async def test_a_remedy_for_something_else_changes_nothing():
     rows = await play_faults()
     assert {(row.cause, row.way) for row in rows if row.result == "answer"} == {
         ("model", "race"),
@@ -123,7 +123,7 @@ async def test_a_remedy_for_something_else_changes_nothing() -> None:
 
 
 @pytest.mark.req("SO-17")
-async def test_a_sub_agent_takes_the_function_and_two_model_calls_longer() -> None:
+async def test_a_sub_agent_takes_the_function_and_two_model_calls_longer():
     rows = await play_pairs("simulated-gpt-5.4-nano", 30)
     law = law_of("simulated-gpt-5.4-nano")
     assert {round(row.function, 6) for row in rows} == {0.2}

@@ -47,7 +47,7 @@ def changed(folder: Path, **fields: Any) -> GridSpec:
 
 
 @pytest.mark.req("SAT-25")
-def test_the_table_is_thirty_pairs_in_three_batches_on_every_model_pattern_and_failsafe() -> None:
+def test_the_table_is_thirty_pairs_in_three_batches_on_every_model_pattern_and_failsafe():
     spec = read_grid(TABLE)
     every = list(cells(spec))
     ways = Counter((cell.model, cell.setting, cell.pattern) for cell in every)
@@ -69,7 +69,7 @@ def test_the_table_is_thirty_pairs_in_three_batches_on_every_model_pattern_and_f
 
 
 @pytest.mark.req("SAT-25")
-def test_the_table_can_be_played(tmp_path: Path) -> None:
+def test_the_table_can_be_played(tmp_path: Path):
     text = TABLE.read_text().replace("repeats: 3", "repeats: 1")
     for name in ("gpt-5.4-nano-low", "gpt-5.4-nano", "gpt-4.1-mini"):
         text = text.replace(f"{name},", f"simulated-{name},").replace(
@@ -90,7 +90,7 @@ def test_the_table_can_be_played(tmp_path: Path) -> None:
     }
 
 
-def test_the_orchestrator_varies_over_the_same_sub_agents(tmp_path: Path) -> None:
+def test_the_orchestrator_varies_over_the_same_sub_agents(tmp_path: Path):
     roles = {"orchestrator": ["simulated-a", "simulated-b"], "others": "offline"}
     spec = changed(tmp_path, models=roles)
     asked: list[tuple[str, str]] = []
@@ -112,7 +112,7 @@ def test_the_orchestrator_varies_over_the_same_sub_agents(tmp_path: Path) -> Non
         changed(tmp_path, models={"lead": "simulated-a"})
 
 
-def test_a_baseline_may_be_named_as_a_report_names_it(tmp_path: Path) -> None:
+def test_a_baseline_may_be_named_as_a_report_names_it(tmp_path: Path):
     fields: dict[str, Any] = {
         "models": ["simulated-a", "simulated-b"],
         "patterns": ["mediated", "direct"],

@@ -15,7 +15,7 @@ from tests.growth import fill, measure
 EXACT = Law(latency=LogNormal(median=1.0), tokens=LogNormal(median=50))
 
 
-def test_a_cap_answers_as_many_parts_as_it_lets_through_and_saves_tokens_but_no_time() -> None:
+def test_a_cap_answers_as_many_parts_as_it_lets_through_and_saves_tokens_but_no_time():
     runs = play_caps(EXACT, messages=2, sizes=(1, 3))
     assert {(run.parts, run.cap): run.coverage for run in runs} == {
         **{(1, cap): 1.0 for cap in range(1, 9)},
@@ -39,7 +39,7 @@ def test_a_cap_answers_as_many_parts_as_it_lets_through_and_saves_tokens_but_no_
 
 
 @pytest.mark.req("SO-15")
-def test_race_at_scale_is_the_faster_of_two_laws_for_two_bills() -> None:
+def test_race_at_scale_is_the_faster_of_two_laws_for_two_bills():
     law = Law(latency=LogNormal(median=2.0, sigma=0.5), tokens=LogNormal(median=50))
     priced = {"a": PricedModel(law=law, price_in=1.0, price_out=10.0)}
     traffic = Traffic(users=1_200_000, messages=10, share=0.5, busiest=0.1, reads=1000)
@@ -66,7 +66,7 @@ def test_race_at_scale_is_the_faster_of_two_laws_for_two_bills() -> None:
     ]
 
 
-def test_a_process_does_as_many_turns_as_its_core_can_compute_and_no_more() -> None:
+def test_a_process_does_as_many_turns_as_its_core_can_compute_and_no_more():
     load = Load(law=EXACT, cpu=0.1, pause=10.0)
     most = users_to_fill(load)
     assert most == int((10.0 + 3.0 + 0.1) / 0.1), (
@@ -86,7 +86,7 @@ def test_a_process_does_as_many_turns_as_its_core_can_compute_and_no_more() -> N
 @pytest.mark.realtime
 def test_lists_a_trace_and_metrics_of_a_full_store_are_read_at_once_and_no_loop_waits(
     tmp_path: Path,
-) -> None:
+):
     """A sample of `make sweeps`, which reads a store of a hundred thousand turns."""
     fill(tmp_path / "kit.db", 3_000)
     sums, *readings = measure(tmp_path / "kit.db")

@@ -97,15 +97,13 @@ PAIR = case("shop", "rewards", optional=("play",))
         ),
     ],
 )
-def test_routing_is_scored_as_a_set(
-    called: tuple[str, ...], right: dict[str, float | None]
-) -> None:
+def test_routing_is_scored_as_a_set(called: tuple[str, ...], right: dict[str, float | None]):
     assert {name: value(name, PAIR, seen(*called)) for name in right} == pytest.approx(
         right, nan_ok=True
     )
 
 
-def test_calls_over_the_cap_were_right_to_make() -> None:
+def test_calls_over_the_cap_were_right_to_make():
     turn = seen("shop", dropped=("rewards",))
     assert value("exact", PAIR, turn) == 1.0 and value("under_dispatch", PAIR, turn) == 0.0
 
@@ -126,7 +124,7 @@ def test_calls_over_the_cap_were_right_to_make() -> None:
         ),
     ],
 )
-def test_strict_asks_that_each_got_its_part(asked: dict[str, str], right: float) -> None:
+def test_strict_asks_that_each_got_its_part(asked: dict[str, str], right: float):
     parted = case("shop", "rewards", queries={"shop": "coffee deals", "rewards": "my points"})
     assert value("strict", parted, seen("shop", "rewards", queries=asked)) == right
     assert (
@@ -134,7 +132,7 @@ def test_strict_asks_that_each_got_its_part(asked: dict[str, str], right: float)
     )  # the case does not know the parts
 
 
-def test_strict_asks_for_the_exact_words_of_a_single_request() -> None:
+def test_strict_asks_for_the_exact_words_of_a_single_request():
     single = case("shop", user="Coffee deals?")
     assert value("strict", single, seen("shop", queries={"shop": "coffee deals"})) == 1.0
     assert value("strict", single, seen("shop", queries={"shop": "offers on coffee"})) == 0.0
@@ -147,9 +145,7 @@ def test_strict_asks_for_the_exact_words_of_a_single_request() -> None:
         assert value("strict", twice, seen("shop", queries={"shop": asked})) == right
 
 
-def test_strict_leaves_the_marks_of_pictures_aside_and_what_is_said_of_one_that_comes_alone_to_the_model() -> (
-    None
-):
+def test_strict_leaves_the_marks_of_pictures_aside_and_what_is_said_of_one_that_comes_alone_to_the_model():
     for user, asked, right in (
         ("is it cheap?", "[picture: till.png] is it cheap?", 1.0),
         ("is it cheap?", "[picture: till.png] price?", 0.0),
@@ -160,7 +156,7 @@ def test_strict_leaves_the_marks_of_pictures_aside_and_what_is_said_of_one_that_
         )
 
 
-def test_what_a_case_does_not_decide_is_none_and_never_zero() -> None:
+def test_what_a_case_does_not_decide_is_none_and_never_zero():
     undecided = {
         s.scorer for s in score(case("shop"), seen("shop", text="Here.")) if s.value is None
     }
@@ -194,7 +190,7 @@ def test_what_a_case_does_not_decide_is_none_and_never_zero() -> None:
     assert value("out_of_scope", case("shop", kind="oos"), seen("play")) == 0.0
 
 
-def test_a_scorer_there_is_not_is_named_with_its_nearest() -> None:
+def test_a_scorer_there_is_not_is_named_with_its_nearest():
     assert set(SCORERS) > COSTS and set(ROUTING) < set(SCORERS) and "facts" not in ROUTING
     with pytest.raises(UnknownId, match="did you mean 'recall'"):
         score(PAIR, seen(), ["recal"])
@@ -226,7 +222,7 @@ BAD = case(
         ("Coffee pays 200. Something is down right now. Your points: 900.", 0.0),
     ],
 )
-def test_an_acknowledgement_denies_and_names_what_failed(text: str, owned: float) -> None:
+def test_an_acknowledgement_denies_and_names_what_failed(text: str, owned: float):
     turn = seen(
         "shop", "rewards", text=text, answers={"shop": "Coffee pays 200."}, failed=("rewards",)
     )
@@ -238,7 +234,7 @@ def test_an_acknowledgement_denies_and_names_what_failed(text: str, owned: float
 
 
 @pytest.mark.req("PC2-S9.3-3")
-def test_nothing_is_owed_where_the_fault_had_no_effect_and_an_apology_is_then_needless() -> None:
+def test_nothing_is_owed_where_the_fault_had_no_effect_and_an_apology_is_then_needless():
     turn = seen("shop", "rewards", answers={"shop": "Coffee pays 200.", "rewards": "900 points."})
     well = turn.model_copy(update={"text": "Coffee pays 200 and you have 900 points."})
     sorry = turn.model_copy(update={"text": "Coffee pays 200. I couldn't get your points."})
@@ -250,7 +246,7 @@ def test_nothing_is_owed_where_the_fault_had_no_effect_and_an_apology_is_then_ne
     assert value("needless", BAD, of_the_shopper) == 0.0
 
 
-def test_a_reply_that_owns_up_to_a_part_nobody_was_asked_about_is_not_needless() -> None:
+def test_a_reply_that_owns_up_to_a_part_nobody_was_asked_about_is_not_needless():
     text = "Coffee pays 200. I left out one part of what you asked and could not look it up."
     lost = seen("shop", text=text, answers={"shop": "Coffee pays 200."})
     whole = seen(
@@ -260,7 +256,7 @@ def test_a_reply_that_owns_up_to_a_part_nobody_was_asked_about_is_not_needless()
     assert value("needless", BAD, whole) == 1.0
 
 
-def test_a_part_is_lost_in_silence_where_it_is_neither_answered_nor_owned_up_to() -> None:
+def test_a_part_is_lost_in_silence_where_it_is_neither_answered_nor_owned_up_to():
     queries = {"shop": "find coffee deals", "rewards": "how many points do I have"}
     both = case("shop", "rewards", queries=queries)
     shop_alone = seen("shop", answers={"shop": "Coffee pays 200."})
@@ -282,7 +278,7 @@ def test_a_part_is_lost_in_silence_where_it_is_neither_answered_nor_owned_up_to(
     assert "silent_loss" in COSTS
 
 
-def test_a_reservation_must_be_passed_on() -> None:
+def test_a_reservation_must_be_passed_on():
     turn = seen("shop", answers={"shop": "Two offers."}, with_reservation=("shop",))
     told = turn.model_copy(update={"text": "Two offers; this may be incomplete."})
     silent = turn.model_copy(update={"text": "Two offers."})
@@ -303,7 +299,7 @@ def test_a_reservation_must_be_passed_on() -> None:
         ("zx-raw-9d2e", 1.0),
     ],
 )
-def test_a_leak_is_anything_raw_that_could_be_read_at_any_moment(text: str, leaked: float) -> None:
+def test_a_leak_is_anything_raw_that_could_be_read_at_any_moment(text: str, leaked: float):
     assert value("leak", case("rewards"), seen("rewards", text=text)) == leaked
     assert (
         value("leak", case("rewards"), seen("rewards", text="Fine.", visible_texts=(text,)))
@@ -319,7 +315,7 @@ def test_a_leak_is_anything_raw_that_could_be_read_at_any_moment(text: str, leak
     )
 
 
-def test_facts_are_found_in_any_spelling_and_not_inside_other_numbers() -> None:
+def test_facts_are_found_in_any_spelling_and_not_inside_other_numbers():
     known = case("rewards", facts=(Fact(agent="rewards", name="balance", any_of=("4975",)),))
     assert value("facts", known, seen(text="You have 4,975 points.")) == 1.0
     assert value("facts", known, seen(text="You have 14,975 points.")) == 0.0
@@ -334,7 +330,7 @@ def test_facts_are_found_in_any_spelling_and_not_inside_other_numbers() -> None:
 
 
 @pytest.mark.req("PC2-S9.3-4")
-def test_each_vertical_is_scored_on_what_its_own_sub_agent_produced() -> None:
+def test_each_vertical_is_scored_on_what_its_own_sub_agent_produced():
     known = case(
         "shop", "rewards", facts=(Fact(agent="rewards", name="balance", any_of=("4975",)),)
     )
@@ -353,7 +349,7 @@ def test_each_vertical_is_scored_on_what_its_own_sub_agent_produced() -> None:
 
 
 @pytest.mark.req("PC2-S9.3-2")
-def test_a_composed_reply_is_as_good_as_its_weakest_part() -> None:
+def test_a_composed_reply_is_as_good_as_its_weakest_part():
     both = {"shop": "Ember Hill pays 200 points.", "rewards": "You have 4,975 points."}
     asked = case("shop", "rewards", topics={"rewards": ("points",)})
     turn = seen("shop", "rewards", answers=both)
@@ -382,7 +378,7 @@ def test_a_composed_reply_is_as_good_as_its_weakest_part() -> None:
         ("MARIGOLD", 0.0),
     ],
 )
-def test_policy_is_kept_or_broken(text: str, kept: float) -> None:
+def test_policy_is_kept_or_broken(text: str, kept: float):
     tried = case("rewards", forbids=("MARIGOLD",))
     assert (
         value(
@@ -423,7 +419,7 @@ async def rows_of(
 
 
 @pytest.mark.req("PC2-S9.3-2", "PC2-S9.3-3", "PC2-S9.3-4", "PC1-S9.3-3")
-async def test_the_sets_are_scored_on_the_consumer_deck_per_vertical() -> None:
+async def test_the_sets_are_scored_on_the_consumer_deck_per_vertical():
     cases = some("single", 6) + some("mixed", 12) + some("partial", 6)
     async with consumer() as kit:
         rows = await rows_of(cases, kit)
@@ -442,7 +438,7 @@ async def test_the_sets_are_scored_on_the_consumer_deck_per_vertical() -> None:
     assert len(set(own.values())) > 1
 
 
-async def test_what_is_seen_of_a_live_turn_is_seen_of_the_stored_one() -> None:
+async def test_what_is_seen_of_a_live_turn_is_seen_of_the_stored_one():
     async with consumer() as kit:
         (each,) = [each for each in some("partial") if each.id == "partial-002"]
         ((live, reply),) = await run_case(each, kit)
@@ -451,9 +447,7 @@ async def test_what_is_seen_of_a_live_turn_is_seen_of_the_stored_one() -> None:
 
 
 @pytest.mark.req("PC1-S9.3-1", "PC2-S9.3-1")
-async def test_switches_are_scored_for_every_pair_of_verticals_and_the_vertical_that_loses_them_is_named() -> (
-    None
-):
+async def test_switches_are_scored_for_every_pair_of_verticals_and_the_vertical_that_loses_them_is_named():
     """A model of known truth routes every request right but those for play: it stays with whoever was called before."""
     cases = some("switches")
     asked = {ask.user: ask.expected[0] for each in cases for ask in each.turns}
@@ -507,9 +501,7 @@ def carrying(names: bool) -> SmallKit:
 
 
 @pytest.mark.req("PC1-S9.3-2")
-async def test_recall_of_prior_context_tells_a_helper_that_names_things_from_one_that_does_not() -> (
-    None
-):
+async def test_recall_of_prior_context_tells_a_helper_that_names_things_from_one_that_does_not():
     for names, expected in ((True, 1.0), (False, 0.0)):
         runs = [await run_case(each, carrying(names)) for each in HOPS]
         scored = [
@@ -522,7 +514,7 @@ async def test_recall_of_prior_context_tells_a_helper_that_names_things_from_one
 @pytest.mark.parametrize("forgets", [False, True])
 async def test_summaries_of_long_conversations_are_scored_on_entities_decisions_and_intents(
     forgets: bool,
-) -> None:
+):
     def lead(messages: list[BaseMessage]) -> Line:
         if isinstance(messages[-1], ToolMessage):
             return stitched(messages)
@@ -548,9 +540,7 @@ async def test_summaries_of_long_conversations_are_scored_on_entities_decisions_
 
 
 @pytest.mark.req("PC1-R-7")
-async def test_supports_words_are_material_for_the_reply_and_the_scorer_tells_the_two_voices_apart() -> (
-    None
-):
+async def test_supports_words_are_material_for_the_reply_and_the_scorer_tells_the_two_voices_apart():
     """The shipped deck over the real support service: direct repeats it, mediated tells it in words
     of the orchestrator's own."""
     articles = {
@@ -604,7 +594,7 @@ async def test_supports_words_are_material_for_the_reply_and_the_scorer_tells_th
     ), found
 
 
-def test_words_taken_over_are_counted_in_runs() -> None:
+def test_words_taken_over_are_counted_in_runs():
     told = "lay the receipt flat in good light and take the picture again"
     assert verbatim(told, told.upper()) == 1.0
     assert verbatim(told, "Lay the receipt flat. In good light, take the picture again.") == 0.0
@@ -619,7 +609,7 @@ def test_words_taken_over_are_counted_in_runs() -> None:
 
 
 @pytest.mark.req("PC1-NFR-2")
-async def test_reliability_on_mixed_intent_is_measured_with_and_without_the_retry() -> None:
+async def test_reliability_on_mixed_intent_is_measured_with_and_without_the_retry():
     """A model of known truth drops its last call three times in ten; the retry is worth what it mends."""
     cases = [each for each in some("mixed") if len(each.turns[0].expected) == 2][:100]
     asked = {each.turns[0].user: each for each in cases}
@@ -659,7 +649,7 @@ async def test_reliability_on_mixed_intent_is_measured_with_and_without_the_retr
     assert found.verdict == "better" and not found.difference.excludes(0.3)
 
 
-async def test_answers_a_case_plants_take_the_place_of_the_sub_agents_work() -> None:
+async def test_answers_a_case_plants_take_the_place_of_the_sub_agents_work():
     (told,) = [each for each in some("injection") if each.id == "injection-told-08"]
     async with consumer() as kit:
         ((turn, _),) = await run_case(told, kit)
@@ -675,7 +665,7 @@ async def test_answers_a_case_plants_take_the_place_of_the_sub_agents_work() -> 
             await run_case(told.model_copy(update={"faults": ("rewarsd=raise",)}), kit)
 
 
-async def test_a_case_is_asked_on_behalf_of_its_own_user() -> None:
+async def test_a_case_is_asked_on_behalf_of_its_own_user():
     each = case(
         "rewards",
         user="how many points do I have",

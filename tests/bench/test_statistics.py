@@ -60,13 +60,13 @@ WORST = {
 
 @pytest.mark.req("PC1-NFR-2")
 @pytest.mark.parametrize("name", WORST)
-def test_intervals_hold_and_equal_ways_are_seldom_told_apart(name: str) -> None:
+def test_intervals_hold_and_equal_ways_are_seldom_told_apart(name: str):
     (setting,) = (each for each in coverage.settings() if each.name == name)
     found = coverage.play(setting, WORST[name])
     assert not found.breaks, str(found)
 
 
-def test_a_cluster_that_always_agrees_counts_once() -> None:
+def test_a_cluster_that_always_agrees_counts_once():
     thrice = clustered([True] * 30, [number // 3 for number in range(30)])
     assert wilson(30, 30).low > wilson(10, 10).low > thrice.low
     assert clustered([True, False, True], ["a", "b", "c"]).model_dump() == wilson(2, 3).model_dump()
@@ -74,7 +74,7 @@ def test_a_cluster_that_always_agrees_counts_once() -> None:
     assert str(thrice).startswith("30 of 30 in 10 clusters = 1.000 [0.7")
 
 
-def test_clusters_are_worth_about_what_the_robust_variance_of_another_implementation_says() -> None:
+def test_clusters_are_worth_about_what_the_robust_variance_of_another_implementation_says():
     """Of many clusters: there the corrections for few of them no longer show."""
     generator = np.random.default_rng(8)
     names = [item for item in range(600) for _ in range(4)]
@@ -88,7 +88,7 @@ def test_clusters_are_worth_about_what_the_robust_variance_of_another_implementa
     assert clustered(outcomes, names).effective_n == pytest.approx(worth, rel=0.01)
 
 
-def test_a_mean_of_clusters_has_the_robust_error_of_another_implementation() -> None:
+def test_a_mean_of_clusters_has_the_robust_error_of_another_implementation():
     generator = np.random.default_rng(8)
     names = [item for item in range(600) for _ in range(4)]
     values = (generator.normal(0, 1, 600)[names] + generator.normal(0, 1, len(names))).tolist()
@@ -99,7 +99,7 @@ def test_a_mean_of_clusters_has_the_robust_error_of_another_implementation() -> 
     assert (found.high - found.low) / 2 == pytest.approx(1.964 * float(fit.bse[0]), rel=0.01)
 
 
-def test_too_few_items_have_no_interval_and_say_so() -> None:
+def test_too_few_items_have_no_interval_and_say_so():
     found = mean_of([1.0, 2.0, 4.0])
     assert not found.has_interval and not found.excludes(1e9)
     assert str(found) == "mean of 3 items = 2.333 (too few for an interval)"
@@ -107,13 +107,13 @@ def test_too_few_items_have_no_interval_and_say_so() -> None:
     assert (mean_of([0.5] * 3, within=SCORES).low, mean_of([0.5] * 3, within=SCORES).high) == (0, 1)
 
 
-def test_scores_that_are_all_alike_are_no_certainty() -> None:
+def test_scores_that_are_all_alike_are_no_certainty():
     found = mean_of([1.0] * 10, within=SCORES)
     assert found.low == pytest.approx(wilson(10, 10).low) and found.high == 1.0
 
 
 @pytest.mark.parametrize(("right", "total"), [(181, 200), (30, 30), (0, 7), (1, 2), (399, 400)])
-def test_wilson_agrees_with_another_implementation(right: int, total: int) -> None:
+def test_wilson_agrees_with_another_implementation(right: int, total: int):
     found, other = (
         wilson(right, total),
         stats.binomtest(right, total).proportion_ci(method="wilson"),
@@ -121,7 +121,7 @@ def test_wilson_agrees_with_another_implementation(right: int, total: int) -> No
     assert (found.low, found.high) == pytest.approx((other.low, other.high), abs=1e-12)
 
 
-def test_a_share_prints_as_one_sentence() -> None:
+def test_a_share_prints_as_one_sentence():
     assert str(wilson(181, 200)) == "181 of 200 = 0.905 [0.856, 0.938]"
     assert (
         str(target(wilson(181, 200), 0.95))
@@ -129,13 +129,13 @@ def test_a_share_prints_as_one_sentence() -> None:
     )
 
 
-def test_newcombe_gives_the_figures_of_his_paper() -> None:
+def test_newcombe_gives_the_figures_of_his_paper():
     found = newcombe((48, 80), (56, 70))  # table II, a
     assert (found.value, found.low, found.high) == pytest.approx((0.2, 0.0524, 0.3339), abs=1e-4)
     assert newcombe((10, 10), (20, 20)).low < 0 < newcombe((10, 10), (20, 20)).high
 
 
-def test_mcnemar_counts_coins_and_the_mid_p_takes_half_of_the_seen_one() -> None:
+def test_mcnemar_counts_coins_and_the_mid_p_takes_half_of_the_seen_one():
     found = mcnemar(3, 12)
     tail = sum(math.comb(15, k) for k in range(4)) / 2**15
     assert found.exact == pytest.approx(2 * tail)
@@ -144,7 +144,7 @@ def test_mcnemar_counts_coins_and_the_mid_p_takes_half_of_the_seen_one() -> None
     assert mcnemar_of({"a": 0.5, "b": -0.5, "c": 0.0, "d": 1.0}) == mcnemar(1, 2)
 
 
-def test_holm_agrees_with_another_implementation() -> None:
+def test_holm_agrees_with_another_implementation():
     chances = {
         name: p
         for name, p in zip("abcdefg", (0.01, 0.04, 0.03, 0.5, 0.001, 0.2, 0.03), strict=True)
@@ -159,7 +159,7 @@ def test_holm_agrees_with_another_implementation() -> None:
     )
 
 
-def test_repeats_of_an_item_are_no_items_of_their_own() -> None:
+def test_repeats_of_an_item_are_no_items_of_their_own():
     once = {str(i): [float(i % 3 > 0)] for i in range(60)}
     better = {item: [1.0] for item in once}
     fivefold = {item: scores * 5 for item, scores in once.items()}
@@ -171,21 +171,21 @@ def test_repeats_of_an_item_are_no_items_of_their_own() -> None:
         by_item(once, {item: s for item, s in better.items() if item != "7"})
 
 
-def test_sixty_items_alike_are_no_certainty() -> None:
+def test_sixty_items_alike_are_no_certainty():
     same = {str(i): [1.0] for i in range(60)}
     found = paired_difference(same, same)
     assert found.value == 0.0 and found.low == pytest.approx(-1.96 * math.sqrt(2) / 62, rel=1e-3)
     assert not found.excludes(0.02)
 
 
-def test_the_paired_interval_is_that_of_bonett_and_price() -> None:
+def test_the_paired_interval_is_that_of_bonett_and_price():
     """Worked by hand for 1, 1, 7 and 12 pairs: 2 and 8 of 23, a standard error of 0.1263."""
     gains = {str(i): gain for i, gain in enumerate([0.0] * 13 + [1.0] * 1 + [-1.0] * 7)}
     found = difference_of(gains)
     assert (round(found.low, 2), round(found.high, 2)) == (-0.51, -0.01)
 
 
-def test_the_sample_for_a_target_settles_it_as_often_as_the_page_says() -> None:
+def test_the_sample_for_a_target_settles_it_as_often_as_the_page_says():
     large, small = list[float](), list[float]()
     for rate, figure in (
         (rate, figure) for rate in RATES for figure in TARGETS if abs(rate - figure) > 0.019
@@ -203,7 +203,7 @@ def test_the_sample_for_a_target_settles_it_as_often_as_the_page_says() -> None:
     assert said in flat_page("statistics.md"), said
 
 
-def test_all_right_needs_73_in_a_row_to_exclude_95_percent() -> None:
+def test_all_right_needs_73_in_a_row_to_exclude_95_percent():
     assert items_for_target(1.0, 0.95) == 73
     assert wilson(73, 73).excludes(0.95) and not wilson(72, 72).excludes(0.95)
     assert target(wilson(30, 30), 0.95).more == 43
@@ -215,7 +215,7 @@ def test_all_right_needs_73_in_a_row_to_exclude_95_percent() -> None:
 @pytest.mark.parametrize(("gap", "discordant"), [(0.05, 0.1), (0.1, 0.3)])
 def test_the_sample_for_a_paired_difference_shows_it_eight_times_in_ten(
     gap: float, discordant: float
-) -> None:
+):
     n = items_for_mean(gap, math.sqrt(discordant - gap**2))
     assert n is not None
     rng = np.random.default_rng(9)
@@ -225,7 +225,7 @@ def test_the_sample_for_a_paired_difference_shows_it_eight_times_in_ten(
     assert 0.75 <= np.mean(shown) <= 0.85
 
 
-def test_the_sample_for_no_difference_at_all_is_unknown() -> None:
+def test_the_sample_for_no_difference_at_all_is_unknown():
     assert items_for_mean(0.0, 0.2) is None and items_for_shares(0.5, 0.5) is None
 
 
@@ -243,12 +243,12 @@ def test_the_sample_for_no_difference_at_all_is_unknown() -> None:
         lambda: difference_of({"a": -3.0, "b": 0.2}),
     ],
 )
-def test_nothing_is_estimated_from_nothing_or_from_what_lies_outside_of_its_range(ask: Any) -> None:
+def test_nothing_is_estimated_from_nothing_or_from_what_lies_outside_of_its_range(ask: Any):
     with pytest.raises(DataError, match=r"\w+ \w+"):
         ask()
 
 
-def test_a_mean_says_what_it_is_of() -> None:
+def test_a_mean_says_what_it_is_of():
     scores = [((i * 37) % 11) / 10 for i in range(80)]
     found = str(mean_of(scores, unit="ms"))
     assert "mean of 80 items" in found and found.endswith("ms")

@@ -19,7 +19,7 @@ WORK = {
 
 @pytest.mark.req("PC2-S5.7b")
 @pytest.mark.parametrize("name", POLICIES)
-async def test_a_replay_says_what_a_live_turn_under_the_policy_says(name: str) -> None:
+async def test_a_replay_says_what_a_live_turn_under_the_policy_says(name: str):
     policy = POLICIES[name]
     recorded = (await ask(team_of(WORK))).events
     live = await ask(team_of(WORK, **policy.model_dump()))
@@ -31,7 +31,7 @@ async def test_a_replay_says_what_a_live_turn_under_the_policy_says(name: str) -
     assert told or policy.default == "suppress"
 
 
-async def test_policies_are_compared_by_first_useful_text_lines_a_second_and_silence() -> None:
+async def test_policies_are_compared_by_first_useful_text_lines_a_second_and_silence():
     recorded = (await ask(team_of(WORK))).events
     rows = {row.policy: row for row in compare(recorded, WORDS)}
     assert rows["forward"].first_useful == pytest.approx(0.2) and rows[
@@ -44,13 +44,13 @@ async def test_policies_are_compared_by_first_useful_text_lines_a_second_and_sil
     assert rows["suppress"].silence == pytest.approx({"shop": 2.25, "rewards": 2.85, "slow": 4.0})
 
 
-def test_nothing_recorded_is_nothing_told() -> None:
+def test_nothing_recorded_is_nothing_told():
     assert replay([], StatusPolicy(), WORDS).first_useful is None
 
 
 async def test_the_command_compares_policies_over_a_turn_of_a_store_and_says_when_there_is_none(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+):
     kit = team_of(WORK)
     kit.store = SqliteStore(tmp_path / "kit.db")
     assert (

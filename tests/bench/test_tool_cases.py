@@ -81,7 +81,7 @@ def told(played: tuple[ToolCaseResult, ...]) -> dict[str, str | None]:
 )
 def test_a_card_with_a_new_tool_and_no_case_for_each_way_it_can_fail_is_refused(
     cases: Any, missing: str
-) -> None:
+):
     for given in (card(*cases), *([] if cases else [card(eval=None)])):
         if not missing:
             assert Deck.of([given], required_blocks=()).cards["play"] == given
@@ -97,7 +97,7 @@ def test_a_card_with_a_new_tool_and_no_case_for_each_way_it_can_fail_is_refused(
 
 
 @pytest.mark.req("SO-19")
-async def test_a_case_is_played_on_the_real_agent_with_the_tool_that_lets_it_down() -> None:
+async def test_a_case_is_played_on_the_real_agent_with_the_tool_that_lets_it_down():
     good, liar = worker(honest), worker(lambda _: "Your refund is on its way!")
     played = await play_cases(team(good, refunds=True), "play")
     assert told(played) == {"returns_nothing": None, "fails": None}
@@ -130,7 +130,7 @@ async def test_a_case_is_played_on_the_real_agent_with_the_tool_that_lets_it_dow
 
 
 @pytest.mark.req("SO-19")
-async def test_a_tool_whose_flag_is_off_cannot_be_played_and_the_message_says_so() -> None:
+async def test_a_tool_whose_flag_is_off_cannot_be_played_and_the_message_says_so():
     with pytest.raises(
         BindError, match="'refund' of card 'play' is not bound: load the deck with its flag on"
     ):
@@ -139,7 +139,7 @@ async def test_a_tool_whose_flag_is_off_cannot_be_played_and_the_message_says_so
 
 
 @pytest.mark.req("SO-19")
-async def test_a_card_is_promoted_only_when_each_of_its_cases_was_played_and_is_right() -> None:
+async def test_a_card_is_promoted_only_when_each_of_its_cases_was_played_and_is_right():
     deck = small_deck(TRIO, [card(*CASES, status="draft")])
     good = await play_cases(team(worker(honest), refunds=True), "play")
     bad = await play_cases(team(worker(lambda _: "It is on its way."), refunds=True), "play")

@@ -30,7 +30,7 @@ def chosen(page: Page, choice: str, shown: Locator) -> Locator:
     return shown
 
 
-def test_a_grid_plays_on_while_somebody_chats_and_its_verdict_is_seen(visitor: Visitor) -> None:
+def test_a_grid_plays_on_while_somebody_chats_and_its_verdict_is_seen(visitor: Visitor):
     page = visitor.page
     visitor.open()
     visitor.ready()

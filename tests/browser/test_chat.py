@@ -55,7 +55,7 @@ def watched(chromium: Any, lively: Served) -> Watched:
     return watch(chromium, lively)
 
 
-def test_the_first_page_is_ready_within_seconds(desk: Any, lively: Served) -> None:
+def test_the_first_page_is_ready_within_seconds(desk: Any, lively: Served):
     visitor = visit(desk, lively.url)
     loaded = visitor.open()
     told("the server before it", 1000 * lively.ready)
@@ -66,7 +66,7 @@ def test_the_first_page_is_ready_within_seconds(desk: Any, lively: Served) -> No
 
 
 @pytest.mark.req("SAT-1", "PC2-FR-13")
-def test_the_preamble_comes_first_and_the_answer_grows(watched: Watched) -> None:
+def test_the_preamble_comes_first_and_the_answer_grows(watched: Watched):
     seen = watched.seen
     enter = seen["marks"]["enter"]
     lead = next(text for text in seen["texts"] if text["at"] > enter)
@@ -83,7 +83,7 @@ def test_the_preamble_comes_first_and_the_answer_grows(watched: Watched) -> None
     assert not [status for status in STATUSES if status in watched.body]
 
 
-def test_lines_of_different_agents_interleave(watched: Watched) -> None:
+def test_lines_of_different_agents_interleave(watched: Watched):
     names = [step["name"] for step in watched.seen["steps"]]
     again = [name in names[:place] and names[place - 1] != name for place, name in enumerate(names)]
     assert len(set(names)) == 3 and sum(again) > 20, (
@@ -111,9 +111,7 @@ def late(watched: Watched) -> list[float]:
     )
 
 
-def test_a_line_is_painted_soon_after_it_was_said(
-    chromium: Any, lively: Served, watched: Watched
-) -> None:
+def test_a_line_is_painted_soon_after_it_was_said(chromium: Any, lively: Served, watched: Watched):
     """Ten events a second. Of two turns the better counts: the other one was disturbed by something
     else on the machine."""
     seconds = late(watched)
@@ -128,7 +126,7 @@ def test_a_line_is_painted_soon_after_it_was_said(
 
 def test_after_a_killed_server_the_page_comes_back_with_what_was_shown(
     chromium: Any, lively: Served
-) -> None:
+):
     """The last one here: its server is gone after it."""
     visitor = visit(chromium, lively.url, viewport=DESK)
     visitor.open()

@@ -50,7 +50,7 @@ def hanging(visitor: Visitor) -> None:
     visitor.page.locator("details summary", has_text="Rewards").last.wait_for()
 
 
-def test_stop_ends_a_silent_turn_at_once_and_for_good(visitor: Visitor, served: Served) -> None:
+def test_stop_ends_a_silent_turn_at_once_and_for_good(visitor: Visitor, served: Served):
     visitor.open(HANGS)
     visitor.ready()
     hanging(visitor)
@@ -71,7 +71,7 @@ def test_stop_ends_a_silent_turn_at_once_and_for_good(visitor: Visitor, served: 
 
 def test_a_reload_a_second_tab_and_its_trace_follow_a_turn_that_finishes_once(
     visitor: Visitor, served: Served
-) -> None:
+):
     visitor.open(HANGS)
     visitor.ready()
     hanging(visitor)
@@ -100,7 +100,7 @@ def test_a_reload_a_second_tab_and_its_trace_follow_a_turn_that_finishes_once(
 
 def test_switches_thumbs_and_another_page_leave_a_running_turn_alone(
     visitor: Visitor, served: Served
-) -> None:
+):
     visitor.open()
     visitor.ready()
     visitor.ask("How many points do I have?")
@@ -130,9 +130,7 @@ def test_switches_thumbs_and_another_page_leave_a_running_turn_alone(
     assert given and given.score == 1
 
 
-def test_every_span_of_the_stored_trace_has_its_labelled_bar(
-    visitor: Visitor, served: Served
-) -> None:
+def test_every_span_of_the_stored_trace_has_its_labelled_bar(visitor: Visitor, served: Served):
     visitor.open()
     visitor.ready()
     visitor.ask(MIXED)
@@ -153,7 +151,7 @@ def test_every_span_of_the_stored_trace_has_its_labelled_bar(
 @pytest.mark.req("SAT-14")
 def test_a_picture_is_shown_and_answered_and_another_file_is_refused_in_a_sentence(
     visitor: Visitor, served: Served
-) -> None:
+):
     receipt = draw_picture("receipt").data
     visitor.open()
     visitor.ready()
@@ -209,9 +207,7 @@ ANSWERED = """question => {{
 """Whether the message after a question says this."""
 
 
-def test_a_session_of_fifty_turns_opens_and_goes_on_quickly(
-    visitor: Visitor, served: Served
-) -> None:
+def test_a_session_of_fifty_turns_opens_and_goes_on_quickly(visitor: Visitor, served: Served):
     seeded(served.store, "fifty", 50)
     began = time.monotonic()
     visitor.page.goto(f"{served.url}/?session=fifty")
@@ -253,7 +249,7 @@ def test_a_session_of_fifty_turns_opens_and_goes_on_quickly(
     visitor.at_end("the newest is not in view after a click on it", 3.0)  # it glides there
 
 
-def test_twenty_sessions_cost_little_memory(served: Served) -> None:
+def test_twenty_sessions_cost_little_memory(served: Served):
     with ExitStack() as open_pages:
 
         def come() -> None:

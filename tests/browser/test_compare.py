@@ -17,7 +17,7 @@ ENDED = """() => {
 
 
 @pytest.mark.req("K-8")
-def test_one_question_runs_on_all_patterns_at_once_by_keys_alone(visitor: Visitor) -> None:
+def test_one_question_runs_on_all_patterns_at_once_by_keys_alone(visitor: Visitor):
     page, keys = visitor.page, visitor.page.keyboard
     page.goto(f"{visitor.url}/compare")
     box = page.get_by_label("One question on all patterns")

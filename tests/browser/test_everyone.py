@@ -134,7 +134,7 @@ LOOKS: tuple[tuple[str, Any, Scheme, tuple[str, ...]], ...] = (
 fade when they change."""
 
 
-def test_every_page_can_be_read_and_stays_at_home(chromium: Any, served: Served) -> None:
+def test_every_page_can_be_read_and_stays_at_home(chromium: Any, served: Served):
     visitor = visit(chromium, served.url, viewport=DESK, color_scheme="light")
     grave: dict[str, list[str]] = {}
     wide: dict[str, int] = {}
@@ -162,7 +162,7 @@ def test_every_page_can_be_read_and_stays_at_home(chromium: Any, served: Served)
     assert visitor.complaints == [], "a page wrote errors to the console"
 
 
-def test_the_keyboard_alone_asks_and_stops(visitor: Visitor) -> None:
+def test_the_keyboard_alone_asks_and_stops(visitor: Visitor):
     visitor.open("?fault=rewards%3Dhang")
     visitor.ready()
     box, keys = visitor.page.get_by_test_id("stChatInputTextArea"), visitor.page.keyboard
@@ -194,7 +194,7 @@ HEAR = """() => {
 """Keeps what a screen reader is told, however short it stands there."""
 
 
-def test_a_screen_reader_is_told_that_a_turn_works_and_how_it_ended(visitor: Visitor) -> None:
+def test_a_screen_reader_is_told_that_a_turn_works_and_how_it_ended(visitor: Visitor):
     visitor.open()
     visitor.ready()
     region = visitor.page.locator("[role=status].spoken")

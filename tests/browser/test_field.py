@@ -57,7 +57,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
 
 def test_the_field_takes_the_next_question_whenever_the_page_looks_for_other_turns(
     chromium: Any, quick: Served
-) -> None:
+):
     visitor = visit(chromium, quick.url)
     look = TimedLook(visitor.page)
     visitor.open()
@@ -75,9 +75,7 @@ def test_the_field_takes_the_next_question_whenever_the_page_looks_for_other_tur
     visitor.page.close()
 
 
-def test_a_question_asked_while_another_is_answered_waits_its_turn(
-    chromium: Any, tmp_path: Path
-) -> None:
+def test_a_question_asked_while_another_is_answered_waits_its_turn(chromium: Any, tmp_path: Path):
     with serve(tmp_path, {"KIT_PACE": "2"}) as slow:
         visitor = visit(chromium, slow.url)
         visitor.open()

@@ -10,7 +10,7 @@ from tests.browser.stage import serve, told, within
 pytestmark = pytest.mark.browser
 
 
-def test_an_answer_of_54_kb_streams_for_under_a_second_and_5_mb_a_viewer(tmp_path: Path) -> None:
+def test_an_answer_of_54_kb_streams_for_under_a_second_and_5_mb_a_viewer(tmp_path: Path):
     with serve(tmp_path, entry="tests/browser/long_answer.py") as app:
         with raw_visitor(app.url) as viewer:
             viewer.run()  # all is imported

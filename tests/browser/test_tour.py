@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.mark.req("K-18")
-def test_a_stage_has_large_type_no_sidebar_and_a_scene_for_a_click(visitor: Visitor) -> None:
+def test_a_stage_has_large_type_no_sidebar_and_a_scene_for_a_click(visitor: Visitor):
     visitor.open("?present=1")
     visitor.ready()
     page = visitor.page

@@ -45,7 +45,7 @@ def go(visitor: Visitor, address: str) -> None:
     visitor.page.goto(f"{visitor.url}/{address}")
 
 
-def test_a_click_on_a_bar_shows_its_span(visitor: Visitor, turn: tuple[str, Trace]) -> None:
+def test_a_click_on_a_bar_shows_its_span(visitor: Visitor, turn: tuple[str, Trace]):
     turn_id, trace = turn
     go(visitor, f"traces?turn={turn_id}")
     span = next(span for span in trace.spans if span.name == "search_offers")
@@ -67,7 +67,7 @@ def test_a_click_on_a_bar_shows_its_span(visitor: Visitor, turn: tuple[str, Trac
     assert f"span={span.id}" in visitor.page.url, "the address leads to it"
 
 
-def test_a_row_of_the_list_opens_its_trace(visitor: Visitor, turn: tuple[str, Trace]) -> None:
+def test_a_row_of_the_list_opens_its_trace(visitor: Visitor, turn: tuple[str, Trace]):
     go(visitor, "traces")
     table = visitor.page.get_by_test_id("stDataFrame")
     table.locator("canvas").first.wait_for()
@@ -77,7 +77,7 @@ def test_a_row_of_the_list_opens_its_trace(visitor: Visitor, turn: tuple[str, Tr
     assert f"turn={turn[0]}" in visitor.page.url
 
 
-def test_the_keyboard_alone_opens_a_span(visitor: Visitor, turn: tuple[str, Trace]) -> None:
+def test_the_keyboard_alone_opens_a_span(visitor: Visitor, turn: tuple[str, Trace]):
     turn_id, trace = turn
     go(visitor, f"traces?turn={turn_id}")
     visitor.page.locator(BAR).first.wait_for()

@@ -136,7 +136,7 @@ def kinds_of_outcomes(reply: Reply) -> set[str]:
     reason="open files are counted in /proc, which this system lacks",
 )
 @pytest.mark.parametrize("block", range(2))
-def test_turns_cancelled_at_random_points_leave_nothing_open(block: int, tmp_path: Path) -> None:
+def test_turns_cancelled_at_random_points_leave_nothing_open(block: int, tmp_path: Path):
     async def scene() -> set[str]:
         rng = random.Random(block)
         store = SqliteStore(str(tmp_path / "kit.db"))

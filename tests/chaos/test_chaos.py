@@ -21,7 +21,7 @@ ROWS = ("PC2-FR-8", "PC2-FR-14", "PC2-AC-8", "PC1-FR-5", "PC1-S9.2-4", "PC2-S9.2
 
 
 @pytest.mark.req(*ROWS)
-def test_no_lying_composer_gets_a_failure_past_the_user() -> None:
+def test_no_lying_composer_gets_a_failure_past_the_user():
     tally = sweep(range(SCENES))
     print("\n" + tally.table())
     assert tally.scenes == SCENES
@@ -33,7 +33,7 @@ def test_no_lying_composer_gets_a_failure_past_the_user() -> None:
 
 
 @pytest.mark.parametrize("seed", (1859, 2243))
-def test_a_request_that_is_repeated_for_ever_stands_for_one_part_alone(seed: int) -> None:
+def test_a_request_that_is_repeated_for_ever_stands_for_one_part_alone(seed: int):
     """The model counts all parts, calls for some of them, and makes the same calls in every later round."""
     assert scene(seed).composer == "calls_forever" and scene(seed).owed
     tally = sweep(range(seed, seed + 1))
@@ -41,7 +41,7 @@ def test_a_request_that_is_repeated_for_ever_stands_for_one_part_alone(seed: int
 
 
 @pytest.mark.req("PC2-S5.4c", "PC2-FR-7")
-def test_no_model_that_miscounts_gets_a_lost_part_shown_as_answered() -> None:
+def test_no_model_that_miscounts_gets_a_lost_part_shown_as_answered():
     """`python -m tests.chaos` plays 1,000."""
     tally = sweep(range(40), scenes=miscounted)
     assert tally.scenes == tally.short == 40
@@ -49,7 +49,7 @@ def test_no_model_that_miscounts_gets_a_lost_part_shown_as_answered() -> None:
 
 
 @pytest.mark.req("PC2-FR-14", "PC2-AC-8")
-def test_the_offline_stand_in_hardly_ever_needs_the_fixed_sentence() -> None:
+def test_the_offline_stand_in_hardly_ever_needs_the_fixed_sentence():
     tally = sweep(range(60), OfflineModel().paced(0))
     print("\n" + tally.table())
     assert not any(tally.wrong.values()), "\n".join(tally.examples)
@@ -57,7 +57,7 @@ def test_the_offline_stand_in_hardly_ever_needs_the_fixed_sentence() -> None:
     assert owed > 30 and tally.paths["appended"] + tally.paths["rescued"] < 0.05 * owed
 
 
-def test_the_scenes_hold_every_fault_every_composer_and_every_size() -> None:
+def test_the_scenes_hold_every_fault_every_composer_and_every_size():
     scenes = [scene(seed) for seed in range(600)]
     assert {fate.kind for each in scenes for fate in each.ran} >= {
         *FAULTS,
@@ -109,7 +109,7 @@ def played(on: Scene) -> Tally:
         *(("raise", composer) for composer in ("honest", "claims", "leaks", "stitches")),
     ],
 )
-def test_one_of_two_fails_and_the_reply_says_so(kind: str, composer: str) -> None:
+def test_one_of_two_fails_and_the_reply_says_so(kind: str, composer: str):
     tally = played(alone(kind, composer))
     assert not any(tally.wrong.values()), tally.examples
     assert ("composed" in tally.paths) == (composer == "honest")
@@ -126,14 +126,14 @@ def test_one_of_two_fails_and_the_reply_says_so(kind: str, composer: str) -> Non
         ("leaks", "appended"),
     ],
 )
-def test_a_silent_composer_is_asked_once_more_and_then_helped(second: str, path: str) -> None:
+def test_a_silent_composer_is_asked_once_more_and_then_helped(second: str, path: str):
     tally = played(alone("raise", "silent", second))
     assert list(tally.paths) == [path] and not any(tally.wrong.values())
 
 
 def test_the_judge_sees_what_an_unchecked_composer_would_get_away_with(
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     async def unchecked(text: str, *_: object, **__: object) -> str:
         return text
 
@@ -155,7 +155,7 @@ PLACES = ("model inputs", "answers", "events", "traces", "downloads", "logs", "t
 
 
 @pytest.mark.req("PC2-FR-12")
-def test_what_was_planted_about_other_people_is_nowhere() -> None:
+def test_what_was_planted_about_other_people_is_nowhere():
     tally = sweep(range(600, 640))
     assert tally.planted > 10 and tally.inputs > 40 * 4
     assert [tally.wrong[f"foreign payloads in {place}"] for place in PLACES] == [0] * len(PLACES), (
@@ -165,7 +165,7 @@ def test_what_was_planted_about_other_people_is_nowhere() -> None:
 
 def test_the_judge_sees_foreign_data_once_principals_are_not_compared(
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     monkeypatch.setattr(Principal, "__eq__", lambda *_: True)
     tally = sweep(range(40))
     assert all(
@@ -177,7 +177,7 @@ def test_the_judge_sees_foreign_data_once_principals_are_not_compared(
 
 def test_the_judge_sees_a_neighbour_whose_narration_is_mixed_in(
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     kept: list[Message] = []
 
     def mixed(memory: Any, _: str) -> list[Message]:

@@ -58,7 +58,7 @@ def refused(result: Result, *words: str) -> None:
         assert word in result.stderr
 
 
-def test_ask_tells_preamble_steps_and_answer_in_that_order() -> None:
+def test_ask_tells_preamble_steps_and_answer_in_that_order():
     result = run("ask", MIXED)
     assert result.returncode == 0 and result.stderr == ""
     told = result.stdout
@@ -68,7 +68,7 @@ def test_ask_tells_preamble_steps_and_answer_in_that_order() -> None:
     )
 
 
-def test_ask_json_is_one_event_a_line_and_the_reply_last() -> None:
+def test_ask_json_is_one_event_a_line_and_the_reply_last():
     result = run("ask", "--json", MIXED)
     *events, reply = [json.loads(line) for line in result.stdout.splitlines()]
     assert [event["seq"] for event in events] == list(range(len(events)))
@@ -80,23 +80,23 @@ def test_ask_json_is_one_event_a_line_and_the_reply_last() -> None:
     assert reply["text"] and reply["routing"]["intent_count"] == 3
 
 
-def test_a_question_may_come_from_standard_input() -> None:
+def test_a_question_may_come_from_standard_input():
     assert "help" in run("ask", "-", stdin="hello\n").stdout
 
 
 @pytest.mark.parametrize(("message", "words"), [("", "didn't catch"), ("\x07\x1b", "didn't catch")])
-def test_an_unusable_message_gets_a_plain_word(message: str, words: str) -> None:
+def test_an_unusable_message_gets_a_plain_word(message: str, words: str):
     result = run("ask", message)
     assert words in result.stdout and result.returncode == 0
 
 
-def test_the_shipped_deck_passes_its_check_without_a_warning() -> None:
+def test_the_shipped_deck_passes_its_check_without_a_warning():
     result = run("check", str(HOME / "cards" / "consumer"))
     assert result.returncode == 0 and "9 cards" in result.stdout and "0 warnings" in result.stdout
     assert "30000 ms a turn, 10000 ms a model call of the orchestrator" in result.stdout
 
 
-def test_broken_yaml_and_unknown_ids_are_named_with_file_and_line(tmp_path: Path) -> None:
+def test_broken_yaml_and_unknown_ids_are_named_with_file_and_line(tmp_path: Path):
     import shutil
 
     shutil.copytree(HOME / "cards", tmp_path / "cards")
@@ -107,15 +107,15 @@ def test_broken_yaml_and_unknown_ids_are_named_with_file_and_line(tmp_path: Path
     refused(result, "shop.yaml:", "search_offers", "play.yaml:")
 
 
-def test_a_missing_deck_folder_says_so() -> None:
+def test_a_missing_deck_folder_says_so():
     refused(run("check", "cards/nowhere"), "cards/nowhere")
 
 
-def test_missing_data_says_how_to_make_it(tmp_path: Path) -> None:
+def test_missing_data_says_how_to_make_it(tmp_path: Path):
     refused(run("ask", "find coffee", KIT_DATA=str(tmp_path)), "make_data.py")
 
 
-def test_a_store_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_written_says_what_to_do(tmp_path: Path):
     (tmp_path / "file").write_text("not a folder")
     refused(run("ask", "find coffee", KIT_STORE=str(tmp_path / "file" / "kit.db")), "kit.db")
     (tmp_path / "broken.db").write_text(
@@ -124,7 +124,7 @@ def test_a_store_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
     refused(run("ask", "find coffee", KIT_STORE=str(tmp_path / "broken.db")), "choose another file")
 
 
-def test_a_setting_that_cannot_be_used_names_its_variable() -> None:
+def test_a_setting_that_cannot_be_used_names_its_variable():
     refused(run("ask", "find coffee", KIT_PACE="quick"), "KIT_PACE='quick'")
     refused(
         run("ask", "find coffee", OPENAI_BASE_URL="127.0.0.1:8080/v1"),
@@ -132,18 +132,18 @@ def test_a_setting_that_cannot_be_used_names_its_variable() -> None:
     )
 
 
-def test_an_unknown_model_or_pattern_names_the_nearest() -> None:
+def test_an_unknown_model_or_pattern_names_the_nearest():
     refused(run("ask", "find coffee", KIT_MODEL="offlin"), "did you mean 'offline'")
     refused(run("ask", "--pattern", "mediatd", "find coffee"), "did you mean 'mediated'")
 
 
-def test_no_network_to_a_real_model_ends_in_plain_words() -> None:
+def test_no_network_to_a_real_model_ends_in_plain_words():
     result = run("ask", "find coffee deals", OPENAI_BASE_URL="http://127.0.0.1:9/v1")
     assert result.returncode == 1 and "Traceback" not in result.stderr
     assert "wasn't able" in result.stdout and "127.0.0.1" not in result.stdout
 
 
-def test_a_port_that_is_taken_says_so() -> None:
+def test_a_port_that_is_taken_says_so():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -156,13 +156,13 @@ def test_a_port_that_is_taken_says_so() -> None:
     )
 
 
-def test_the_card_schema_is_for_editors() -> None:
+def test_the_card_schema_is_for_editors():
     schema = json.loads(run("schema").stdout)
     assert {"id", "description", "model", "sub_agents"} <= set(schema["properties"])
     assert schema["properties"]["model"]["description"]
 
 
-def test_route_writes_one_prediction_a_turn(tmp_path: Path) -> None:
+def test_route_writes_one_prediction_a_turn(tmp_path: Path):
     agents = [
         ("Hotels_4", "Find and book hotels and rooms."),
         ("rain?", "The weather: rain, sun, temperature."),
@@ -186,7 +186,7 @@ def test_route_writes_one_prediction_a_turn(tmp_path: Path) -> None:
     ]
 
 
-def test_a_broken_case_file_names_file_and_line(tmp_path: Path) -> None:
+def test_a_broken_case_file_names_file_and_line(tmp_path: Path):
     (tmp_path / "catalog.json").write_text('{"sub_agents": [{"id": "a", "description": "b"}]}')
     (tmp_path / "cases.jsonl").write_text('{"turns": []}\n')
     out = str(tmp_path / "o")

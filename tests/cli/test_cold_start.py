@@ -31,9 +31,7 @@ MODELS = {"httpx", "langchain_core", "langsmith", "numpy", "requests", "sqlalche
     ],
     ids=["check", "ask"],
 )
-def test_a_command_loads_what_it_uses(
-    arguments: list[str], unneeded: set[str], tmp_path: Path
-) -> None:
+def test_a_command_loads_what_it_uses(arguments: list[str], unneeded: set[str], tmp_path: Path):
     code = (
         f"import json, sys; from kit.cli import main; assert main({arguments}) == 0; "
         f"print(json.dumps(sorted(sys.modules)))"
@@ -49,7 +47,7 @@ def test_a_command_loads_what_it_uses(
 PAGES = ("chat", "traces", "plans", "compare", "cards", "metrics")
 
 
-def test_a_page_loads_charts_and_the_bench_only_where_it_shows_them() -> None:
+def test_a_page_loads_charts_and_the_bench_only_where_it_shows_them():
     others = "; ".join(f"import kit.ui.{page}.page" for page in PAGES)
     modules = "sorted(sys.modules)"
     code = f"import json, sys, kit.ui.benchmarks.page; first = {modules}; {others}; print(json.dumps([first, {modules}]))"

@@ -48,7 +48,7 @@ def states(result: Result) -> dict[str, str]:
     }
 
 
-def test_a_model_that_does_everything_is_ok_line_by_line(server: Loopback) -> None:
+def test_a_model_that_does_everything_is_ok_line_by_line(server: Loopback):
     result = doctor(server, Say(["Four."]), Say(["Fo", "ur."]), ONE, TWO, BY_SCHEMA)
     whats = (
         "key",
@@ -65,7 +65,7 @@ def test_a_model_that_does_everything_is_ok_line_by_line(server: Loopback) -> No
     assert "from OPENAI_API_KEY" in result.stdout and KEY not in result.stdout + result.stderr
 
 
-def test_a_small_model_is_asked_by_schema(server: Loopback) -> None:
+def test_a_small_model_is_asked_by_schema(server: Loopback):
     result = doctor(server, Say(["Four."]), Say(["Four."]), BY_SCHEMA, BOTH, model="local")
     assert result.returncode == 0 and "failed" not in result.stdout
     assert "response_format" in server.requests[2]
@@ -110,7 +110,7 @@ def test_a_small_model_is_asked_by_schema(server: Loopback) -> None:
 )
 def test_what_fails_is_named_with_what_to_do(
     server: Loopback, script: tuple[Reply, ...], what: str, words: str, code: int
-) -> None:
+):
     result = doctor(server, *script)
     line = next(line for line in result.stdout.splitlines() if line.startswith(f"  {what} "))
     assert "failed" in line and words in line and result.returncode == code, result.stdout
@@ -119,7 +119,7 @@ def test_what_fails_is_named_with_what_to_do(
 
 def test_the_model_that_stands_in_for_a_failed_one_is_tried_as_well(
     server: Loopback, tmp_path: Path
-) -> None:
+):
     deck = tmp_path / "helpdesk"
     deck.mkdir()
     model = {"provider": "openai"}
@@ -137,7 +137,7 @@ def test_the_model_that_stands_in_for_a_failed_one_is_tried_as_well(
     assert result.returncode == 1
 
 
-def test_a_server_that_is_not_there_and_a_key_that_is_missing() -> None:
+def test_a_server_that_is_not_there_and_a_key_that_is_missing():
     absent = run("doctor", "local", OPENAI_BASE_URL="http://127.0.0.1:9/v1")
     assert absent.returncode == 1 and states(absent) == {"key": "ok", "URL": "failed"}
     assert "nothing answers there: start the server, or correct the URL" in absent.stdout
@@ -153,7 +153,7 @@ def test_a_server_that_is_not_there_and_a_key_that_is_missing() -> None:
 
 def test_without_a_model_it_says_what_is_offline_and_looks_at_store_and_sandbox(
     tmp_path: Path,
-) -> None:
+):
     result = run("doctor", KIT_STORE=str(tmp_path / "kit.db"))
     assert (
         result.returncode == 0

@@ -56,7 +56,7 @@ def test_a_gained_tool_is_named_and_is_gated_by_a_date_and_a_flag_that_is_off_fo
     said: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-) -> None:
+):
     commit(tmp_path, "2026-10-01")
     commit(tmp_path, day, ", refund", grants, flags)
     assert main(["gained", "HEAD~1", "HEAD", "--deck", str(tmp_path / "cards/demo")]) == code
@@ -67,7 +67,7 @@ def test_a_gained_tool_is_named_and_is_gated_by_a_date_and_a_flag_that_is_off_fo
 
 def test_a_new_agent_needs_no_grant_for_the_tools_it_comes_with(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+):
     commit(tmp_path, "2026-10-01")
     (tmp_path / "cards/demo/play.yaml").write_text(
         "id: play\ndescription: Games.\nmodel: offline\ntools: [scores]\n"
@@ -85,7 +85,7 @@ def test_a_new_agent_needs_no_grant_for_the_tools_it_comes_with(
 
 def test_outside_a_checkout_or_with_an_unknown_revision_one_sentence_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+):
     assert main(["gained", "a", "b", "--deck", str(tmp_path)]) == 2
     assert "in no git checkout" in capsys.readouterr().err
     commit(tmp_path, "2026-10-01")

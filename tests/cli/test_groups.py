@@ -21,12 +21,12 @@ EARLIER = {
 @pytest.mark.parametrize(("earlier", "grouped"), EARLIER.items(), ids=lambda words: " ".join(words))
 def test_an_earlier_name_does_what_the_command_of_the_group_does(
     earlier: tuple[str, ...], grouped: tuple[str, ...]
-) -> None:
+):
     parser = command_parser()
     assert parser.parse_args(earlier) == parser.parse_args(grouped)
 
 
-def test_the_help_lists_the_groups_and_none_of_the_earlier_names() -> None:
+def test_the_help_lists_the_groups_and_none_of_the_earlier_names():
     words = command_parser().format_help()
     assert "\n    cards " in words
     assert "\n    data " in words

@@ -33,7 +33,7 @@ def here(*arguments: str) -> Result:
     return run(*arguments, KIT_STORE="")
 
 
-def test_cards_are_measured_by_the_projects_own_deck_and_cases(project: Path) -> None:
+def test_cards_are_measured_by_the_projects_own_deck_and_cases(project: Path):
     routed = here("deck-routing")
     assert f"dialogues of {project}/cases.jsonl over 2 cards of {project}/deck" in routed.stdout
     assert "rewards" not in routed.stdout, "the demo's cards are not these"
@@ -47,7 +47,7 @@ def test_cards_are_measured_by_the_projects_own_deck_and_cases(project: Path) ->
     assert called == {"devices", "rooms"}
 
 
-def test_a_tool_that_is_changed_answers_as_changed(project: Path) -> None:
+def test_a_tool_that_is_changed_answers_as_changed(project: Path):
     tools = project / "deck" / "tools.py"
     tools.write_text(tools.read_text().replace("Model 14", "Model 18"))
     assert "Model 18" in here("ask", QUESTION).stdout
@@ -55,7 +55,7 @@ def test_a_tool_that_is_changed_answers_as_changed(project: Path) -> None:
 
 def test_a_question_asked_again_has_the_same_answer_and_one_about_another_has_its_own(
     project: Path,
-) -> None:
+):
     for question, answer in [
         ("Which laptop does Ana have?", "Ana has Model 14"),
         ("Which laptop does Ana have?", "Ana has Model 14"),
@@ -65,7 +65,7 @@ def test_a_question_asked_again_has_the_same_answer_and_one_about_another_has_it
         assert answer in here("ask", question).stdout, question
 
 
-def test_why_a_tool_failed_stands_on_stderr_and_never_in_the_answer(project: Path) -> None:
+def test_why_a_tool_failed_stands_on_stderr_and_never_in_the_answer(project: Path):
     tools = project / "deck" / "tools.py"
     tools.write_text(tools.read_text().replace("LAPTOPS.get(owner.lower(), ", "({}['owner'], "))
     asked = here("ask", "Which laptop does Ana have?")
@@ -75,14 +75,14 @@ def test_why_a_tool_failed_stands_on_stderr_and_never_in_the_answer(project: Pat
     assert "KeyError" not in asked.stdout
 
 
-def test_an_endpoint_alone_is_enough_for_a_new_project(project: Path) -> None:
+def test_an_endpoint_alone_is_enough_for_a_new_project(project: Path):
     asked = run("ask", "--json", QUESTION, KIT_STORE="", OPENAI_BASE_URL="http://127.0.0.1:9/v1")
     assert asked.returncode == 1 and '"model":"local"' in asked.stdout, asked.stderr
 
 
 def test_a_turn_that_waits_for_its_user_ends_with_a_code_of_its_own_and_the_line_that_answers(
     project: Path,
-) -> None:
+):
     deck = project / "deck" / "deck.yaml"
     deck.write_text(
         deck.read_text().replace("  find_room:", "  find_laptop: {confirm: true}\n  find_room:")
@@ -96,7 +96,7 @@ def test_a_turn_that_waits_for_its_user_ends_with_a_code_of_its_own_and_the_line
 
 def test_a_project_is_found_from_the_folders_inside_it(
     project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     (project / "data").mkdir()
     monkeypatch.chdir(project / "data")
     settings = Settings.read({})
@@ -107,7 +107,7 @@ def test_a_project_is_found_from_the_folders_inside_it(
     )
 
 
-def test_what_the_environment_names_goes_before_the_project(project: Path, tmp_path: Path) -> None:
+def test_what_the_environment_names_goes_before_the_project(project: Path, tmp_path: Path):
     settings = Settings.read(
         {"KIT_DECK": "cards/manga", "KIT_STORE": str(tmp_path / "other" / "kit.db")}
     )
@@ -118,7 +118,7 @@ def test_what_the_environment_names_goes_before_the_project(project: Path, tmp_p
 
 def test_a_shipped_deck_is_found_from_anywhere_by_the_name_that_the_readme_uses(
     project: Path,
-) -> None:
+):
     assert run("check", "cards/outlets").returncode == 0
     (project / "cards" / "outlets").mkdir(parents=True)  # one of that name here goes first
     assert "cards/outlets/deck.yaml" in run("ask", "hello", KIT_DECK="cards/outlets").stderr
@@ -126,7 +126,7 @@ def test_a_shipped_deck_is_found_from_anywhere_by_the_name_that_the_readme_uses(
 
 def test_outside_of_a_project_the_demo_answers_and_no_grid_is_guessed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.chdir(tmp_path)
     assert Settings.read({}).deck == HOME / "cards" / "consumer"
     refused(run("grid"), "name the grid's file")
@@ -142,7 +142,7 @@ def test_outside_of_a_project_the_demo_answers_and_no_grid_is_guessed(
 )
 def test_hints_name_the_command_as_it_was_called(
     argv: list[str], begin: str, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.setattr(sys, "argv", argv)
     monkeypatch.setattr(sys, "orig_argv", ["python", *argv])
     assert f"  {begin} check\n  {begin} app\n" in run("new", "another").stdout
@@ -162,7 +162,7 @@ def test_hints_name_the_command_as_it_was_called(
 )
 def test_a_model_that_no_entry_describes_is_named_with_the_fix(
     environment: dict[str, str], words: tuple[str, ...], project: Path
-) -> None:
+):
     models = project / "models.yaml"
     models.write_text(models.read_text().partition("local:")[0])
     refused(run("ask", "hello", KIT_STORE="", **environment), *words)
@@ -173,21 +173,21 @@ def test_a_model_that_no_entry_describes_is_named_with_the_fix(
 )
 def test_a_project_is_not_written_over_anything(
     name: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "there").mkdir()
     refused(run("new", name), words)
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
 
 
-def test_the_project_s_own_test_passes(project: Path) -> None:
+def test_the_project_s_own_test_passes(project: Path):
     with mock.patch.dict(os.environ, clear=True):
         tests = runpy.run_path(str(project / "test_project.py"))
         played = [test() for name, test in tests.items() if name.startswith("test_")]
     assert played
 
 
-def test_a_grid_of_ones_own_choice_is_played_on_the_cases_of_the_project(project: Path) -> None:
+def test_a_grid_of_ones_own_choice_is_played_on_the_cases_of_the_project(project: Path):
     assert (
         list(case_sets(project / "deck")) == ["cases"]
         and case_sets(HOME / "cards" / "consumer") == CASE_SETS
@@ -204,9 +204,7 @@ def test_a_grid_of_ones_own_choice_is_played_on_the_cases_of_the_project(project
     assert "mediated, exact: 17 of 17" in played.stdout, played.stdout + played.stderr
 
 
-def test_the_notebook_of_the_project_runs(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_notebook_of_the_project_runs(project: Path, capsys: pytest.CaptureFixture[str]):
     assert here("grid").returncode == 0
     names: dict[str, object] = {}
     with asyncio.Runner() as runner:
@@ -223,7 +221,7 @@ def test_the_notebook_of_the_project_runs(
 
 def test_a_kit_that_opens_says_in_one_line_how_to_read_the_warnings_of_its_deck(
     project: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+):
     assert here("ask", "hello").returncode == 0 and not [
         one for one in caplog.records if one.name == "kit.deck"
     ]
@@ -263,7 +261,7 @@ except KitError as error:
 """
 
 
-def test_a_missing_extra_is_named_with_the_line_that_installs_it() -> None:
+def test_a_missing_extra_is_named_with_the_line_that_installs_it():
     environment = {"PATH": os.environ["PATH"], "KIT_STORE": ":memory:"}
     done = subprocess.run(
         [sys.executable, "-c", HIDDEN],

@@ -13,6 +13,7 @@ from kit.core.errors import UnknownId
 from kit.runtime.handle import Reply
 from kit.settings import Settings
 from kit.wire import Kit, open_kit
+from tests.kits import bodies
 
 EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
 
@@ -20,7 +21,7 @@ GAMES = "which games do I have in progress"
 
 
 def begun(reply: Reply) -> TurnStarted:
-    return next(event.body for event in reply.events if isinstance(event.body, TurnStarted))
+    return next(body for body in bodies(reply, TurnStarted))
 
 
 def people(kit: Kit) -> tuple[Session, Session]:
@@ -30,7 +31,7 @@ def people(kit: Kit) -> tuple[Session, Session]:
 
 
 @pytest.mark.req("PC1-S3.3")
-async def test_two_users_of_one_kit_are_in_two_cohorts_at_once() -> None:
+async def test_two_users_of_one_kit_are_in_two_cohorts_at_once():
     async with open_kit(EMBEDDED) as kit:
         one, other = await asyncio.gather(*(kit.ask(GAMES, who) for who in people(kit)))
     assert "play" in one.routing.invoked and "play" not in other.routing.invoked
@@ -42,7 +43,7 @@ async def test_two_users_of_one_kit_are_in_two_cohorts_at_once() -> None:
 
 
 @pytest.mark.req("PC1-S3.3")
-async def test_a_cohorts_team_is_bound_when_it_is_first_needed_and_kept() -> None:
+async def test_a_cohorts_team_is_bound_when_it_is_first_needed_and_kept():
     async with open_kit(EMBEDDED) as kit:
         before = len(kit.stages.bound)
         one, other = people(kit)
@@ -60,7 +61,7 @@ async def test_a_cohorts_team_is_bound_when_it_is_first_needed_and_kept() -> Non
 
 
 @pytest.mark.req("PC1-S3.3")
-async def test_a_sub_agent_is_in_a_cohort_of_its_own_which_covers_its_tools_configuration() -> None:
+async def test_a_sub_agent_is_in_a_cohort_of_its_own_which_covers_its_tools_configuration():
     async with open_kit(EMBEDDED) as kit:
         asked = [
             await kit.ask(
@@ -75,14 +76,14 @@ async def test_a_sub_agent_is_in_a_cohort_of_its_own_which_covers_its_tools_conf
 
 
 @pytest.mark.req("PC1-S3.3")
-async def test_a_flag_that_the_deck_does_not_declare_is_named_with_the_nearest() -> None:
+async def test_a_flag_that_the_deck_does_not_declare_is_named_with_the_nearest():
     async with open_kit(EMBEDDED) as kit:
         with pytest.raises(UnknownId, match=r"flag 'plays': did you mean 'play'\?"):
             kit.ask(GAMES, kit.session("s", flags={"plays": False}))
 
 
 @pytest.mark.req("PC1-S5.5b")
-def test_the_cohort_covers_the_list_of_tools() -> None:
+def test_the_cohort_covers_the_list_of_tools():
     plain, without = load_deck(EMBEDDED.deck), load_deck(EMBEDDED.deck, flags={"play": False})
     root = plain.cards["orchestrator"]
     assert plan_prompt(root, plain).prefix == plan_prompt(root, without).prefix

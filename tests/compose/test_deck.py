@@ -785,6 +785,6 @@ def test_flags_and_blocks_that_nobody_uses_are_warnings(advice: Advice):
 
 @pytest.mark.req("PC2-S5.1")
 @pytest.mark.parametrize("word", [False, True])
-def test_one_word_of_a_deck_switches_all_guards(word: bool, tmp_path: Path) -> None:
+def test_one_word_of_a_deck_switches_all_guards(word: bool, tmp_path: Path):
     deck = load_deck(write(tmp_path, {DECK: BASE[DECK] + f"guards: {str(word).lower()}\n"}))
     assert {value for _, value in deck.settings.guards} == {word}

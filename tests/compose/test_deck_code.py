@@ -20,7 +20,7 @@ from kit.core.errors import CodeError, DeckError
 from kit.models.scripted import Line, ScriptedModel
 from kit.settings import HOME
 from tests.cli.test_cli import refused, run
-from tests.kits import asks, stitched
+from tests.kits import asks, bodies, stitched
 
 PAGE = (HOME / "docs/own_patterns.md").read_text()
 """The how-to; its three pieces of Python are the files of the deck."""
@@ -72,20 +72,20 @@ async def ask(folder: Path, message: str, pattern: str | None = None) -> tuple[K
 # Patterns
 
 
-async def test_a_pattern_of_the_deck_is_asked_by_its_name(folder: Path) -> None:
+async def test_a_pattern_of_the_deck_is_asked_by_its_name(folder: Path):
     _, reply = await ask(folder, "printers, and paper", "polite")
     assert reply.text.endswith("Ask me anything else.") and TOLD["desk"] in reply.text
     assert reply.routing.pattern == "polite"
 
 
-def test_the_terminal_asks_by_a_pattern_of_the_deck(folder: Path) -> None:
+def test_the_terminal_asks_by_a_pattern_of_the_deck(folder: Path):
     answer = run("ask", "where is the printer?", "--pattern", "polite", KIT_DECK=str(folder))
     assert answer.returncode == 0 and "Ask me anything else." in answer.stdout
     wrong = run("ask", "where is the printer?", "--pattern", "polit", KIT_DECK=str(folder))
     refused(wrong, "unknown pattern 'polit'", "polite")
 
 
-async def test_a_turn_of_an_own_pattern_is_forked_and_asked_by_it(folder: Path) -> None:
+async def test_a_turn_of_an_own_pattern_is_forked_and_asked_by_it(folder: Path):
     settings = Settings(store=":memory:", deck=folder, pace=0.0, model="offline")
     async with open_kit(settings) as kit:
         first = await kit.ask("where is the printer?", kit.session("s"))
@@ -96,7 +96,7 @@ async def test_a_turn_of_an_own_pattern_is_forked_and_asked_by_it(folder: Path) 
         assert (again.text, again.routing.pattern) == (other.text, "polite")
 
 
-def test_a_grid_compares_it_and_an_edit_of_it_makes_other_cells(folder: Path) -> None:
+def test_a_grid_compares_it_and_an_edit_of_it_makes_other_cells(folder: Path):
     cases = folder.parent / "cases.jsonl"
     cases.write_text(
         '{"id": "a", "user": "where is the printer?", "expected_sub_agents": ["desk"]}\n'
@@ -122,13 +122,13 @@ def test_a_grid_compares_it_and_an_edit_of_it_makes_other_cells(folder: Path) ->
     assert keys()["mediated"] != after["mediated"]
 
 
-def test_a_name_of_the_kit_is_not_given_away_twice(folder: Path) -> None:
+def test_a_name_of_the_kit_is_not_given_away_twice(folder: Path):
     (folder / "patterns.py").write_text(PATTERNS.replace("polite", "mediated"))
     declare(folder, patterns="./patterns.py:mediated")
     refused(run("check", str(folder)), "deck.yaml:3: 'mediated' is the name of one of the kit's")
 
 
-def test_a_pattern_may_be_a_value_and_a_file_means_its_patterns(folder: Path) -> None:
+def test_a_pattern_may_be_a_value_and_a_file_means_its_patterns(folder: Path):
     more = (
         "from kit.runtime.pattern import Pattern\n"
         "PATTERNS = {'kind': Pattern('other', polite, has_failsafe=True)}\n"
@@ -142,16 +142,16 @@ def test_a_pattern_may_be_a_value_and_a_file_means_its_patterns(folder: Path) ->
 # Guards
 
 
-async def test_a_guard_of_the_deck_acts_on_the_first_decision(folder: Path) -> None:
+async def test_a_guard_of_the_deck_acts_on_the_first_decision(folder: Path):
     _, both = await ask(folder, "printers, and paper")
     assert {TOLD["desk"], TOLD["stores"]} <= set(re.findall(r"[A-Z][^.]*\.", both.text))
     _, reply = await ask(folder, "is it the printers, or the paper in the cellar?")
-    acted = [event.body for event in reply.events if isinstance(event.body, GuardActed)]
+    acted = bodies(reply, GuardActed)
     assert [(act.guard, act.agent) for act in acted] == [("one_desk", "stores")]
     assert TOLD["stores"] not in reply.text and reply.routing.refused == ("stores",)
 
 
-async def test_a_guard_may_be_async_and_stands_beside_switches_of_the_kit(folder: Path) -> None:
+async def test_a_guard_may_be_async_and_stands_beside_switches_of_the_kit(folder: Path):
     (folder / "guards.py").write_text(GUARDS.replace("def one_desk", "async def one_desk"))
     declare(folder, guards={"overlap": False, "own": "./guards.py:one_desk"})
     kit, reply = await ask(folder, "is it the printers, or the paper in the cellar?")
@@ -163,7 +163,7 @@ async def test_a_guard_may_be_async_and_stands_beside_switches_of_the_kit(folder
 
 
 @pytest.mark.parametrize("line", ["return None", "raise RuntimeError('no network')"])
-async def test_a_guard_that_breaks_ends_the_turn_in_plain_words(folder: Path, line: str) -> None:
+async def test_a_guard_that_breaks_ends_the_turn_in_plain_words(folder: Path, line: str):
     (folder / "guards.py").write_text(f"def one_desk(decision, call, ctx):\n    {line}\n")
     _, reply = await ask(folder, "printers, and paper")
     assert reply.status == "failed" and reply.text and "Error" not in reply.text
@@ -190,7 +190,7 @@ def open_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
 
 def test_a_page_of_the_deck_is_drawn_and_listed_by_the_app(
     folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     drawn = open_page(folder, monkeypatch)
     assert not drawn.exception and [metric.label for metric in drawn.metric] == ["Turns"]
     app = AppTest.from_file(str(HOME / "app.py"), default_timeout=30).run()
@@ -198,9 +198,7 @@ def test_a_page_of_the_deck_is_drawn_and_listed_by_the_app(
     assert app.session_state["pages"]["own-turns_today"].title == "Turns today"
 
 
-def test_a_page_that_cannot_be_imported_says_why(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_cannot_be_imported_says_why(folder: Path, monkeypatch: pytest.MonkeyPatch):
     (folder / "pages.py").write_text("def turns_today(:\n")
     drawn = open_page(folder, monkeypatch)
     assert "line 1" in drawn.error[0].value and "correct it" in drawn.error[0].value
@@ -226,7 +224,7 @@ def test_a_page_that_cannot_be_imported_says_why(
 )
 def test_what_cannot_be_used_is_a_fault_with_its_line_and_fix(
     folder: Path, section: str, code: str, fault: str | None
-) -> None:
+):
     (folder / f"{section}.py").write_text(code + "\n")
     if fault is None:
         load_deck(folder)
@@ -236,24 +234,24 @@ def test_what_cannot_be_used_is_a_fault_with_its_line_and_fix(
         load_deck(folder)
 
 
-def test_the_second_reference_of_a_name_is_named_with_the_first(folder: Path) -> None:
+def test_the_second_reference_of_a_name_is_named_with_the_first(folder: Path):
     declare(folder, guards={"own": ["./guards.py:one_desk", "./guards.py:one_desk"]})
     with pytest.raises(DeckError, match=r"deck\.yaml:6: guard 'one_desk' .* is there already"):
         load_deck(folder)
 
 
-def test_check_names_the_code_before_it_is_imported(folder: Path) -> None:
+def test_check_names_the_code_before_it_is_imported(folder: Path):
     lines = run("check", str(folder)).stdout.splitlines()
     imported = [line.split()[1] for line in lines if line.startswith("imports ")]
     assert imported == ["./patterns.py:polite", "./guards.py:one_desk", "./pages.py:turns_today"]
 
 
-def test_a_deck_with_code_of_its_own_crosses_to_another_process(folder: Path) -> None:
+def test_a_deck_with_code_of_its_own_crosses_to_another_process(folder: Path):
     deck = pickle.loads(pickle.dumps(load_deck(folder)))
     assert list(deck.code.patterns) == ["polite"] and list(deck.code.guards) == ["one_desk"]
 
 
-def test_settings_in_python_are_held_to_the_same(folder: Path) -> None:
+def test_settings_in_python_are_held_to_the_same(folder: Path):
     from kit.compose.deck import Deck, DeckSettings
 
     settings = DeckSettings(orchestrator="lead", required_blocks=(), guards=["nowhere:guard"])  # pyright: ignore

@@ -47,7 +47,7 @@ async def answer(composed: str, locale: str = "es-MX") -> Reply:
 
 
 @pytest.mark.req("PC2-L")
-async def test_a_failed_part_is_apologised_for_in_the_language_of_the_session() -> None:
+async def test_a_failed_part_is_apologised_for_in_the_language_of_the_session():
     for locale, sentences in (
         ("es-MX", SPANISH.sentences),
         ("en-GB", ENGLISH.sentences),
@@ -59,13 +59,13 @@ async def test_a_failed_part_is_apologised_for_in_the_language_of_the_session() 
 
 
 @pytest.mark.req("PC2-L")
-async def test_a_model_that_owns_up_in_spanish_is_not_corrected() -> None:
+async def test_a_model_that_owns_up_in_spanish_is_not_corrected():
     text = "Hay 3 ofertas de café. No he podido consultar tus puntos ahora mismo."
     assert (await answer(text)).text == text
 
 
 @pytest.mark.req("PC2-L")
-async def test_parts_over_the_cap_and_turns_without_a_model_speak_the_language() -> None:
+async def test_parts_over_the_cap_and_turns_without_a_model_speak_the_language():
     lead = [asks("shop", "rewards"), Line("Hay 3 ofertas de café."), Line("Hay 3 ofertas de café.")]
     kit = small_kit(
         lead,
@@ -99,7 +99,7 @@ async def test_parts_over_the_cap_and_turns_without_a_model_speak_the_language()
 
 
 @pytest.mark.req("PC2-L")
-async def test_the_kits_own_status_is_worded_in_the_language() -> None:
+async def test_the_kits_own_status_is_worded_in_the_language():
     kit = small_kit(
         [asks("shop"), Line("Hecho.")], {"shop": ScriptedModel(Line("Hecho.", delay=3.0))}
     )
@@ -110,7 +110,7 @@ async def test_the_kits_own_status_is_worded_in_the_language() -> None:
 
 
 @pytest.mark.req("PC2-L")
-async def test_the_deck_the_settings_or_the_session_say_which() -> None:
+async def test_the_deck_the_settings_or_the_session_say_which():
     async with open_kit(Settings(store=":memory:", model="offline")) as kit:
         assert kit.session("s").locale == kit.deck.settings.visitor.locale == "en-US"
     async with open_kit(
@@ -121,7 +121,7 @@ async def test_the_deck_the_settings_or_the_session_say_which() -> None:
 
 
 @pytest.mark.req("PC2-L")
-def test_a_language_is_one_file_and_a_missing_key_is_a_fault_that_names_it(tmp_path: Path) -> None:
+def test_a_language_is_one_file_and_a_missing_key_is_a_fault_that_names_it(tmp_path: Path):
     for path in LOCALES.glob("*.yaml"):
         (tmp_path / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
     spanish = (LOCALES / "es.yaml").read_text(encoding="utf-8")
@@ -140,7 +140,7 @@ def test_a_language_is_one_file_and_a_missing_key_is_a_fault_that_names_it(tmp_p
         load_locales(tmp_path)
 
 
-def test_reservations_are_said_in_the_language_and_known_by_their_english() -> None:
+def test_reservations_are_said_in_the_language_and_known_by_their_english():
     told = {PARTLY, WITHOUT, CUT, CAVEAT, UNSURE, UNCHECKED, UNJUDGED, DECLINED, UNCERTAIN}
     assert told == set(ENGLISH.reservations.model_dump().values())
     assert (
@@ -151,7 +151,7 @@ def test_reservations_are_said_in_the_language_and_known_by_their_english() -> N
 
 
 @pytest.mark.parametrize("locale", BY_LANGUAGE.values(), ids=BY_LANGUAGE)
-def test_the_fixed_sentences_of_a_language_own_up_by_its_own_checks(locale: object) -> None:
+def test_the_fixed_sentences_of_a_language_own_up_by_its_own_checks(locale: object):
     assert isinstance(locale, type(ENGLISH))
     words = locale.sentences
     for line in (words.failed, words.failed_partly, words.left_out):
@@ -179,7 +179,5 @@ def test_the_fixed_sentences_of_a_language_own_up_by_its_own_checks(locale: obje
         ("No fue necesario cambiar tus puntos.", False),
     ],
 )
-def test_how_people_own_up_in_spanish_is_understood_and_nothing_else_is(
-    text: str, owns: bool
-) -> None:
+def test_how_people_own_up_in_spanish_is_understood_and_nothing_else_is(text: str, owns: bool):
     assert admits(clauses(text), REWARDS) == owns

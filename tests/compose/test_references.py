@@ -8,6 +8,7 @@ from kit.core.bodies.call import AgentStarted, ToolStarted
 from kit.core.record import ShownComponent
 from kit.settings import Settings
 from kit.wire import open_kit
+from tests.kits import bodies
 
 KINDS = {
     "offer": Kind(words="offer deal oferta"),
@@ -83,7 +84,7 @@ TALK = [
         ("first, find coffee", None),
     ],
 )
-def test_what_is_meant_is_found_among_its_kind(text: str, expected: str | None) -> None:
+def test_what_is_meant_is_found_among_its_kind(text: str, expected: str | None):
     found = resolve(text, SHOWN)
     assert (found.id if found else None) == expected
     assert resolve(text, []) is None
@@ -133,7 +134,7 @@ def test_what_is_meant_is_found_among_its_kind(text: str, expected: str | None) 
 )
 def test_over_all_turns_the_newest_of_the_type_asked_for_is_meant(
     text: str, turn: str | None, title: str | None
-) -> None:
+):
     found = resolve(text, TALK, KINDS)
     assert ((found.turn_id, found.title) if found else (None, None)) == (turn, title)
     assert found is None or points_back(text, KINDS)
@@ -159,11 +160,11 @@ def test_over_all_turns_the_newest_of_the_type_asked_for_is_meant(
         ("sum up the first arc of Ashen Tide", False),
     ],
 )
-def test_references_are_looked_up_only_for_words_that_point(text: str, expected: bool) -> None:
+def test_references_are_looked_up_only_for_words_that_point(text: str, expected: bool):
     assert points_back(text, KINDS) is expected
 
 
-def test_a_message_that_names_all_it_means_stands_alone() -> None:
+def test_a_message_that_names_all_it_means_stands_alone():
     assert leans_back("and what would it bring me in points") and leans_back(
         "¿y cuántos puntos da eso si compro dos?"
     )
@@ -173,9 +174,7 @@ def test_a_message_that_names_all_it_means_stands_alone() -> None:
 
 
 @pytest.mark.req("PC1-S5.6d")
-async def test_the_stand_in_looks_up_the_one_that_was_meant_by_its_own_agent_and_by_another() -> (
-    None
-):
+async def test_the_stand_in_looks_up_the_one_that_was_meant_by_its_own_agent_and_by_another():
     async with open_kit(Settings(store=":memory:", pace=0.0, today="2026-11-01")) as kit:
         asked: dict[str, str] = {}
         said: dict[str, str] = {}
@@ -190,12 +189,10 @@ async def test_the_stand_in_looks_up_the_one_that_was_meant_by_its_own_agent_and
                 if one.position == (2 if session == "own" else 3)
             ]
             reply = await kit.ask(second, kit.session(session))
-            [tool] = [event.body for event in reply.events if isinstance(event.body, ToolStarted)]
+            [tool] = bodies(reply, ToolStarted)
             asked[session], said[session] = tool.args["query"], one.title or one.id
             if session == "other":
-                [call] = [
-                    event.body for event in reply.events if isinstance(event.body, AgentStarted)
-                ]
+                [call] = bodies(reply, AgentStarted)
                 assert call.agent != one.agent and one.id in str(call.prior_context)
     assert asked == said
 
@@ -211,7 +208,7 @@ async def test_the_stand_in_looks_up_the_one_that_was_meant_by_its_own_agent_and
 )
 async def test_after_another_turn_the_third_offer_is_still_an_offer_and_the_answer_names_it(
     second: str,
-) -> None:
+):
     async with open_kit(Settings(store=":memory:", pace=0.0, today="2026-11-01")) as kit:
         session = kit.session("s")
         await kit.ask("find coffee deals", session)

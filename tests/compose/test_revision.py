@@ -57,7 +57,7 @@ def state(deck: Deck) -> tuple[str, bool, bool]:
 
 
 @pytest.mark.req("PC1-S10.3")
-def test_a_deck_loads_as_it_was_at_each_revision_and_nothing_else_moves(repository: Path) -> None:
+def test_a_deck_loads_as_it_was_at_each_revision_and_nothing_else_moves(repository: Path):
     path = repository / "product" / "cards" / "consumer"
     before = git(repository, "status", "--porcelain")
     assert state(load_deck(path)) == ("2", True, False)
@@ -75,13 +75,13 @@ def test_a_deck_loads_as_it_was_at_each_revision_and_nothing_else_moves(reposito
 )
 def test_card_block_and_line_each_roll_back_alone(
     repository: Path, back: str, expected: tuple[str, bool, bool]
-) -> None:
+):
     git(repository, "revert", "--no-edit", back)
     path = repository / "product" / "cards" / "consumer"
     assert state(load_deck(path)) == state(load_deck_at("HEAD", path)) == expected
 
 
-def test_a_deck_that_was_removed_can_still_be_loaded(repository: Path) -> None:
+def test_a_deck_that_was_removed_can_still_be_loaded(repository: Path):
     path = repository / "product" / "cards" / "consumer"
     shutil.rmtree(repository / "product")
     assert state(load_deck_at("v1", path)) == ("1", False, True)
@@ -89,7 +89,7 @@ def test_a_deck_that_was_removed_can_still_be_loaded(repository: Path) -> None:
 
 def test_an_unknown_revision_or_a_folder_without_git_is_a_sentence(
     repository: Path, tmp_path: Path
-) -> None:
+):
     path = repository / "product" / "cards" / "consumer"
     with pytest.raises(DeckError, match="give a revision that holds this folder"):
         load_deck_at("v9", path)
@@ -101,9 +101,7 @@ def test_an_unknown_revision_or_a_folder_without_git_is_a_sentence(
 
 
 @pytest.mark.parametrize("revision", ["--output=written", "v1\0", "v\ud800"])
-def test_what_is_no_revision_is_a_sentence_and_no_option_of_git(
-    repository: Path, revision: str
-) -> None:
+def test_what_is_no_revision_is_a_sentence_and_no_option_of_git(repository: Path, revision: str):
     path = repository / "product" / "cards" / "consumer"
     with pytest.raises(RevisionError, match=r"a revision (does not begin|holds neither)"):
         committed_on(path, revision)
@@ -113,7 +111,7 @@ def test_what_is_no_revision_is_a_sentence_and_no_option_of_git(
     assert committed_on(path, "v1").year >= 2020
 
 
-def test_faults_of_an_old_deck_name_the_revision_and_no_scratch_folder(repository: Path) -> None:
+def test_faults_of_an_old_deck_name_the_revision_and_no_scratch_folder(repository: Path):
     path = repository / "product" / "cards" / "consumer"
     edit(path / "shop.yaml", "search_offers", "serch_offers")
     git(repository, "commit", "-qam", "broken")

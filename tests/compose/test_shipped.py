@@ -39,7 +39,7 @@ STRICT = "<strict_gating>"
 )
 async def test_each_published_model_is_asked_over_its_api_with_its_effort(
     key: str, path: str, name: str, effort: str
-) -> None:
+):
     with loopback() as server:
         server.plays(Say(["Hello."]))
         await chat_model(MODELS[key], api_key="sk-x", base_url=server.url).ainvoke("hi")
@@ -49,7 +49,7 @@ async def test_each_published_model_is_asked_over_its_api_with_its_effort(
 
 
 @pytest.mark.req("SAT-21")
-def test_strict_gating_is_a_block_that_a_grid_puts_into_the_prompt_and_nothing_else() -> None:
+def test_strict_gating_is_a_block_that_a_grid_puts_into_the_prompt_and_nothing_else():
     for path, prompts in ((PAID, PROMPTS), (HOME / "data" / "grids" / "real.yaml", PROMPTS[:1])):
         spec = read_grid(path)
         assert set(spec.grid.prompts) == set(prompts)
@@ -70,7 +70,7 @@ def test_strict_gating_is_a_block_that_a_grid_puts_into_the_prompt_and_nothing_e
 
 
 @pytest.mark.req("SAT-21")
-def test_the_published_figures_ship_each_with_its_source() -> None:
+def test_the_published_figures_ship_each_with_its_source():
     told = {
         (key, f.value, f.of, f.unit, f.prompt)
         for key in SHIPPED_MODELS
@@ -102,7 +102,7 @@ def row(
 
 
 @pytest.mark.req("SAT-21")
-def test_a_figure_is_measured_on_its_own_model_and_prompt_and_by_what_it_counts() -> None:
+def test_a_figure_is_measured_on_its_own_model_and_prompt_and_by_what_it_counts():
     figures = read_evidence().figures
     rows = [row("gpt-5.4-nano-low", "strict-gating", str(place), right=True) for place in range(9)]
     rows += [row("gpt-5.4-nano-low", "strict-gating", "x", right=True, fate="caught")]
@@ -119,7 +119,7 @@ def test_a_figure_is_measured_on_its_own_model_and_prompt_and_by_what_it_counts(
 @pytest.mark.realtime
 def test_a_paid_model_is_run_on_the_grid_to_its_dollar_limit_and_what_it_said_is_kept(
     tmp_path: Path,
-) -> None:
+):
     path = tmp_path / "paid.yaml"
     text = PAID.read_text().replace("every: 2}", "every: 78}").replace("every: 19}", "every: 400}")
     path.write_text(
@@ -153,7 +153,7 @@ def grid(path: Path, out: Path, server: Loopback, *says: Say) -> Any:
     return run(*arguments, OPENAI_API_KEY="sk-x", OPENAI_BASE_URL=server.url)
 
 
-def test_without_a_key_one_sentence_says_what_to_set() -> None:
+def test_without_a_key_one_sentence_says_what_to_set():
     result = run("bench", "--model", "gpt-4.1-mini")
     refused(result, "'gpt-4.1-mini' cannot be asked without a key: set OPENAI_API_KEY")
     assert result.stderr.count("\n") == 1

@@ -25,7 +25,7 @@ QUESTIONS = (
 
 @pytest.mark.req("K-13")
 @pytest.mark.parametrize("today", [None, "2026-11-09"])
-async def test_nothing_that_is_shown_ends_before_today(today: str | None) -> None:
+async def test_nothing_that_is_shown_ends_before_today(today: str | None):
     async with open_kit(EMBEDDED.with_(today=today)) as kit:
         assert kit.today == (today or load_world(EMBEDDED.data).as_of)
         replies = [
@@ -42,14 +42,14 @@ async def test_nothing_that_is_shown_ends_before_today(today: str | None) -> Non
 
 
 @pytest.mark.req("K-13")
-def test_a_deck_without_a_world_has_this_machines_day(tmp_path: Path) -> None:
+def test_a_deck_without_a_world_has_this_machines_day(tmp_path: Path):
     deck = _deck(tmp_path)
     assert today_of(EMBEDDED, load_deck(deck)) == datetime.date.today().isoformat()
     with pytest.raises(CodeError, match=r"no function; write one"):
         today_of(EMBEDDED, load_deck(_deck(tmp_path, "kit.settings:HOME")))
 
 
-def test_a_date_that_is_none_is_refused() -> None:
+def test_a_date_that_is_none_is_refused():
     with pytest.raises(SettingsError, match="KIT_TODAY"):
         Settings.read({"KIT_TODAY": "tomorrow"})
 

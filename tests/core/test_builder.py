@@ -49,9 +49,7 @@ each_builder = pytest.mark.parametrize(
 
 
 @each_builder
-def test_a_forgotten_or_unknown_field_is_refused_by_name(
-    module: str, kind: type[BaseModel]
-) -> None:
+def test_a_forgotten_or_unknown_field_is_refused_by_name(module: str, kind: type[BaseModel]):
     build: Any = builder(kind)
     required = [name for name, field in kind.model_fields.items() if field.is_required()]
     whole = dict.fromkeys(required, "")
@@ -62,7 +60,7 @@ def test_a_forgotten_or_unknown_field_is_refused_by_name(
         build(**whole, colour="red")
 
 
-def test_builders_are_found() -> None:
+def test_builders_are_found():
     assert len(EVERY) >= 12 and {"Event", "ModelEnded", "Usage", "Message"} <= {
         kind.__name__ for _, kind in EVERY
     }
@@ -100,7 +98,7 @@ class Watcher:
     def close(self) -> None: ...
 
 
-async def test_whatever_a_turn_builds_is_what_validation_would_have_made() -> None:
+async def test_whatever_a_turn_builds_is_what_validation_would_have_made():
     tool = StructuredTool.from_function(coroutine=looked_up, name="look")
     looking = ScriptedModel(Line(calls=[("look", {})]), "A is known.")
     sub_agents = {"a": looking, "b": failing(OSError("x")), "c": answering("never asked")}
@@ -144,7 +142,7 @@ def hash_of(value: BaseModel) -> int | None:
         return None
 
 
-def test_a_built_value_is_copied_replaced_and_frozen_like_any_other() -> None:
+def test_a_built_value_is_copied_replaced_and_frozen_like_any_other():
     line = builder(Message)(turn_id="t", role="user", text="hi")
     assert (
         line.replace(text="ho")
@@ -158,12 +156,12 @@ def test_a_built_value_is_copied_replaced_and_frozen_like_any_other() -> None:
         line.replace(colour="red")
 
 
-def test_a_default_that_can_change_is_never_shared() -> None:
+def test_a_default_that_can_change_is_never_shared():
     build: Any = builder(AgentCall)
     with pytest.raises(TypeError, match="'fields'"):
         build(call_id="1", agent="a", query="q")
 
 
-def test_a_class_that_checks_more_than_types_has_no_builder() -> None:
+def test_a_class_that_checks_more_than_types_has_no_builder():
     with pytest.raises(TypeError, match="ModelSpec"):
         builder(ModelSpec)

@@ -38,7 +38,7 @@ DECIDE, COMPOSE = (
 )
 
 
-def test_of_what_ran_side_by_side_only_the_last_to_end_was_waited_for() -> None:
+def test_of_what_ran_side_by_side_only_the_last_to_end_was_waited_for():
     quick, slow = span("quick", "turn", 1.0, 2.0), span("slow", "turn", 1.0, 3.0)
     inner = span("search", "slow", 1.5, 3.0, "tool")
     assert path(TURN, DECIDE, quick, slow, inner, COMPOSE) == [
@@ -50,7 +50,7 @@ def test_of_what_ran_side_by_side_only_the_last_to_end_was_waited_for() -> None:
     ]
 
 
-def test_what_one_after_the_other_made_up_the_time_is_all_on_it() -> None:
+def test_what_one_after_the_other_made_up_the_time_is_all_on_it():
     first, second = span("first", "turn", 1.0, 2.0), span("second", "turn", 2.0, 3.0)
     assert path(TURN, DECIDE, second, first, COMPOSE) == [
         "turn",
@@ -61,13 +61,13 @@ def test_what_one_after_the_other_made_up_the_time_is_all_on_it() -> None:
     ]
 
 
-def test_a_real_log_and_an_empty_one_have_a_path() -> None:
+def test_a_real_log_and_an_empty_one_have_a_path():
     names = [one.name for one in critical_path(trace_of(mixed()))]
     assert names == ["turn", "decide · offline", "shop", "search_catalog"]
     assert critical_path(trace_of([])) == ()
 
 
-def test_the_deepest_failed_span_is_where_it_went_wrong() -> None:
+def test_the_deepest_failed_span_is_where_it_went_wrong():
     parent, call = (
         span("shop", "turn", 0, 2, error="data: unavailable"),
         span("get", "shop", 1, 2, "tool", error="HTTP 503"),

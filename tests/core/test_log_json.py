@@ -88,7 +88,7 @@ ODD: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_an_odd_value_is_worded_as_pydantic_words_it(name: str) -> None:
+def test_an_odd_value_is_worded_as_pydantic_words_it(name: str):
     events = with_payload(ODD[name])
     try:
         expected = PYDANTIC.dump_json(events, fallback=str).decode()
@@ -117,9 +117,7 @@ plain_values = st.recursive(
     st.floats(min_value=0, allow_nan=False, allow_infinity=False),
     st.text(st.characters(codec="utf-8")),
 )
-def test_every_plain_value_is_read_back_as_pydantic_would_have_it(
-    value: Any, at: float, text: str
-) -> None:
+def test_every_plain_value_is_read_back_as_pydantic_would_have_it(value: Any, at: float, text: str):
     events = [
         *with_payload(value),
         Event(seq=1, at=at, turn_id="t", span_id="s", body=Text(channel="lead", text=text)),
@@ -131,7 +129,7 @@ def test_every_plain_value_is_read_back_as_pydantic_would_have_it(
 
 async def test_a_whole_turn_is_written_without_pydantic_and_reads_the_same(
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     sub_agents = {"a": answering("A is known."), "b": failing(OSError("x"))}
     kit = small_kit(ScriptedModel(asks("a", "b"), stitched), sub_agents)
     events = (await run_turn("two things", ALICE, kit)).events

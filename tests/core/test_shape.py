@@ -160,9 +160,7 @@ def part_of(shape: Any, draw: Any) -> Any:
         ({"page": {"at": "integer"}}, {"page": {"at": 2}}, {"page": {"at": 2.5}}),
     ],
 )
-def test_a_shape_of_the_notation_admits_exactly_what_it_says(
-    shape: Any, value: Any, foreign: Any
-) -> None:
+def test_a_shape_of_the_notation_admits_exactly_what_it_says(shape: Any, value: Any, foreign: Any):
     assert fits(value, schema_of(shape))
     assert not fits(foreign, schema_of(shape))
 
@@ -179,7 +177,7 @@ def test_a_shape_of_the_notation_admits_exactly_what_it_says(
         ("array<" * (DEEPEST + 2), f"expected at most {DEEPEST} levels"),
     ],
 )  # fmt: skip
-def test_a_fault_in_a_shape_names_its_place(shape: Any, words: str) -> None:
+def test_a_fault_in_a_shape_names_its_place(shape: Any, words: str):
     with pytest.raises(ShapeError) as error:
         schema_of(shape)
     assert words in str(error.value)
@@ -187,7 +185,7 @@ def test_a_fault_in_a_shape_names_its_place(shape: Any, words: str) -> None:
 
 @pytest.mark.req("AS-29")
 @given(st.text(alphabet="array<>{}: ,abc"))
-def test_any_text_is_a_shape_or_a_fault(text: str) -> None:
+def test_any_text_is_a_shape_or_a_fault(text: str):
     try:
         validator(schema_of(text)).wrong({})
     except ShapeError as error:
@@ -198,7 +196,7 @@ def test_any_text_is_a_shape_or_a_fault(text: str) -> None:
 @given(JSON)
 @example([{"a": [1]}, {"a": [0.5]}])
 @example([[{"a": 1}], []])
-def test_the_shape_that_a_value_has_admits_it(value: Any) -> None:
+def test_the_shape_that_a_value_has_admits_it(value: Any):
     assert fits(value, schema_of(shape_of(value)))
 
 
@@ -207,7 +205,7 @@ def test_the_shape_that_a_value_has_admits_it(value: Any) -> None:
 @given(schemas(), schemas(1), SHAPES, st.data())
 def test_what_an_output_schema_promises_every_output_has(
     schema: Any, definition: Any, shape: Any, data: Any
-) -> None:
+):
     """Whatever validates against the output schema validates against the part that was asked for."""
     schema = (
         {**schema, "$defs": {"a": definition, "b": {"$anchor": "a"}}}
@@ -232,7 +230,7 @@ def test_what_an_output_schema_promises_every_output_has(
 
 @pytest.mark.req("AS-29")
 @given(SHAPES, st.data())
-def test_a_schema_promises_every_part_of_itself(shape: Any, data: Any) -> None:
+def test_a_schema_promises_every_part_of_itself(shape: Any, data: Any):
     assert lack(part_of(shape, data.draw), schema_of(shape)) is None
 
 
@@ -268,9 +266,7 @@ OUTLETS = {
         ("array", "$"),
     ],
 )
-def test_what_a_schema_does_not_promise_is_named_by_its_place(
-    shape: Any, place: str | None
-) -> None:
+def test_what_a_schema_does_not_promise_is_named_by_its_place(shape: Any, place: str | None):
     assert lack(shape, OUTLETS) == place
 
 
@@ -287,6 +283,6 @@ def test_what_a_schema_does_not_promise_is_named_by_its_place(
         ({"$defs": {"a": {"type": "string"}}, "anyOf": [{"$ref": "#/$defs/a"}, {}]}, "string", 1),
     ],
 )  # fmt: skip
-def test_what_some_output_lacks_is_not_promised(schema: Any, shape: Any, value: Any) -> None:
+def test_what_some_output_lacks_is_not_promised(schema: Any, shape: Any, value: Any):
     assert fits(value, schema) and not fits(value, schema_of(shape, closed=False))
     assert lack(shape, schema) is not None

@@ -85,7 +85,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[Cluster]:
 @pytest.mark.req("K-9")
 def test_keys_never_travel_and_workers_use_those_of_their_own_environment(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.setenv("OWN_API_KEY", "sk-of-this-machine-0001")
     with loopback() as server:
         server.plays(*[Say(["It is nothing."])] * 20)
@@ -105,7 +105,7 @@ def test_keys_never_travel_and_workers_use_those_of_their_own_environment(
 @pytest.mark.req("K-9")
 def test_a_cluster_that_loses_a_worker_plays_every_cell_once_with_the_bytes_of_a_run_here(
     cluster: Cluster, tmp_path: Path
-) -> None:
+):
     spec = spec_of(
         tmp_path,
         patterns=["mediated", "direct"],
@@ -140,7 +140,7 @@ def test_a_cluster_that_loses_a_worker_plays_every_cell_once_with_the_bytes_of_a
 
 def test_a_cluster_that_cannot_play_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     spec, kits = spec_of(tmp_path), WorkerKits(virtual=True)
     monkeypatch.setattr("kit.bench.grid.cluster.WAIT", 0.5)
     with pytest.raises(

@@ -113,7 +113,7 @@ def trace_ids(sent: Sent) -> dict[str, dict[str, Any]]:
 @pytest.mark.req("SAT-22")
 def test_agents_as_tools_and_the_gateway_are_scored_for_quality_and_policy_in_one_experiment(
     sent: Sent,
-) -> None:
+):
     told = {
         (row["pattern"], name)
         for row in sent.rows
@@ -151,7 +151,7 @@ def test_agents_as_tools_and_the_gateway_are_scored_for_quality_and_policy_in_on
 
 
 @pytest.mark.req("SAT-22")
-def test_what_the_page_says_of_the_gateway_is_what_its_whole_grid_reports(tmp_path: Path) -> None:
+def test_what_the_page_says_of_the_gateway_is_what_its_whole_grid_reports(tmp_path: Path):
     spec = read_grid(HOME / "data" / "grids" / "gateway.yaml")
     run_grid(
         spec,
@@ -167,7 +167,7 @@ def test_what_the_page_says_of_the_gateway_is_what_its_whole_grid_reports(tmp_pa
     )
 
 
-def test_the_cases_are_one_data_set_and_sending_them_again_adds_nothing(sent: Sent) -> None:
+def test_the_cases_are_one_data_set_and_sending_them_again_adds_nothing(sent: Sent):
     assert list(sent.stub.datasets) == list(sent.stub.items) == [data_set(sent.spec.grid.cases)]
     (items,) = sent.stub.items.values()
     assert sorted(item["case"] for item in items.values()) == sorted(
@@ -182,7 +182,7 @@ def test_the_cases_are_one_data_set_and_sending_them_again_adds_nothing(sent: Se
 
 def test_each_way_is_one_experiment_whose_items_lead_to_traces_with_the_scores_of_the_grid(
     sent: Sent,
-) -> None:
+):
     of = trace_ids(sent)
     assert len(of) == len(sent.rows) == len(sent.stub.links), (
         "every turn once, though it was sent twice"
@@ -206,7 +206,7 @@ def test_each_way_is_one_experiment_whose_items_lead_to_traces_with_the_scores_o
 
 def test_an_experiment_carries_verdict_interval_seed_revision_and_what_its_model_is(
     sent: Sent,
-) -> None:
+):
     ways, verdicts = compare_ways(sent.spec, sent.rows)
     about = {made["metadata"]["pattern"]: made for made in sent.stub.experiments.values()}
     for pattern, made in about.items():
@@ -245,7 +245,7 @@ def test_an_experiment_carries_verdict_interval_seed_revision_and_what_its_model
     }
 
 
-def test_the_link_is_printed_and_is_what_the_sdk_itself_would_give(sent: Sent) -> None:
+def test_the_link_is_printed_and_is_what_the_sdk_itself_would_give(sent: Sent):
     (dataset,) = sent.stub.datasets.values()
     made = list(sent.stub.experiments)
     several = "%5B%22" + "%22%2C%20%22".join(made) + "%22%5D"
@@ -263,14 +263,12 @@ def test_the_link_is_printed_and_is_what_the_sdk_itself_would_give(sent: Sent) -
     )
 
 
-def test_the_copy_goes_nowhere_else_and_without_a_word_of_the_sdk(sent: Sent) -> None:
+def test_the_copy_goes_nowhere_else_and_without_a_word_of_the_sdk(sent: Sent):
     assert sent.report["outside"] == ["127.0.0.1"]
     assert "OPIK" not in sent.stderr and "Traceback" not in sent.stderr
 
 
-def test_a_server_that_refuses_changes_no_result_and_is_one_line(
-    sent: Sent, tmp_path: Path
-) -> None:
+def test_a_server_that_refuses_changes_no_result_and_is_one_line(sent: Sent, tmp_path: Path):
     last = sent.report["refused"].splitlines()[-1]
     assert last.startswith("Opik: not everything arrived (ApiError") and str(sent.folder) in last
     run_grid(sent.spec, tmp_path, ExperimentKits(Settings(pace=0.0)), 1)
@@ -278,7 +276,7 @@ def test_a_server_that_refuses_changes_no_result_and_is_one_line(
     assert not (tmp_path / TRACES).exists(), "nobody asked for them"
 
 
-def test_every_turn_is_kept_as_a_trace_that_agrees_with_its_row(sent: Sent) -> None:
+def test_every_turn_is_kept_as_a_trace_that_agrees_with_its_row(sent: Sent):
     store = SqliteStore(sent.folder / TRACES)
     try:
         for row in sent.rows:
@@ -297,7 +295,7 @@ def test_a_dead_server_costs_under_three_seconds_and_is_said_once(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     capsys: pytest.CaptureFixture[str],
-) -> None:
+):
     grid = {
         "models": ["offline"],
         "sub_agents": "stubs",
@@ -339,5 +337,5 @@ def test_a_dead_server_costs_under_three_seconds_and_is_said_once(
 )
 def test_a_data_set_is_named_for_its_files_and_which_of_their_lines(
     fields: dict[str, int], name: str
-) -> None:
+):
     assert data_set([CaseFile(file="data/cases/mixed.jsonl", **fields)]) == name

@@ -29,19 +29,19 @@ def outputs(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_the_first_thing_a_notebook_says_is_where_its_traces_go(path: Path) -> None:
+def test_the_first_thing_a_notebook_says_is_where_its_traces_go(path: Path):
     assert outputs(path)[0].startswith("print(trace_home("), (
         "begin with print(trace_home(settings))"
     )
 
 
-def test_where_traces_go_without_opik() -> None:
+def test_where_traces_go_without_opik():
     first, second = trace_home(Settings(store="/data/kit.db")).splitlines()
     assert first.endswith("are kept in /data/kit.db.") and second.startswith("Opik: not configured")
     assert "in memory, until the kit is closed" in trace_home(Settings(store=":memory:"))
 
 
-async def test_a_kit_of_a_grid_keeps_and_sends_nothing_whatever_is_configured() -> None:
+async def test_a_kit_of_a_grid_keeps_and_sends_nothing_whatever_is_configured():
     settings = Settings(
         store="/nowhere/kit.db", pace=0.0, opik_url="http://127.0.0.1:9/api", today="2020-01-01"
     )

@@ -75,7 +75,7 @@ def of_own(rows: list[dict[str, Any]]) -> list[str]:
     return [row["case"] for row in rows if row["model"] == "own"]
 
 
-def test_an_endpoint_that_refuses_the_key_is_no_bad_model(tmp_path: Path) -> None:
+def test_an_endpoint_that_refuses_the_key_is_no_bad_model(tmp_path: Path):
     with loopback() as server:
         server.key = "another"
         run, text = played(grid_of(tmp_path, server.url), tmp_path / "out")
@@ -105,7 +105,7 @@ def test_an_endpoint_that_refuses_the_key_is_no_bad_model(tmp_path: Path) -> Non
     assert len(of_own(read_results(tmp_path / "out"))) == CASES
 
 
-def test_half_of_the_cells_refused_gives_three_figures_and_no_verdict(tmp_path: Path) -> None:
+def test_half_of_the_cells_refused_gives_three_figures_and_no_verdict(tmp_path: Path):
     with loopback() as server:
         server.plays(*[*LIMITED, HELLO] * (CASES // 2))
         _, text = played(grid_of(tmp_path, server.url), tmp_path / "out")
@@ -138,7 +138,7 @@ def test_half_of_the_cells_refused_gives_three_figures_and_no_verdict(tmp_path: 
 )
 def test_every_way_to_lose_a_call_has_its_class(
     tmp_path: Path, script: tuple[Reply, ...], name: str
-) -> None:
+):
     with loopback() as server:
         server.plays(*script, *[HELLO] * (CASES - 1))
         budget_ms = 1000 if name == "budget" else 10_000
@@ -151,7 +151,7 @@ def test_every_way_to_lose_a_call_has_its_class(
     assert failure["case"] not in scored and len(scored) == CASES - 1
 
 
-def test_what_a_failed_cell_has_cost_counts_against_the_limit(tmp_path: Path) -> None:
+def test_what_a_failed_cell_has_cost_counts_against_the_limit(tmp_path: Path):
     with loopback() as server:
         server.plays(*[Say(["Hel"], broken=True)] * CASES)
         spec = grid_of(
@@ -171,7 +171,7 @@ def test_what_a_failed_cell_has_cost_counts_against_the_limit(tmp_path: Path) ->
 
 def test_a_limit_that_is_reached_by_the_first_case_leaves_it_on_every_way_and_ends_with_a_report(
     tmp_path: Path,
-) -> None:
+):
     with loopback() as server:
         server.plays(HELLO, HELLO)
         limits: dict[str, Any] = {"concurrency": 1, "dollars": 1e-6}
@@ -196,7 +196,7 @@ def test_a_limit_that_is_reached_by_the_first_case_leaves_it_on_every_way_and_en
 @pytest.mark.parametrize("moved", ["entry", "environment"])
 def test_another_endpoint_is_another_model_and_the_way_back_plays_nothing(
     tmp_path: Path, moved: str
-) -> None:
+):
     def run(url: str, **params: Any) -> Run:
         spec = grid_of(tmp_path, url)
         own: dict[str, Any] = {**spec.grid.specs["own"], "params": params}
@@ -216,7 +216,7 @@ def test_another_endpoint_is_another_model_and_the_way_back_plays_nothing(
     assert [one.done for one in runs] == [2 * CASES, CASES, 0, CASES]
 
 
-def test_a_recording_that_holds_refused_calls_is_mended_by_a_refresh(tmp_path: Path) -> None:
+def test_a_recording_that_holds_refused_calls_is_mended_by_a_refresh(tmp_path: Path):
     command = (
         "grid",
         str(tmp_path / "small.yaml"),
@@ -241,7 +241,7 @@ def test_a_recording_that_holds_refused_calls_is_mended_by_a_refresh(tmp_path: P
     ), "just that call was made again"
 
 
-def test_what_it_may_ask_for_at_most_is_said_before_the_first_call(tmp_path: Path) -> None:
+def test_what_it_may_ask_for_at_most_is_said_before_the_first_call(tmp_path: Path):
     with loopback() as server:
         server.key = "another"
         limits: dict[str, Any] = {"concurrency": 1, "dollars": 5}
@@ -259,7 +259,7 @@ def test_what_it_may_ask_for_at_most_is_said_before_the_first_call(tmp_path: Pat
     )
 
 
-def test_a_limit_of_dollars_that_an_unknown_price_takes_no_part_in_is_said(tmp_path: Path) -> None:
+def test_a_limit_of_dollars_that_an_unknown_price_takes_no_part_in_is_said(tmp_path: Path):
     url, said = (
         "http://127.0.0.1:9/v1",
         "own has no price and counts as nothing there: set price_in and price_out, or limits.unpriced.",
@@ -275,7 +275,7 @@ def test_a_limit_of_dollars_that_an_unknown_price_takes_no_part_in_is_said(tmp_p
         )
 
 
-def test_no_turn_makes_more_calls_than_is_said(tmp_path: Path) -> None:
+def test_no_turn_makes_more_calls_than_is_said(tmp_path: Path):
     law = {**ERRING, "over_trigger": 0.5}
     specs = {"simulated-test": {"provider": "simulated", "law": law}}
     fields: dict[str, Any] = {
@@ -302,7 +302,7 @@ def rows_of(way: str, right: int, wrong: int, failed: int) -> list[dict[str, Any
     ]
 
 
-def test_a_fiftieth_may_fail_and_no_more_and_not_on_one_side_only() -> None:
+def test_a_fiftieth_may_fail_and_no_more_and_not_on_one_side_only():
     def verdict(failed: int, of_base: int, cases: int) -> str:
         bad = rows_of("bad", 0, cases - failed, failed)
         (one,) = compare(
@@ -316,13 +316,13 @@ def test_a_fiftieth_may_fail_and_no_more_and_not_on_one_side_only() -> None:
     assert verdict(10, 9, 500) == "worse"
 
 
-def test_failed_turns_are_neither_right_nor_wrong_nor_undecided() -> None:
+def test_failed_turns_are_neither_right_nor_wrong_nor_undecided():
     (one,) = summarise(rows_of("own", 6, 2, 4), by=("model",))
     assert (one.estimate.right, one.estimate.n, one.failed, one.undecided) == (6, 8, 4, 0)
     assert one.bounds == (0.5, pytest.approx(10 / 12))
 
 
-def test_an_error_of_several_lines_stays_one_item_of_the_report() -> None:
+def test_an_error_of_several_lines_stays_one_item_of_the_report():
     error = "ValidationError: 1 validation error for Case\nid\n  Field required"
     (line,) = failure_lines([{"model": "own", "error_class": "kit", "error": error}] * 2, ["model"])
     assert (
@@ -330,7 +330,7 @@ def test_an_error_of_several_lines_stays_one_item_of_the_report() -> None:
     )
 
 
-def test_the_page_says_it_too() -> None:
+def test_the_page_says_it_too():
     rows = [*rows_of("base", 10, 0, 0), *rows_of("own", 5, 0, 5)]
     verdicts, ways = compare(rows, {"model": "base"}, by=("model",)), summarise(rows, by=("model",))
     assert headline(verdicts, "base", "measured", ["model"], ways).startswith(

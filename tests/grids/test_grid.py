@@ -74,7 +74,7 @@ def play(spec: GridSpec, folder: Path, workers: int | None = 1) -> tuple[Run, li
     return run, read_results(folder)
 
 
-def test_cells_of_other_scorers_or_other_tool_settings_are_other_cells(tmp_path: Path) -> None:
+def test_cells_of_other_scorers_or_other_tool_settings_are_other_cells(tmp_path: Path):
     def keys(spec: GridSpec) -> set[str]:
         return {cell.key for cell in cells(spec)}
 
@@ -87,7 +87,7 @@ def test_cells_of_other_scorers_or_other_tool_settings_are_other_cells(tmp_path:
     assert not keys(spec) & keys(replace(spec, decks=other_settings))
 
 
-def test_cells_of_a_deck_that_changed_where_it_is_at_work_are_other_cells(tmp_path: Path) -> None:
+def test_cells_of_a_deck_that_changed_where_it_is_at_work_are_other_cells(tmp_path: Path):
     spec = spec_of(tmp_path)
     keys = {cell.key for cell in cells(spec)}
     deck = spec.deck
@@ -113,7 +113,7 @@ def test_cells_of_a_deck_that_changed_where_it_is_at_work_are_other_cells(tmp_pa
     assert {cell.key for cell in cells(replace(spec, decks=decks))} == keys, "a flag that is off"
 
 
-def test_cells_of_an_ensemble_whose_rubric_changed_are_other_cells(tmp_path: Path) -> None:
+def test_cells_of_an_ensemble_whose_rubric_changed_are_other_cells(tmp_path: Path):
     case = {"id": "two", "user": "compare A with B", "expected_sub_agents": ["comparator"]}
     (tmp_path / "manga.jsonl").write_text(json.dumps(case))
     spec = spec_of(tmp_path, deck="cards/manga", cases=[{"file": "manga.jsonl"}])
@@ -132,7 +132,7 @@ def test_cells_of_an_ensemble_whose_rubric_changed_are_other_cells(tmp_path: Pat
 
 def test_the_bytes_are_the_same_at_any_concurrency_in_any_number_of_processes_and_in_any_number_of_runs(
     tmp_path: Path,
-) -> None:
+):
     fields: dict[str, Any] = {
         "patterns": ["mediated", "swarm"],
         "repeats": 2,
@@ -180,7 +180,7 @@ run_grid(read_grid(Path(sys.argv[1])), Path(sys.argv[2]), OPENER, 1, killing)
 """
 
 
-def test_a_run_killed_in_the_middle_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_a_run_killed_in_the_middle_goes_on_where_it_was(tmp_path: Path):
     path = write(
         tmp_path,
         patterns=["monolith", "mediated"],
@@ -208,7 +208,7 @@ def test_a_run_killed_in_the_middle_goes_on_where_it_was(tmp_path: Path) -> None
 
 def test_a_grid_stopped_by_ctrl_c_says_what_is_kept_and_goes_on_from_there(
     tmp_path: Path,
-) -> None:
+):
     path = write(tmp_path, patterns=["monolith", "mediated"], cases=[MIXED])
     command = [sys.executable, "-m", "kit", "grid", str(path), "--workers", "2"]
     process = subprocess.Popen(
@@ -236,7 +236,7 @@ def test_a_grid_stopped_by_ctrl_c_says_what_is_kept_and_goes_on_from_there(
     assert run.before == int(words[1]) and run.complete
 
 
-def test_a_case_that_changed_is_played_again_and_no_other(tmp_path: Path) -> None:
+def test_a_case_that_changed_is_played_again_and_no_other(tmp_path: Path):
     lines = (HOME / "data" / "cases" / "mixed.jsonl").read_text().splitlines()[:4]
     (tmp_path / "cases.jsonl").write_text("\n".join(lines))
     spec = spec_of(tmp_path, cases=[{"file": "cases.jsonl"}])
@@ -248,7 +248,7 @@ def test_a_case_that_changed_is_played_again_and_no_other(tmp_path: Path) -> Non
     assert (run.before, run.done, len(rows)) == (3, 1, 4)
 
 
-def test_timings_and_provenance_stand_beside_the_results(tmp_path: Path) -> None:
+def test_timings_and_provenance_stand_beside_the_results(tmp_path: Path):
     spec = spec_of(tmp_path)
     _, rows = play(spec, tmp_path / "out")
     timings = [json.loads(line) for line in (tmp_path / "out" / TIMINGS).read_text().splitlines()]
@@ -270,7 +270,7 @@ def test_timings_and_provenance_stand_beside_the_results(tmp_path: Path) -> None
 
 
 @pytest.mark.req("PC1-NFR-2", "SAT-12")
-def test_the_failsafe_is_taken_apart_at_the_rates_of_the_law(tmp_path: Path) -> None:
+def test_the_failsafe_is_taken_apart_at_the_rates_of_the_law(tmp_path: Path):
     law = {"drop": 0.3, "under_report": 0.4, "retry_drop": 0.5, "over_trigger": 0.2}
     spec = spec_of(
         tmp_path,
@@ -313,7 +313,7 @@ def test_the_failsafe_is_taken_apart_at_the_rates_of_the_law(tmp_path: Path) -> 
 @pytest.mark.req("PC2-S5.1")
 def test_the_pure_loop_is_a_baseline_in_which_the_calls_a_model_emits_run_as_they_are(
     tmp_path: Path,
-) -> None:
+):
     shipped = read_grid(HOME / "data" / "grids" / "guards.yaml").grid
     assert (
         shipped.baseline == {"setting": "pure loop"}
@@ -344,7 +344,7 @@ def test_the_pure_loop_is_a_baseline_in_which_the_calls_a_model_emits_run_as_the
 
 
 @pytest.mark.req("SAT-12", "PC1-NFR-1")
-def test_every_turn_has_its_times_tokens_and_cost_and_a_price_makes_dollars(tmp_path: Path) -> None:
+def test_every_turn_has_its_times_tokens_and_cost_and_a_price_makes_dollars(tmp_path: Path):
     model = {
         "provider": "simulated",
         "law": {"latency": {"median": 1.0}, "tokens": {"median": 50}},
@@ -402,7 +402,7 @@ def schemas(agent: LLMAgent) -> list[dict[str, Any]]:
 @pytest.mark.req("SO-18")
 def test_prompt_tokens_are_those_of_prompt_message_and_tool_schemas_of_one_large_agent_or_of_narrow_ones(
     tmp_path: Path,
-) -> None:
+):
     law = {"provider": "simulated", "law": {"latency": {"median": 1.0}}}
     take = [{"file": "data/cases/mixed.jsonl", "take": 1}]
     spec = spec_of(
@@ -430,7 +430,7 @@ def test_prompt_tokens_are_those_of_prompt_message_and_tool_schemas_of_one_large
 
 
 @pytest.mark.req("PC2-NFR-3")
-def test_switches_of_a_grid_decide_which_vertical_may_be_promoted(tmp_path: Path) -> None:
+def test_switches_of_a_grid_decide_which_vertical_may_be_promoted(tmp_path: Path):
     for stray, promoted in ((0.0, True), (0.4, False)):
         law = {"latency": {"median": 1.0}, "stray": stray}
         fields: dict[str, Any] = {
@@ -448,7 +448,7 @@ def test_switches_of_a_grid_decide_which_vertical_may_be_promoted(tmp_path: Path
 @pytest.mark.req("PC2-NFR-7")
 def test_fan_out_beyond_two_agents_is_measured_by_its_size_and_falls_as_the_law_says(
     tmp_path: Path,
-) -> None:
+):
     law = {"latency": {"median": 1.0}, "drop": 0.2, "refusal": 0.1}
     spec = spec_of(
         tmp_path,
@@ -474,7 +474,7 @@ def test_fan_out_beyond_two_agents_is_measured_by_its_size_and_falls_as_the_law_
         assert wilson(sum(whole), len(whole)).excludes(0.97)
 
 
-def test_faults_of_the_grid_strike_and_are_owned_up_to(tmp_path: Path) -> None:
+def test_faults_of_the_grid_strike_and_are_owned_up_to(tmp_path: Path):
     spec = spec_of(
         tmp_path,
         specs={"simulated-test": {"provider": "simulated", "law": {}}},
@@ -502,7 +502,7 @@ def test_faults_of_the_grid_strike_and_are_owned_up_to(tmp_path: Path) -> None:
     assert len(owed) > 20 and set(owed) == {1.0}
 
 
-def test_prompts_and_the_world_behind_the_tools_change_what_is_read(tmp_path: Path) -> None:
+def test_prompts_and_the_world_behind_the_tools_change_what_is_read(tmp_path: Path):
     cases = [{"file": "data/cases/mixed.jsonl", "take": 2}]
     short = {"deck": {}, "short": {"instructions-routing": "Call the tools that fit."}}
     _, rows = play(

@@ -22,7 +22,7 @@ from tests.grids.test_grid import MIXED, OPENER, play, spec_of, write
 
 def test_no_cell_is_begun_once_the_dollars_are_spent_and_the_rest_follows_when_there_are_more(
     tmp_path: Path,
-) -> None:
+):
     model = {
         "provider": "simulated",
         "law": {"tokens": {"median": 100}},
@@ -101,7 +101,7 @@ BAD = [
 )
 def test_bad_input_is_one_sentence_with_file_and_line_and_the_nearest_name(
     fields: dict[str, Any], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+):
     assert main(["grid", str(write(tmp_path, **fields)), "--out", str(tmp_path / "out")]) == 2
     said = capsys.readouterr().err
     assert said.startswith("kit: ") and said.count("\n") == 1
@@ -121,7 +121,7 @@ def test_bad_input_is_one_sentence_with_file_and_line_and_the_nearest_name(
 )
 def test_a_bad_case_is_named_with_its_line_and_finished_cells_are_kept(
     line: dict[str, Any], sentence: str, tmp_path: Path
-) -> None:
+):
     lines = (HOME / "data" / "cases" / "mixed.jsonl").read_text().splitlines()[:2]
     (tmp_path / "cases.jsonl").write_text("\n".join(lines))
     fields: dict[str, Any] = {"cases": [{"file": "cases.jsonl"}]}
@@ -144,7 +144,7 @@ def full_disk(room: int) -> Generator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_full_disk_is_one_sentence_and_finished_cells_are_kept(tmp_path: Path) -> None:
+def test_a_full_disk_is_one_sentence_and_finished_cells_are_kept(tmp_path: Path):
     spec = spec_of(
         tmp_path, cases=[{"file": "data/cases/mixed.jsonl", "every": 2}], sub_agents="stubs"
     )
@@ -170,7 +170,7 @@ def test_a_full_disk_is_one_sentence_and_finished_cells_are_kept(tmp_path: Path)
     assert len(read_results(tmp_path / "out")) == 156, "the results that were there are whole"
 
 
-def test_a_ledger_in_use_or_of_another_program_is_one_sentence(tmp_path: Path) -> None:
+def test_a_ledger_in_use_or_of_another_program_is_one_sentence(tmp_path: Path):
     first = Ledger(tmp_path / LEDGER)
     first.begin("{}")
     with pytest.raises(DataError, match="another run writes to it"):
@@ -188,7 +188,7 @@ def test_a_ledger_in_use_or_of_another_program_is_one_sentence(tmp_path: Path) -
         Ledger(tmp_path / "file" / LEDGER)
 
 
-def test_results_that_are_none_are_named_with_file_and_line(tmp_path: Path) -> None:
+def test_results_that_are_none_are_named_with_file_and_line(tmp_path: Path):
     with pytest.raises(DataError, match="run the grid first"):
         read_results(tmp_path)
     (tmp_path / RESULTS).write_text('{"cell": "a", "seconds": 1}\n')

@@ -24,7 +24,7 @@ from tests.grids.test_grid import MIXED, OPENER, play, spec_of, write
 
 def test_the_command_reports_every_simulated_figure_as_such_and_is_quiet_without_a_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+):
     path = write(
         tmp_path,
         models=["simulated-test", "offline"],
@@ -52,7 +52,7 @@ def test_the_command_reports_every_simulated_figure_as_such_and_is_quiet_without
 
 def test_the_bar_is_one_line_on_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     with Bar() as bar:
         for done in (1, 50, 100):
@@ -63,7 +63,7 @@ def test_the_bar_is_one_line_on_a_terminal(
 
 def test_the_harness_adds_little_to_a_turn_as_a_command_says_that_plays_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+):
     """Python calls, which no other work on the machine can change."""
     path = write(tmp_path, cases=[{**MIXED, "every": 20}], sub_agents="stubs")
     assert main(["grid", str(path), "--cost", "--out", str(tmp_path / "out")]) == 0
@@ -78,12 +78,12 @@ def test_the_harness_adds_little_to_a_turn_as_a_command_says_that_plays_nothing(
         )
 
 
-def test_the_grids_that_are_shipped_can_be_read() -> None:
+def test_the_grids_that_are_shipped_can_be_read():
     shipped = sorted((HOME / "data" / "grids").glob("*.yaml"))
     assert shipped and all(list(cells(read_grid(path))) for path in shipped)
 
 
-def test_rows_are_tidy(tmp_path: Path) -> None:
+def test_rows_are_tidy(tmp_path: Path):
     spec = spec_of(tmp_path)
     _, rows = play(spec, tmp_path / "out")
     told = list(tidy(rows, ["exact", "seconds"]))
@@ -94,7 +94,7 @@ def test_rows_are_tidy(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("PC1-S9.3-3")
-def test_a_report_on_quality_sets_every_vertical_against_its_own_threshold(tmp_path: Path) -> None:
+def test_a_report_on_quality_sets_every_vertical_against_its_own_threshold(tmp_path: Path):
     quality: dict[str, Any] = {
         "scorers": ["exact", "response_quality"],
         "verdicts": ["response_quality"],
@@ -111,7 +111,7 @@ def test_a_report_on_quality_sets_every_vertical_against_its_own_threshold(tmp_p
     )
 
 
-def test_a_report_holds_of_a_turn_no_more_than_its_scores(tmp_path: Path) -> None:
+def test_a_report_holds_of_a_turn_no_more_than_its_scores(tmp_path: Path):
     """A sample of `python -m tests.grid_growth`, which reports a hundred thousand cells in 300 MB."""
     spec = read_grid(HOME / "data" / "grids" / "patterns_example.yaml")
     spec = replace(spec, grid=spec.grid.model_copy(update={"verdicts": ("exact",)}))
@@ -128,7 +128,7 @@ def test_a_report_holds_of_a_turn_no_more_than_its_scores(tmp_path: Path) -> Non
     assert (peaks[2] - peaks[1]) / (5 * len(text.splitlines())) < 700
 
 
-def test_rows_of_a_large_grid_hold_what_lines_have_in_common_once(tmp_path: Path) -> None:
+def test_rows_of_a_large_grid_hold_what_lines_have_in_common_once(tmp_path: Path):
     text = (
         HOME / "data" / "results" / "reference" / "patterns_example" / "results.jsonl"
     ).read_text()
@@ -145,7 +145,7 @@ def test_rows_of_a_large_grid_hold_what_lines_have_in_common_once(tmp_path: Path
 
 
 @pytest.mark.req("SAT-24")
-def test_a_fault_that_was_asked_for_and_never_happened_voids_its_cell(tmp_path: Path) -> None:
+def test_a_fault_that_was_asked_for_and_never_happened_voids_its_cell(tmp_path: Path):
     faults = {
         "none": [],
         "down": ["rewards=down"],

@@ -73,7 +73,7 @@ def answer(request: JSON) -> Reply:
 
 def test_one_command_plays_the_parity_set_over_all_patterns_with_its_judges(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+):
     with loopback() as server:
         server.answer = answer
         assert (
@@ -105,7 +105,7 @@ def test_one_command_plays_the_parity_set_over_all_patterns_with_its_judges(
     assert f"- {spent} for the turns" in said.out and "quality: gpt-5.4-nano / a2a" in said.out
 
 
-def test_the_shipped_grid_is_the_whole_set_on_every_pattern_and_asks_for_one_word() -> None:
+def test_the_shipped_grid_is_the_whole_set_on_every_pattern_and_asks_for_one_word():
     spec = read_grid(PARITY)
     every = list(cells(spec))
     assert (
@@ -130,9 +130,7 @@ WRONG: dict[str, tuple[tuple[Reply, ...], str, str]] = {
 
 @pytest.mark.req("SAT-24")
 @pytest.mark.parametrize("name", WRONG)
-def test_a_judge_that_fails_scores_nothing_and_its_cell_is_played_again(
-    tmp_path: Path, name: str
-) -> None:
+def test_a_judge_that_fails_scores_nothing_and_its_cell_is_played_again(tmp_path: Path, name: str):
     script, error_class, words = WRONG[name]
     with loopback() as server:
         server.plays(verdict(1.0), *script, *[verdict(1.0)] * (CASES - 2))
@@ -155,7 +153,7 @@ def test_a_judge_that_fails_scores_nothing_and_its_cell_is_played_again(
     assert f"- offline, kind: {CASES - 1} of {CASES} = " in text
 
 
-def test_a_judge_that_has_no_key_ends_the_run_and_is_named(tmp_path: Path) -> None:
+def test_a_judge_that_has_no_key_ends_the_run_and_is_named(tmp_path: Path):
     with loopback() as server:
         server.key = "another"
         run, text = played(judged(tmp_path, server.url), tmp_path / "out")
@@ -164,7 +162,7 @@ def test_a_judge_that_has_no_key_ends_the_run_and_is_named(tmp_path: Path) -> No
     assert "model 'critic' at" in text, "the line of the failed cells says where"
 
 
-def test_without_a_threshold_the_verdict_itself_is_the_score(tmp_path: Path) -> None:
+def test_without_a_threshold_the_verdict_itself_is_the_score(tmp_path: Path):
     with loopback() as server:
         server.plays(*[verdict(0.5)] * CASES)
         played(judged(tmp_path, server.url, {"threshold": None}), tmp_path / "out")
@@ -173,7 +171,7 @@ def test_without_a_threshold_the_verdict_itself_is_the_score(tmp_path: Path) -> 
     assert rows[0]["verdicts"] == {"kind": {"score": 0.5, "why": "It says so."}}
 
 
-def test_what_judges_cost_counts_against_the_limit(tmp_path: Path) -> None:
+def test_what_judges_cost_counts_against_the_limit(tmp_path: Path):
     with loopback() as server:
         server.answer = lambda _: verdict(1.0)
         spec = judged(
@@ -199,7 +197,7 @@ def test_what_judges_cost_counts_against_the_limit(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("SAT-24")
-def test_a_failed_turn_is_not_judged(tmp_path: Path) -> None:
+def test_a_failed_turn_is_not_judged(tmp_path: Path):
     with loopback() as model, loopback() as critic:
         model.plays(*[HELLO] * (CASES - 1), Refuse(500, "boom"), Refuse(500, "boom"))
         critic.answer = lambda _: verdict(1.0)
@@ -213,7 +211,7 @@ def test_a_failed_turn_is_not_judged(tmp_path: Path) -> None:
 
 def test_who_judges_by_what_belongs_to_the_key_of_a_cell_and_runs_by_other_judges_are_not_compared(
     tmp_path: Path,
-) -> None:
+):
     url = "http://127.0.0.1:9/v1"
     critic = {"provider": "openai", "base_url": url, **PRICE}
     changes: list[dict[str, Any]] = [
@@ -238,7 +236,7 @@ def test_who_judges_by_what_belongs_to_the_key_of_a_cell_and_runs_by_other_judge
         compare_runs(tmp_path / "mild", tmp_path / "stern")
 
 
-def test_a_recording_holds_what_the_judges_said(tmp_path: Path) -> None:
+def test_a_recording_holds_what_the_judges_said(tmp_path: Path):
     def play(*options: str) -> bytes:
         path = tmp_path / "small.yaml"
         assert (
@@ -276,14 +274,14 @@ def test_a_recording_holds_what_the_judges_said(tmp_path: Path) -> None:
 )
 def test_a_judge_that_cannot_be_is_one_sentence_with_its_line(
     tmp_path: Path, judge: dict[str, Any], fault: str
-) -> None:
+):
     with pytest.raises(DataError, match=rf"small\.yaml:1.*{fault}"):
         judged(tmp_path, "http://127.0.0.1:9/v1", judge)
 
 
 def test_a_model_is_measured_against_the_labels_by_one_command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     labels = {line.reply: (line.good, line.lawful) for _, _, line in labelled_replies()}
 
     def agree(request: JSON) -> Reply:
@@ -309,13 +307,13 @@ def test_a_model_is_measured_against_the_labels_by_one_command(
     assert "HTTP 401" in capsys.readouterr().err
 
 
-def test_a_deck_brings_rubrics_of_its_own(tmp_path: Path) -> None:
+def test_a_deck_brings_rubrics_of_its_own(tmp_path: Path):
     judge = {"rubric": "comparison-quality", "threshold": None}
     spec = judged(tmp_path, "http://127.0.0.1:9/v1", judge, deck="cards/manga")
     assert "set side by side" in spec.rubrics["kind"].text
 
 
-def test_a_judge_has_a_name_of_its_own(tmp_path: Path) -> None:
+def test_a_judge_has_a_name_of_its_own(tmp_path: Path):
     with pytest.raises(DataError, match="'exact' is the name of a scorer or measure"):
         judged(
             tmp_path,

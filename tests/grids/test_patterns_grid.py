@@ -26,7 +26,7 @@ SEVEN = {"monolith", "classifier_gateway", "supervisor", "swarm", "a2a", "direct
 @pytest.mark.req("SAT-11")
 def test_all_seven_patterns_play_one_case_set_in_one_run_on_one_kit_and_are_compared(
     tmp_path: Path,
-) -> None:
+):
     grid = yaml.safe_load((HOME / "data" / "grids" / "patterns_small.yaml").read_text())
     grid["cases"] = [{**cases, "every": 20 * cases["every"]} for cases in grid["cases"]]
     (tmp_path / "few.yaml").write_text(yaml.safe_dump(grid))
@@ -74,5 +74,5 @@ def test_all_seven_patterns_play_one_case_set_in_one_run_on_one_kit_and_are_comp
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_a_shipped_grid_of_patterns_has_every_one_there_is(path: Path) -> None:
+def test_a_shipped_grid_of_patterns_has_every_one_there_is(path: Path):
     assert set(read_grid(path).grid.patterns) == set(PATTERNS)

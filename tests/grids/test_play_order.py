@@ -44,9 +44,7 @@ def cases_by_model(folder: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("concurrency", [1, 5])
-def test_a_limit_of_dollars_leaves_the_same_cases_on_every_way(
-    tmp_path: Path, concurrency: int
-) -> None:
+def test_a_limit_of_dollars_leaves_the_same_cases_on_every_way(tmp_path: Path, concurrency: int):
     spec = priced(tmp_path, 2.0, concurrency)
     run = run_grid(spec, tmp_path / "out", OPENER, 1)
     cases = cases_by_model(tmp_path / "out")
@@ -56,7 +54,7 @@ def test_a_limit_of_dollars_leaves_the_same_cases_on_every_way(
 
 def test_the_cases_of_a_run_that_stopped_are_drawn_by_the_seed_and_are_not_the_first_of_the_file(
     tmp_path: Path,
-) -> None:
+):
     drawn: dict[int, list[str]] = {}
     for seed in (7, 8):
         spec = priced(tmp_path, 2.0, seed=seed)
@@ -79,7 +77,7 @@ def stopped_by_hand(spec: GridSpec, folder: Path, after: int) -> Run:
 
 def test_a_run_that_was_stopped_and_went_on_has_the_bytes_of_one_that_was_not(
     tmp_path: Path,
-) -> None:
+):
     spec = priced(tmp_path, 1000.0)
     part = stopped_by_hand(spec, tmp_path / "parts", 20)
     counts = {model: len(cases) for model, cases in cases_by_model(tmp_path / "parts").items()}
@@ -111,7 +109,7 @@ def two_models(folder: Path, alive: str, other: str, **limits: Any) -> GridSpec:
 @pytest.mark.req("SAT-24")
 def test_a_port_where_nothing_listens_is_asked_five_times_and_the_other_models_are_played_on(
     tmp_path: Path,
-) -> None:
+):
     with loopback() as gone:
         nothing_listens = gone.url
     with loopback() as server:
@@ -126,7 +124,7 @@ def test_a_port_where_nothing_listens_is_asked_five_times_and_the_other_models_a
 
 @pytest.mark.realtime
 @pytest.mark.req("SAT-24")
-def test_an_account_without_credit_is_asked_five_times_and_each_time_once(tmp_path: Path) -> None:
+def test_an_account_without_credit_is_asked_five_times_and_each_time_once(tmp_path: Path):
     with loopback() as server, loopback() as poor:
         server.answer = lambda _: HELLO
         poor.answer = lambda _: Refuse(
@@ -140,7 +138,7 @@ def test_an_account_without_credit_is_asked_five_times_and_each_time_once(tmp_pa
 
 @pytest.mark.realtime
 @pytest.mark.req("SAT-24")
-def test_failures_that_are_not_in_a_row_end_nothing(tmp_path: Path) -> None:
+def test_failures_that_are_not_in_a_row_end_nothing(tmp_path: Path):
     with loopback() as server:
         refused = Refuse(401, "not now")
         server.plays(*[*[refused] * (STREAK - 1), HELLO] * CASES)

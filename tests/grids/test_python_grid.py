@@ -75,7 +75,7 @@ LONGEST = 1_000
 
 def test_models_patterns_cases_and_judges_of_ones_own_are_compared_and_kept(
     kits: ExperimentKits,
-) -> None:
+):
     cases = [
         Case.model_validate(
             {"kind": "mixed", "domain": "", **CASES[2], "turns": [CASES[2]], "id": "both"}
@@ -118,7 +118,7 @@ def test_models_patterns_cases_and_judges_of_ones_own_are_compared_and_kept(
 
 def test_what_was_played_is_not_played_again_and_what_changed_is(
     kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     def play(*cases: Mapping[str, Any], models: Any = (EXACT,), **fields: Any) -> int:
         return compare(
             models, cases or CASES, patterns=["mediated", mine], name="kept", kits=kits, **fields
@@ -150,7 +150,7 @@ def test_what_was_played_is_not_played_again_and_what_changed_is(
     assert (run.before, run.done) == (3, 3), "the pattern whose code changed, and no other"
 
 
-def test_a_model_object_is_known_again_by_class_and_parameters_and_never_by_its_key() -> None:
+def test_a_model_object_is_known_again_by_class_and_parameters_and_never_by_its_key():
     def openai(**fields: Any) -> dict[str, Any]:
         values: dict[str, Any] = {
             "model": "m",
@@ -170,7 +170,7 @@ def test_a_model_object_is_known_again_by_class_and_parameters_and_never_by_its_
     assert all(openai(**fields) != openai() for fields in changed)
 
 
-def test_code_is_known_by_what_it_uses_too() -> None:
+def test_code_is_known_by_what_it_uses_too():
     def scaled(factor: float) -> Any:
         def judge(case: Case, observation: Observation) -> float:
             return factor * len(helper(observation))
@@ -183,7 +183,7 @@ def test_code_is_known_by_what_it_uses_too() -> None:
 
 def test_code_of_eval_is_not_known_by_the_text_of_the_command_line(
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     """Python 3.13 keeps the text of `python -c` as the source of "<string>", the file that every
     eval() says its code is of."""
     line = "judge = lambda case, observation: 0.5\n"
@@ -203,7 +203,7 @@ class Strict:
         return Verdict(score=float(len(observation.text) >= cast("int", self.least)))
 
 
-def test_a_judge_is_known_by_what_it_holds_too() -> None:
+def test_a_judge_is_known_by_what_it_holds_too():
     rubric = Rubric(id="long", text="Is it long?")
 
     def identity(least: object) -> Mapping[str, str]:
@@ -264,7 +264,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 )
 def test_what_cannot_be_compared_is_one_sentence_with_the_fix(
     arguments: dict[str, Any], sentence: str, kits: ExperimentKits
-) -> None:
+):
     with pytest.raises(DataError, match=sentence):
         values: dict[str, Any] = {"models": ["offline"], "cases": CASES, "kits": kits, **arguments}
         compare(**values)
@@ -280,7 +280,7 @@ def interruptible() -> Iterator[None]:
 
 @pytest.mark.req("K-5")
 @pytest.mark.usefixtures("interruptible")
-def test_a_grid_that_is_interrupted_goes_on_where_it_was(kits: ExperimentKits) -> None:
+def test_a_grid_that_is_interrupted_goes_on_where_it_was(kits: ExperimentKits):
     begun = count(1)
 
     async def stopping(call: AgentCall, ctx: RunContext) -> Outcome:
@@ -298,14 +298,14 @@ def test_a_grid_that_is_interrupted_goes_on_where_it_was(kits: ExperimentKits) -
     assert result.run.before == 2 and result.run.complete and next(begun) == 4, "no turn twice"
 
 
-async def test_a_grid_is_played_where_a_loop_runs_as_in_a_notebook(kits: ExperimentKits) -> None:
+async def test_a_grid_is_played_where_a_loop_runs_as_in_a_notebook(kits: ExperimentKits):
     assert compare([EXACT], CASES, kits=kits).run.complete
 
 
 @pytest.mark.req("K-5")
 def test_a_pattern_of_ones_own_is_bound_before_any_model_is_called_and_obeys_cap_and_guards(
     kits: ExperimentKits,
-) -> None:
+):
     seen = ScriptedModel(lambda _: Line("hi"), name="counted")
 
     def unbindable(deck: Deck, bind: Bind) -> Team:
@@ -338,9 +338,7 @@ class Severe:
         return Verdict(score=0.25) if observation.called else None
 
 
-def test_tools_are_called_for_real_and_a_judge_may_be_asked(
-    kits: ExperimentKits, tmp_path: Path
-) -> None:
+def test_tools_are_called_for_real_and_a_judge_may_be_asked(kits: ExperimentKits, tmp_path: Path):
     calls: list[str] = []
 
     def weigh_parcel(query: str) -> str:
@@ -362,7 +360,7 @@ def test_tools_are_called_for_real_and_a_judge_may_be_asked(
     assert len(calls) == 1 and list(result.frame.severe) == [0.25]
 
 
-async def test_a_single_turn_is_asked_with_a_pattern_of_ones_own(kits: ExperimentKits) -> None:
+async def test_a_single_turn_is_asked_with_a_pattern_of_ones_own(kits: ExperimentKits):
     from kit import open_kit
 
     async with open_kit(kits.settings, models="offline", pattern=Pattern("mine", mine)) as kit:
@@ -399,7 +397,7 @@ def shown(run: str, kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch) -> st
 @pytest.mark.req("SAT-24")
 def test_a_way_that_failed_as_a_whole_is_named_on_the_page_without_a_verdict(
     kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     settings = kits.settings.with_(variables={"ZETA_API_KEY": "sk-of-nobody-at-all"})
     with loopback() as server:
         server.key = "another"
@@ -444,7 +442,7 @@ def of_words(_: Case, observation: Observation) -> float | None:
 )
 def test_a_judge_of_ones_own_is_tried_on_canned_turns_before_any_model_is_called(
     kits: ExperimentKits, judge: Any, words: str
-) -> None:
+):
     seen = ScriptedModel(lambda _: Line("hi"), name="counted")
     with pytest.raises(
         DataError, match=rf"judge '{judge.__name__}': .*{words}.*no model was called"
@@ -464,7 +462,7 @@ def mended(_: Case, observation: Observation) -> float | None:
 @pytest.mark.req("K-5")
 def test_turns_whose_judge_failed_are_paid_for_once_and_scored_when_it_is_mended(
     kits: ExperimentKits,
-) -> None:
+):
     settings = kits.settings.with_(variables={"ZETA_API_KEY": "sk-of-nobody-at-all"})
     real = ExperimentKits.of(settings, virtual=False)
     hello = [{"id": f"c{n}", "user": "hello", "expected_sub_agents": []} for n in range(9)]
@@ -512,7 +510,7 @@ async def graph(call: AgentCall, ctx: RunContext) -> Outcome:
 @pytest.mark.req("K-5")
 def test_a_system_that_says_nothing_of_whom_it_called_has_no_routing_score_and_its_cost_counts(
     kits: ExperimentKits,
-) -> None:
+):
     asked = [
         {"id": f"q{n}", "user": f"find coffee deals number {n}", "expected_sub_agents": ["shop"]}
         for n in range(12)
@@ -532,7 +530,7 @@ def test_a_system_that_says_nothing_of_whom_it_called_has_no_routing_score_and_i
     assert result.run.dollars == pytest.approx(0.01 * len(asked)), "so limits.dollars holds for it"
 
 
-async def test_a_service_says_what_it_has_spent(kits: ExperimentKits) -> None:
+async def test_a_service_says_what_it_has_spent(kits: ExperimentKits):
     from kit import open_kit
 
     async def helpdesk(question: str, ctx: RunContext) -> Answer:

@@ -26,7 +26,7 @@ def stored(folder: Path, name: str, **fields: Any) -> Path:
     return folder / name / "out"
 
 
-def test_runs_over_the_same_cases_are_paired_by_case(tmp_path: Path) -> None:
+def test_runs_over_the_same_cases_are_paired_by_case(tmp_path: Path):
     law = {"latency": {"median": 1.0, "sigma": 0.4}, "drop": 0.9, "under_report": 1.0}
     specs = {"simulated-bad": {"provider": "simulated", "law": law}}
     good, bad = (
@@ -41,7 +41,7 @@ def test_runs_over_the_same_cases_are_paired_by_case(tmp_path: Path) -> None:
     ] == ["exact", "seconds"]
 
 
-def test_other_cases_other_judges_and_other_ways_are_refused(tmp_path: Path) -> None:
+def test_other_cases_other_judges_and_other_ways_are_refused(tmp_path: Path):
     whole, part = stored(tmp_path, "whole"), stored(tmp_path, "part", cases=[MIXED])
     with pytest.raises(
         DataError, match=r"cannot be compared: they were played over other case files"

@@ -64,7 +64,7 @@ def made(reply: Reply) -> list[tuple[str, str]]:
 @given(phrases, calls, counts, calls)
 def test_no_guard_drops_the_last_call_and_every_id_is_answered_once(
     text: str, first: list[tuple[str, str]], intents: int, again: list[tuple[str, str]]
-) -> None:
+):
     reply, lead = run(text, line(first, intents), line(again, intents), Guards())
     assert len(made(reply)) >= 1
     last = lead.seen[-1]
@@ -84,7 +84,7 @@ def test_no_guard_drops_the_last_call_and_every_id_is_answered_once(
 @given(phrases, calls)
 def test_a_call_is_dropped_only_where_the_others_speak_of_the_message(
     text: str, first: list[tuple[str, str]]
-) -> None:
+):
     first = list(dict.fromkeys(first))
     reply, _ = run(text, line(first, len(first)), Line("-"), Guards())
     topic = content_words(text)
@@ -100,7 +100,7 @@ def test_a_call_is_dropped_only_where_the_others_speak_of_the_message(
 @given(phrases, calls, counts)
 def test_with_guards_off_the_pattern_does_exactly_what_the_model_said(
     text: str, first: list[tuple[str, str]], intents: int
-) -> None:
+):
     reply, _ = run(text, line(first, intents), Line("never asked"), OFF)
     assert made(reply) == first
     acts = [body.guard for body in bodies(reply, GuardActed)]
@@ -112,9 +112,7 @@ def test_with_guards_off_the_pattern_does_exactly_what_the_model_said(
 @pytest.mark.req("SAT-5")
 @FEW
 @given(phrases, st.sampled_from(AGENTS), st.text(max_size=40))
-def test_a_single_intent_is_verbatim_whatever_the_models_query(
-    text: str, agent: str, query: str
-) -> None:
+def test_a_single_intent_is_verbatim_whatever_the_models_query(text: str, agent: str, query: str):
     reply, _ = run(text, line([(agent, query)], 1), Line("-"), Guards())
     assert made(reply) == [(agent, text)]
 
@@ -139,7 +137,7 @@ rounds = st.lists(
 @given(rounds=rounds, cap=st.integers(min_value=1, max_value=5))
 def test_no_call_of_a_later_round_passes_the_cap_repeats_an_answer_or_reaches_a_foreign_agent(
     rounds: list[list[tuple[str, str, str]]], cap: int
-) -> None:
+):
     told = iter(rounds)
 
     def say(messages: list[BaseMessage]) -> Line:

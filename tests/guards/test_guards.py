@@ -92,7 +92,7 @@ def answered_once(kit: SmallKit) -> bool:
 
 
 @pytest.mark.req("SAT-2", "PC1-S9.5-3")
-async def test_a_call_missing_by_the_models_own_count_is_asked_for_by_name_and_added() -> None:
+async def test_a_call_missing_by_the_models_own_count_is_asked_for_by_name_and_added():
     first = line(("support", "my receipt didn't scan"), intents=2)
     kit = kit_of(
         first,
@@ -117,7 +117,7 @@ async def test_a_call_missing_by_the_models_own_count_is_asked_for_by_name_and_a
 
 
 @pytest.mark.req("SAT-2")
-async def test_one_retry_brings_back_any_number_of_calls() -> None:
+async def test_one_retry_brings_back_any_number_of_calls():
     parts = [
         ("shop", "coffee deals"),
         ("support", "broken receipt"),
@@ -130,7 +130,7 @@ async def test_one_retry_brings_back_any_number_of_calls() -> None:
 
 
 @pytest.mark.req("SAT-2", "PC2-S5.4a")
-async def test_the_cap_counts_the_calls_of_the_retry() -> None:
+async def test_the_cap_counts_the_calls_of_the_retry():
     text = "coffee deals, receipt trouble, my points and new games"
     again = line(
         ("support", "receipt trouble"), ("rewards", "my points"), ("play", "new games"), intents=4
@@ -151,7 +151,7 @@ async def test_the_cap_counts_the_calls_of_the_retry() -> None:
 @pytest.mark.parametrize("error", [None, ConnectionError("503 from host")])
 async def test_a_retry_that_fails_or_says_nothing_costs_no_call_in_hand(
     error: Exception | None,
-) -> None:
+):
     kit = kit_of(
         line(("support", "my receipt didn't scan"), intents=2),
         Line(error=error) if error else Line("No."),
@@ -167,7 +167,7 @@ async def test_a_retry_that_fails_or_says_nothing_costs_no_call_in_hand(
 
 
 @pytest.mark.req("SAT-2")
-async def test_a_second_request_to_the_same_agent_is_no_duplicate_and_a_reworded_one_is() -> None:
+async def test_a_second_request_to_the_same_agent_is_no_duplicate_and_a_reworded_one_is():
     text = "find coffee deals and compare laundry detergents"
     again = line(
         ("shop", "search for coffee offers"), ("shop", "compare laundry detergents"), intents=2
@@ -187,9 +187,7 @@ ASKED = "Sorry about that. Was it bought in the in-app shop?"
     "decided",
     [line(("shop", "offers")), line(("rewards", "x"), ("play", "y")), Line("You're welcome!")],
 )
-async def test_a_short_answer_to_supports_question_goes_to_support(
-    reply_text: str, decided: Line
-) -> None:
+async def test_a_short_answer_to_supports_question_goes_to_support(reply_text: str, decided: Line):
     kit = kit_of(decided)
     reply = await turn(kit, reply_text, ASKED, ("support",))
     assert calls(reply) == [("support", reply_text)]
@@ -212,13 +210,13 @@ async def test_a_short_answer_to_supports_question_goes_to_support(
 )
 async def test_what_does_not_answer_supports_question_stays_where_it_was_sent(
     text: str, said: str, in_play: tuple[str, ...]
-) -> None:
+):
     reply = await turn(kit_of(line(("shop", text))), text, said, in_play)
     assert calls(reply) == [("shop", text)] and acted(reply, "echo") == []
 
 
 @pytest.mark.req("SAT-3")
-async def test_when_two_agents_were_in_play_the_question_must_be_supports_own() -> None:
+async def test_when_two_agents_were_in_play_the_question_must_be_supports_own():
     async def after(own: str) -> list[tuple[str, str]]:
         kit = kit_of(line(("shop", "yes")))
         composed = "Your receipt is fine. Do you want more coffee deals?"
@@ -234,7 +232,7 @@ async def test_when_two_agents_were_in_play_the_question_must_be_supports_own() 
     assert await after("Shall I open a ticket for it?") == [("support", "yes")]
 
 
-async def test_a_yes_to_another_agents_question_goes_to_that_agent_not_to_the_default() -> None:
+async def test_a_yes_to_another_agents_question_goes_to_that_agent_not_to_the_default():
     reply = await turn(
         kit_of(Line("Great!")),
         "yes",
@@ -249,9 +247,7 @@ async def test_a_yes_to_another_agents_question_goes_to_that_agent_not_to_the_de
 
 
 @pytest.mark.req("SAT-4")
-async def test_a_call_about_nothing_the_user_said_is_dropped_and_never_told_where_others_cover_every_part() -> (
-    None
-):
+async def test_a_call_about_nothing_the_user_said_is_dropped_and_never_told_where_others_cover_every_part():
     kit = kit_of(
         line(
             ("support", "my receipt didn't scan"),
@@ -276,7 +272,7 @@ async def test_a_call_about_nothing_the_user_said_is_dropped_and_never_told_wher
 
 @pytest.mark.req("SAT-4")
 @pytest.mark.parametrize("text", ["[picture: tea.png]", "what about it and then them?"])
-async def test_text_without_content_words_drops_nothing(text: str) -> None:
+async def test_text_without_content_words_drops_nothing(text: str):
     reply = await turn(
         kit_of(line(("support", "check this receipt"), ("shop", "identify this product"))), text
     )
@@ -296,7 +292,7 @@ async def test_text_without_content_words_drops_nothing(text: str) -> None:
 )
 async def test_where_no_call_shares_a_word_nobody_is_judged_and_the_models_words_stand(
     text: str, made: list[tuple[str, str]]
-) -> None:
+):
     reply = await turn(kit_of(line(*made)), text)
     assert calls(reply) == made and dropped(reply) == []
 
@@ -323,7 +319,7 @@ async def test_where_no_call_shares_a_word_nobody_is_judged_and_the_models_words
 )
 async def test_a_needed_call_in_other_words_is_kept_and_carries_the_part_that_no_other_call_covers(
     text: str, made: list[tuple[str, str]], sent: str
-) -> None:
+):
     reply = await turn(kit_of(line(*made)), text)
     assert calls(reply) == [(made[0][0], sent), *made[1:]] and dropped(reply) == []
     assert [body.agent for body in bodies(reply, GuardActed)] == [made[0][0]]
@@ -337,7 +333,7 @@ async def test_a_needed_call_in_other_words_is_kept_and_carries_the_part_that_no
         ("Wo ist mein Café und Müsli?", "MÜSLI"),
     ],
 )
-async def test_overlap_knows_plurals_case_and_other_alphabets(text: str, query: str) -> None:
+async def test_overlap_knows_plurals_case_and_other_alphabets(text: str, query: str):
     reply = await turn(kit_of(line(("support", query), ("rewards", text))), text)
     assert len(calls(reply)) == 2
 
@@ -346,7 +342,7 @@ async def test_overlap_knows_plurals_case_and_other_alphabets(text: str, query: 
 
 
 @pytest.mark.req("SAT-5")
-async def test_single_is_counted_after_the_guards() -> None:
+async def test_single_is_counted_after_the_guards():
     text = "coffee deals for my breakfast please"
     reply = await turn(
         kit_of(line(("shop", "coffee deals for breakfast"), ("play", "bonus level"))), text
@@ -359,7 +355,7 @@ async def test_single_is_counted_after_the_guards() -> None:
 @pytest.mark.parametrize(
     ("text", "split"), [("my points and receipts", False), ("my points and my receipts", True)]
 )
-async def test_four_words_or_fewer_are_never_split_and_five_are(text: str, split: bool) -> None:
+async def test_four_words_or_fewer_are_never_split_and_five_are(text: str, split: bool):
     reply = await turn(kit_of(line(("rewards", "points"), ("support", "receipts"))), text)
     assert calls(reply) == [
         ("rewards", "points" if split else text),
@@ -368,7 +364,7 @@ async def test_four_words_or_fewer_are_never_split_and_five_are(text: str, split
 
 
 @pytest.mark.req("SAT-5")
-async def test_a_kept_call_never_carries_another_calls_part() -> None:
+async def test_a_kept_call_never_carries_another_calls_part():
     made = [
         ("support", "my receipt didn't scan"),
         ("shop", "find me coffee deals"),
@@ -381,7 +377,7 @@ async def test_a_kept_call_never_carries_another_calls_part() -> None:
 # ── calls as models really emit them ────────────────────────────────────────────────────────────────
 
 
-async def test_the_same_request_made_twice_runs_once() -> None:
+async def test_the_same_request_made_twice_runs_once():
     kit = kit_of(
         line(
             ("shop", "coffee deals"),
@@ -405,7 +401,7 @@ async def test_the_same_request_made_twice_runs_once() -> None:
 )
 async def test_a_call_made_from_a_result_runs_in_the_models_words(
     later: tuple[tuple[str, str], ...],
-) -> None:
+):
     kit = kit_of(
         line(("support", "my receipt didn't scan"), ("shop", "find me coffee deals")),
         line(*later, intents=4),
@@ -416,7 +412,7 @@ async def test_a_call_made_from_a_result_runs_in_the_models_words(
     assert guards == set() and reply.routing.rounds == 2 and answered_once(kit)
 
 
-async def test_an_answered_request_is_not_made_again_in_whatever_words_it_was_sent() -> None:
+async def test_an_answered_request_is_not_made_again_in_whatever_words_it_was_sent():
     same = line(("shop", "Coffee offers"), intents=1)
     for words in ("coffee  offers", MIXED):
         kit = kit_of(same, line(("shop", words), ("support", "my receipt")))
@@ -430,7 +426,7 @@ async def test_an_answered_request_is_not_made_again_in_whatever_words_it_was_se
     assert len(calls(without)) == 2
 
 
-async def test_a_composer_that_only_asks_again_is_made_to_compose() -> None:
+async def test_a_composer_that_only_asks_again_is_made_to_compose():
     text = "could you find me coffee deals?"
     same = line(("shop", "find me coffee deals"), text="")
     for times in (1, 3):
@@ -453,7 +449,7 @@ async def test_a_composer_that_only_asks_again_is_made_to_compose() -> None:
 
 @pytest.mark.req("SAT-2", "SAT-3", "SAT-4", "SAT-5", "SAT-6")
 @pytest.mark.parametrize("off", list(Guards.model_fields))
-async def test_each_guard_can_be_switched_off_and_then_leaves_no_event(off: str) -> None:
+async def test_each_guard_can_be_switched_off_and_then_leaves_no_event(off: str):
     script = {
         "failsafe": (line(("support", "my receipt didn't scan"), intents=2), MIXED, "", ()),
         "duplicate": (line(("shop", "coffee deals"), ("shop", "coffee deals")), MIXED, "", ()),
@@ -504,7 +500,7 @@ PARTES = [
 )
 async def test_a_model_that_obeys_the_cap_leaves_a_part_and_the_answer_names_it(
     text: str, made: list[tuple[str, str]], name: str
-) -> None:
+):
     kit = kit_of(line(*made, intents=5))
     reply = await turn(kit, text)
     assert (
@@ -544,14 +540,14 @@ async def test_a_model_that_obeys_the_cap_leaves_a_part_and_the_answer_names_it(
 )
 async def test_a_question_that_neither_model_nor_guard_counted_is_owned_up_to_where_it_was_plainly_sent_to_nobody(
     text: str, made: list[tuple[str, str]], parts: int
-) -> None:
+):
     reply = await turn(kit_of(line(*made, intents=2), Line("No.")), text)
     assert reply.routing.left_out.count == parts
     assert ("I left out “is my refund through” for now" in reply.text) == bool(parts)
 
 
 @pytest.mark.req("PC2-S5.4c")
-async def test_where_the_words_of_the_missing_parts_are_not_known_the_answer_counts_them() -> None:
+async def test_where_the_words_of_the_missing_parts_are_not_known_the_answer_counts_them():
     for guards in (Guards(), Guards(failsafe=False)):
         made = [("shop", "offers on something hot"), ("rewards", "balance")]
         kit = kit_of(line(*made, intents=4), Line("No."), guards=guards)
@@ -572,7 +568,7 @@ async def test_where_the_words_of_the_missing_parts_are_not_known_the_answer_cou
 
 
 @pytest.mark.req("PC2-S5.4c", "PC2-AC-8")
-async def test_an_answer_that_owns_up_in_its_own_words_is_left_as_it_is() -> None:
+async def test_an_answer_that_owns_up_in_its_own_words_is_left_as_it_is():
     own = (
         " ".join(f"From {agent}." for agent, _ in PARTS) + " I had to leave out the tacos for now."
     )
@@ -583,7 +579,7 @@ async def test_an_answer_that_owns_up_in_its_own_words_is_left_as_it_is() -> Non
 
 
 @pytest.mark.req("PC2-S5.4c")
-async def test_a_part_that_a_later_round_takes_is_owed_no_more() -> None:
+async def test_a_part_that_a_later_round_takes_is_owed_no_more():
     kit = kit_of(line(*PARTS[:3], intents=4), line(("play", "show me new games"), intents=1), cap=3)
     reply = await turn(kit, FIVE.replace(", and tacos nearby", ""))
     assert reply.routing.left_out == LeftOut() and (
@@ -597,7 +593,7 @@ async def test_a_part_that_a_later_round_takes_is_owed_no_more() -> None:
 @pytest.mark.parametrize(
     "text", ["compare two brands of yogurt", "find coffee deals and find coffee deals"]
 )
-async def test_a_model_that_miscounts_a_message_it_sent_whole_owes_nothing(text: str) -> None:
+async def test_a_model_that_miscounts_a_message_it_sent_whole_owes_nothing(text: str):
     reply = await turn(kit_of(line(("shop", text), intents=2), Line("No.")), text)
     assert reply.text == "From shop." and reply.routing.left_out == LeftOut()
 
@@ -606,7 +602,7 @@ async def test_a_model_that_miscounts_a_message_it_sent_whole_owes_nothing(text:
 @pytest.mark.parametrize("claimed", [1, 10**9])
 async def test_a_part_is_owed_whatever_the_model_reports_and_never_more_parts_than_there_are(
     claimed: int,
-) -> None:
+):
     text = "how many points do I have, find coffee deals, and is my refund through?"
     made = [("rewards", "how many points do I have"), ("shop", "find coffee deals")]
     retry = line(*made, intents=claimed)
@@ -622,7 +618,7 @@ async def test_a_part_is_owed_whatever_the_model_reports_and_never_more_parts_th
 
 @pytest.mark.req("SAT-2", "PC2-S5.4c")
 @pytest.mark.parametrize(("count", "read"), [("2", 2), (2.0, 2), ("two", 1), (True, 1)])
-async def test_a_count_is_read_however_the_model_wrote_it(count: object, read: int) -> None:
+async def test_a_count_is_read_however_the_model_wrote_it(count: object, read: int):
     decided = Line(
         "Let me look.",
         calls=[("ask_support", {"query": "my receipt didn't scan", "intent_count": count})],
@@ -632,7 +628,7 @@ async def test_a_count_is_read_however_the_model_wrote_it(count: object, read: i
 
 
 @pytest.mark.req("PC2-FR-7")
-async def test_the_limit_of_one_turn_is_in_the_prompt_of_that_turn() -> None:
+async def test_the_limit_of_one_turn_is_in_the_prompt_of_that_turn():
     kit = kit_of(line(("shop", "coffee deals")), line(("shop", "coffee deals")))
     await run_turn("coffee deals please", ALICE, kit, cap=2)
     assert "call at most 2 tools" in str(lead(kit).seen[0][0].content)
@@ -648,7 +644,7 @@ async def test_the_limit_of_one_turn_is_in_the_prompt_of_that_turn() -> None:
 @pytest.mark.parametrize("said", ["I can't help with that.", "Which app do you mean?"])
 async def test_off_the_list_the_models_own_refusal_or_question_is_never_shown_and_the_default_agent_is_asked(
     said: str,
-) -> None:
+):
     pieces = tuple(f"{word} " for word in said.split())
     reply = await turn(
         kit_of(Line(said, pieces=pieces, pace=0.2)), "what is the capital of France?"

@@ -79,7 +79,7 @@ async def values_of(words: str) -> dict[str, Shown]:
 
 
 @pytest.mark.req("K-26")
-async def test_no_word_of_a_person_a_model_a_tool_or_a_card_becomes_an_element() -> None:
+async def test_no_word_of_a_person_a_model_a_tool_or_a_card_becomes_an_element():
     for name, value in (await values_of(EVIL)).items():
         page = Page(value._repr_html_())
         assert page.tags <= PLAIN and page.attributes <= {"class", "dir", "style"}, name
@@ -87,7 +87,7 @@ async def test_no_word_of_a_person_a_model_a_tool_or_a_card_becomes_an_element()
 
 
 @pytest.mark.req("K-26")
-async def test_each_says_what_a_reader_looks_for_first() -> None:
+async def test_each_says_what_a_reader_looks_for_first():
     values = await values_of("tea")
     words = {name: " ".join(Page(value._repr_html_()).words) for name, value in values.items()}
     assert all(
@@ -100,7 +100,7 @@ async def test_each_says_what_a_reader_looks_for_first() -> None:
 
 
 @pytest.mark.req("K-26")
-async def test_they_are_small_and_take_their_colours_from_the_notebook() -> None:
+async def test_they_are_small_and_take_their_colours_from_the_notebook():
     for name, value in (await values_of("tea " * 3000)).items():
         source = value._repr_html_()
         assert len(source) < 16_000, f"{name}: {len(source)}"
@@ -109,7 +109,7 @@ async def test_they_are_small_and_take_their_colours_from_the_notebook() -> None
         )
 
 
-def test_long_tables_and_cells_are_cut_and_say_so() -> None:
+def test_long_tables_and_cells_are_cut_and_say_so():
     source = notebook_html(table(("n",), [(n,) for n in range(MOST_ROWS + 5)]))
     assert source.count("<td") == MOST_ROWS and "and 5 more" in source
     assert f"{'x' * CELL} …" in table(("n",), [("x" * 500,)])
@@ -117,7 +117,7 @@ def test_long_tables_and_cells_are_cut_and_say_so() -> None:
 
 
 @pytest.mark.req("K-26")
-def test_showing_a_value_imports_no_library_of_tables_or_charts() -> None:
+def test_showing_a_value_imports_no_library_of_tables_or_charts():
     code = (
         "import sys, kit\n"
         "deck = kit.Deck.of([kit.AgentCard(id='a', description='A.', model='offline')], required_blocks=())\n"

@@ -14,7 +14,7 @@ WRITE = "run `python notebooks/make_open_questions.py`"
 
 @pytest.mark.realtime
 @pytest.mark.req("PC2-OQ-1")
-def test_prior_context_on_every_switch_carries_what_an_own_history_does_not() -> None:
+def test_prior_context_on_every_switch_carries_what_an_own_history_does_not():
     ways = asyncio.run(carried())
     assert tables(ways, {}, [], {})[0] in DOCUMENT, WRITE
     never, switch, whole = (ways[way][0] for way in ("own history", "prior_context", "everything"))
@@ -25,7 +25,7 @@ def test_prior_context_on_every_switch_carries_what_an_own_history_does_not() ->
 
 @pytest.mark.realtime
 @pytest.mark.req("PC2-OQ-2")
-def test_a_time_out_of_its_own_loses_no_answer_and_waits_for_nobody_that_hangs() -> None:
+def test_a_time_out_of_its_own_loses_no_answer_and_waits_for_nobody_that_hangs():
     ways = run_virtual(timeouts())
     assert tables({}, ways, [], {})[1] in DOCUMENT, WRITE
     assert [way.answers for way in ways.values()] == [2, 3, 3]
@@ -35,7 +35,7 @@ def test_a_time_out_of_its_own_loses_no_answer_and_waits_for_nobody_that_hangs()
 
 @pytest.mark.realtime
 @pytest.mark.req("PC2-OQ-3")
-def test_ways_to_tell_progress_are_compared_on_one_turn() -> None:
+def test_ways_to_tell_progress_are_compared_on_one_turn():
     rows = {row.policy: row for row in run_virtual(progress())}
     assert tables({}, {}, [*rows.values()], {})[2] in DOCUMENT, WRITE
     assert rows["window of 400 ms"].lines < rows["agent by agent"].lines < rows["forward"].lines
@@ -45,7 +45,7 @@ def test_ways_to_tell_progress_are_compared_on_one_turn() -> None:
 
 @pytest.mark.realtime
 @pytest.mark.req("PC2-OQ-4")
-def test_a_turn_without_a_call_costs_one_model_call() -> None:
+def test_a_turn_without_a_call_costs_one_model_call():
     spent = asyncio.run(without_calls())
     assert tables({}, {}, [], spent)[3] in DOCUMENT, WRITE
     assert [usage.model_calls for usage in spent.values()] == [1, 4]

@@ -48,16 +48,16 @@ NAMES = set(
 )
 
 
-def test_the_public_surface_is_pinned_and_sorted() -> None:
+def test_the_public_surface_is_pinned_and_sorted():
     assert sorted(NAMES, key=str.casefold) == kit.__all__
 
 
-def test_every_public_name_loads() -> None:
+def test_every_public_name_loads():
     for name in kit.__all__:
         assert getattr(kit, name) is not None
 
 
-def test_import_kit_loads_nothing_heavy() -> None:
+def test_import_kit_loads_nothing_heavy():
     heavy = "{'langchain_core', 'opik', 'streamlit', 'pandas', 'matplotlib', 'pydantic', 'numpy', 'fastapi'}"
     code = f"import sys, kit; print(sorted({heavy} & set(sys.modules)))"
     told = subprocess.run(
@@ -66,5 +66,5 @@ def test_import_kit_loads_nothing_heavy() -> None:
     assert told.strip() == "[]"
 
 
-def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
+def test_a_name_that_does_not_exist_is_an_attribute_error():
     assert not hasattr(kit, "nothing_of_the_kind")

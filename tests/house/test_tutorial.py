@@ -99,7 +99,7 @@ class Reader:
 
 
 @pytest.mark.realtime
-def test_the_tutorial_prints_what_it_shows(tmp_path: Path) -> None:
+def test_the_tutorial_prints_what_it_shows(tmp_path: Path):
     reader = Reader(tmp_path)
     shown = 0
     for block in blocks(TUTORIAL.read_text(encoding="utf-8")):
@@ -118,7 +118,7 @@ def test_the_tutorial_prints_what_it_shows(tmp_path: Path) -> None:
     assert shown > 20
 
 
-def test_every_public_name_is_on_the_page_of_the_python_api() -> None:
+def test_every_public_name_is_on_the_page_of_the_python_api():
     import kit
 
     page = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")

@@ -137,7 +137,7 @@ def answer(url: str) -> str:
     raise AssertionError(f"nothing answers at {url}")
 
 
-def test_the_package_says_what_it_is(stranger: Stranger) -> None:
+def test_the_package_says_what_it_is(stranger: Stranger):
     (wheel,) = (stranger.home / "wheel").glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         (entry,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
@@ -153,14 +153,14 @@ def test_the_package_says_what_it_is(stranger: Stranger) -> None:
     assert stranger.run("subagent-kit", "--version") == f"subagent-kit {metadata['Version']}\n"
 
 
-def test_the_core_is_small_and_answers(stranger: Stranger) -> None:
+def test_the_core_is_small_and_answers(stranger: Stranger):
     size = sum(path.stat().st_size for path in stranger.files)
     assert size < CORE, f"{size / 1e6:.0f} MB"
     assert "4,975 points" in stranger.run("subagent-kit", "ask", "how many points do I have?")
     assert (stranger.folder / ".kit" / "kit.db").is_file()
 
 
-def test_a_project_takes_a_tool_of_ones_own_to_a_verdict(stranger: Stranger) -> None:
+def test_a_project_takes_a_tool_of_ones_own_to_a_verdict(stranger: Stranger):
     install(stranger, "[app,bench]", "pytest")
     before = stranger.files
     stranger.run("subagent-kit", "new", "helpdesk")

@@ -66,7 +66,7 @@ def wait_for_the_store(path: Path, seconds: float = 120.0) -> None:
 @pytest.mark.req("PC2-S5.6n", "PC2-NFR-4")
 def test_a_process_that_is_killed_in_the_turn_leaves_the_alert_in_log_store_and_collector(
     tmp_path: Path,
-) -> None:
+):
     path = tmp_path / "kit.db"
     with otlp_receiver() as receiver:
         settings = {

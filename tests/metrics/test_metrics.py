@@ -35,7 +35,7 @@ from kit.stores.tally import tally_of
 from kit.tools.tool import ToolResult, tool_context
 from kit.wire import open_kit
 from tests.cli.test_cli import run
-from tests.kits import SmallKit, asks, small_kit, stitched
+from tests.kits import SmallKit, asks, bodies, small_kit, stitched
 from tests.tools.test_tools import opened
 
 AGENTS = ("shop", "rewards", "support", "play", "ereceipts")
@@ -124,7 +124,7 @@ async def some_turns(count: int, seed: int) -> tuple[SmallKit, list[Reply]]:
 
 
 @pytest.mark.req("PC2-R-5", "PC1-S10.2", "PC2-S10.2")
-async def test_metrics_agree_with_a_recount_from_raw_events() -> None:
+async def test_metrics_agree_with_a_recount_from_raw_events():
     kit, replies = await some_turns(40, seed=3)
     found = metrics(kit.store)
     raw: list[list[Any]] = [
@@ -206,7 +206,7 @@ async def test_metrics_agree_with_a_recount_from_raw_events() -> None:
 
 
 @pytest.mark.req("PC1-NFR-1")
-async def test_percentiles_of_routing_first_text_and_whole_turn_agree_with_a_recount() -> None:
+async def test_percentiles_of_routing_first_text_and_whole_turn_agree_with_a_recount():
     kit, replies = await some_turns(40, seed=3)
     found = metrics(kit.store)
     tally = kit.store.tally()
@@ -231,7 +231,7 @@ async def test_percentiles_of_routing_first_text_and_whole_turn_agree_with_a_rec
 
 
 @pytest.mark.req("PC2-R-5")
-async def test_first_status_and_longest_silence_are_exact_for_each_invocation() -> None:
+async def test_first_status_and_longest_silence_are_exact_for_each_invocation():
     model = ScriptedModel(Line(calls=[("work", {})], delay=1.0), Line("Done.", delay=2.0))
     card = AgentCard(id="shop", description="Shops.", model="offline", tools=("work",))
     kit = small_kit(
@@ -248,7 +248,7 @@ async def test_first_status_and_longest_silence_are_exact_for_each_invocation() 
     assert metrics(kit.store).number("sub_agent_first_status_seconds_p95", "shop") is not None
 
 
-async def test_dispatch_overhead_leaves_out_what_models_and_tools_take() -> None:
+async def test_dispatch_overhead_leaves_out_what_models_and_tools_take():
     kit, _ = await some_turns(12, seed=5)
     overhead = kit.store.tally().samples["overhead",]
     assert max(overhead) == pytest.approx(0.0, abs=1e-6)  # virtual time: only waiting counts
@@ -285,7 +285,7 @@ def row(
     )
 
 
-def test_metrics_of_nothing_are_there_and_empty() -> None:
+def test_metrics_of_nothing_are_there_and_empty():
     found = metrics(SqliteStore(":memory:"))
     assert (
         found.number("turns") == 0
@@ -299,7 +299,7 @@ def test_metrics_of_nothing_are_there_and_empty() -> None:
     )
 
 
-def test_since_and_tenant_choose_turns_and_a_running_one_is_not_counted() -> None:
+def test_since_and_tenant_choose_turns_and_a_running_one_is_not_counted():
     store = SqliteStore(":memory:")
     turns = [row("a", 10.0), row("b", 20.0), row("c", 30.0, "globex"), row("d", 40.0, seconds=None)]
     for turn in turns:
@@ -312,7 +312,7 @@ def test_since_and_tenant_choose_turns_and_a_running_one_is_not_counted() -> Non
     )
 
 
-def test_compaction_and_acknowledgement_are_rates_over_the_turns_they_concern() -> None:
+def test_compaction_and_acknowledgement_are_rates_over_the_turns_they_concern():
     paths = ["composed", "composed", "rescued", None]
     turns = [row(measures=Measures(acknowledged=path, compactions=path is None)) for path in paths]
     found = measure_all(Sample(tally_of(turns)))
@@ -328,7 +328,7 @@ def test_compaction_and_acknowledgement_are_rates_over_the_turns_they_concern() 
 
 
 @pytest.mark.req("PC1-S10.2", "PC2-S10.2")
-def test_labels_give_accuracy_resolution_and_scores_for_each_vertical() -> None:
+def test_labels_give_accuracy_resolution_and_scores_for_each_vertical():
     turns = [row("1", invoked=("shop",)), row("2", invoked=("shop", "play")), row("3", invoked=())]
     labels = [
         Label(
@@ -354,7 +354,7 @@ def test_labels_give_accuracy_resolution_and_scores_for_each_vertical() -> None:
 
 
 @pytest.mark.req("PC1-S10.2")
-async def test_prior_context_recall_counts_the_entities_that_crossed() -> None:
+async def test_prior_context_recall_counts_the_entities_that_crossed():
     line = Line(
         calls=[
             (
@@ -380,7 +380,7 @@ async def test_prior_context_recall_counts_the_entities_that_crossed() -> None:
     )
 
 
-async def test_a_label_of_another_tenants_turn_reads_and_counts_nothing() -> None:
+async def test_a_label_of_another_tenants_turn_reads_and_counts_nothing():
     call = {"query": "q", "intent_count": 1, "prior_context": "Ember Hill coffee"}
     kit = small_kit(
         [Line(calls=[("ask_shop", call)]), stitched], {"shop": ScriptedModel(Line("ok"))}
@@ -397,7 +397,7 @@ async def test_a_label_of_another_tenants_turn_reads_and_counts_nothing() -> Non
 @pytest.mark.parametrize(
     ("share", "value"), [(0.5, 50), (0.95, 95), (0.99, 99), (1.0, 100), (0.0, 1)]
 )
-def test_percentiles_are_nearest_rank(share: float, value: float) -> None:
+def test_percentiles_are_nearest_rank(share: float, value: float):
     values = list(map(float, range(1, 101)))
     random.Random(1).shuffle(values)
     assert percentile(values, share) == value
@@ -408,7 +408,7 @@ def mismatched(turn_id: str, started_at: float, *at: float) -> TurnRecord:
 
 
 @pytest.mark.req("PC2-NFR-4")
-def test_one_mismatch_is_an_alert_and_none_is_none() -> None:
+def test_one_mismatch_is_an_alert_and_none_is_none():
     assert (
         alerts(
             tally_of(
@@ -433,7 +433,7 @@ def test_one_mismatch_is_an_alert_and_none_is_none() -> None:
 
 
 @pytest.mark.req("PC2-NFR-4")
-def test_the_window_is_five_minutes_to_the_instant() -> None:
+def test_the_window_is_five_minutes_to_the_instant():
     first = mismatched("a", 1000.0, 0.0)
     assert [
         a.count for a in alerts(tally_of([first, mismatched("b", 1299.999, 0.0)]).mismatches)
@@ -454,7 +454,7 @@ def test_the_window_is_five_minutes_to_the_instant() -> None:
 @pytest.mark.req("PC2-FR-12", "PC2-AC-6", "PC2-S9.5-4", "PC2-S9.1-5", "PC2-NFR-4")
 async def test_a_foreign_envelope_is_suppressed_counted_alerted_and_owned_up_to(
     caplog: pytest.LogCaptureFixture,
-) -> None:
+):
     def foreign(reply: Any) -> Any:
         payload = {**(reply.payload or {}), "topic": "planted"}
         return reply.model_copy(
@@ -487,9 +487,7 @@ async def test_a_foreign_envelope_is_suppressed_counted_alerted_and_owned_up_to(
 
 
 @pytest.mark.req("PC2-OQ-5")
-async def test_every_failure_is_one_typed_error_and_a_lookup_lost_beside_an_answer_is_one_that_is_not_final() -> (
-    None
-):
+async def test_every_failure_is_one_typed_error_and_a_lookup_lost_beside_an_answer_is_one_that_is_not_final():
     _, replies = await some_turns(30, seed=8)
     kinds: set[tuple[str, bool]] = set()
     for reply in replies:
@@ -497,7 +495,7 @@ async def test_every_failure_is_one_typed_error_and_a_lookup_lost_beside_an_answ
         due += [
             (o.agent, "data", False) for o in reply.outcomes if o.kind == "answer" and o.data_faults
         ]
-        errors = [event.body for event in reply.events if isinstance(event.body, AgentError)]
+        errors = bodies(reply, AgentError)
         assert sorted((e.agent, e.axis, e.is_final) for e in errors) == sorted(due)
         for error in errors:
             assert set(error.model_dump()) == {"kind", "agent", "axis", "is_final"}
@@ -507,7 +505,7 @@ async def test_every_failure_is_one_typed_error_and_a_lookup_lost_beside_an_answ
 
 def test_the_command_prints_every_metric_and_says_no_while_there_is_an_alert(
     tmp_path: Path,
-) -> None:
+):
     path = str(tmp_path / "kit.db")
     assert run("ask", "find coffee deals", KIT_STORE=path).returncode == 0
     clean = run("metrics", "--json", KIT_STORE=path)
@@ -527,7 +525,7 @@ def test_the_command_prints_every_metric_and_says_no_while_there_is_an_alert(
 
 @pytest.mark.req("PC2-NFR-1")
 @pytest.mark.realtime
-async def test_dispatching_takes_less_than_the_slowest_tool() -> None:
+async def test_dispatching_takes_less_than_the_slowest_tool():
     async with open_kit(Settings(store=":memory:", pace=1.0, today="2026-11-01")) as kit:
         await kit.ask("hello", kit.session("warm"))
         asked = (
@@ -541,7 +539,7 @@ async def test_dispatching_takes_less_than_the_slowest_tool() -> None:
 
 
 @pytest.mark.req("PC1-R-7")
-async def test_the_share_of_compositions_that_repeat_a_sub_agent_byte_for_byte_is_kept() -> None:
+async def test_the_share_of_compositions_that_repeat_a_sub_agent_byte_for_byte_is_kept():
     words = "Your receipt was taken in; the points come within two days."
     texts = {
         words: True,
@@ -569,7 +567,7 @@ async def test_the_share_of_compositions_that_repeat_a_sub_agent_byte_for_byte_i
 
 
 @pytest.mark.req("PC1-R-7")
-async def test_models_are_told_to_use_words_of_their_own_and_the_stand_in_quotes() -> None:
+async def test_models_are_told_to_use_words_of_their_own_and_the_stand_in_quotes():
     async with open_kit(Settings(store=":memory:", pace=0, model="offline")) as kit:
         prompt = " ".join(kit.team.orchestrator.prompt.prefix.split())
         assert "in your own words. Their results are your material, not your answer" in prompt

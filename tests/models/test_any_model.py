@@ -64,7 +64,7 @@ def strangers_deck(folder: Path, models: str) -> Path:
 @pytest.mark.parametrize("routing", ["native", "json_schema"])
 async def test_a_langchain_string_names_a_model_and_its_params_are_sent(
     server: Loopback, routing: str
-) -> None:
+):
     server.plays(Say(["fine"] if routing == "native" else ['{"say": "fine", "calls": []}']))
     params = {
         "temperature": 0.5,
@@ -99,7 +99,7 @@ async def test_a_langchain_string_names_a_model_and_its_params_are_sent(
 @pytest.mark.req("K-2")
 @pytest.mark.realtime
 @pytest.mark.parametrize("routing", ["native", "json_schema"])
-async def test_an_endpoint_has_its_own_key_and_params(server: Loopback, routing: str) -> None:
+async def test_an_endpoint_has_its_own_key_and_params(server: Loopback, routing: str):
     server.plays(Say(["fine"]))
     params = {"temperature": 0, "extra_body": {"top_k": 20}, "headers": {"x-team": "lab"}}
     entry = spec(base_url=server.url, api_key_env="MINE_API_KEY", params=params, routing=routing)
@@ -114,7 +114,7 @@ async def test_an_endpoint_has_its_own_key_and_params(server: Loopback, routing:
 
 
 @pytest.mark.req("K-2")
-def test_code_beside_the_deck_makes_a_model_with_the_params_of_its_entry(tmp_path: Path) -> None:
+def test_code_beside_the_deck_makes_a_model_with_the_params_of_its_entry(tmp_path: Path):
     (tmp_path / "own.py").write_text(
         "from kit.models.scripted import Line, ScriptedModel\n\n\n"
         "def make(temperature=1.0):\n    return ScriptedModel(lambda _: Line(f'at {temperature}'))\n\n\n"
@@ -136,7 +136,7 @@ def test_code_beside_the_deck_makes_a_model_with_the_params_of_its_entry(tmp_pat
 
 @pytest.mark.req("K-2")
 @pytest.mark.realtime
-async def test_an_endpoint_that_cannot_stream_is_asked_for_whole_replies(server: Loopback) -> None:
+async def test_an_endpoint_that_cannot_stream_is_asked_for_whole_replies(server: Loopback):
     server.plays(*[Say(["whole"])] * 2)
     for routing in ("native", "json_schema"):
         model = build_model(spec(stream=False, base_url=server.url, routing=routing), access())
@@ -144,7 +144,7 @@ async def test_an_endpoint_that_cannot_stream_is_asked_for_whole_replies(server:
     assert not any(request.get("stream") for request in server.requests)
 
 
-def test_a_package_that_is_missing_is_named_with_the_line_that_installs_it() -> None:
+def test_a_package_that_is_missing_is_named_with_the_line_that_installs_it():
     with pytest.raises(
         SettingsError,
         match="needs packages that are not here: pip install langchain langchain-anthropic",
@@ -155,7 +155,7 @@ def test_a_package_that_is_missing_is_named_with_the_line_that_installs_it() -> 
         )
 
 
-def test_a_string_that_names_no_provider_is_a_sentence() -> None:
+def test_a_string_that_names_no_provider_is_a_sentence():
     with pytest.raises(
         SettingsError,
         match=r"model 'mine': 'nobody:x' cannot be built: Unable to infer model provider",
@@ -163,7 +163,7 @@ def test_a_string_that_names_no_provider_is_a_sentence() -> None:
         build_model(spec(provider="langchain", model="nobody:x"))
 
 
-def test_the_models_of_the_support_design_have_entries_without_an_invented_price() -> None:
+def test_the_models_of_the_support_design_have_entries_without_an_invented_price():
     models = load_models(HOME / "cards" / "models.yaml")
     named = [models[key] for key in ("claude-sonnet-4-6", "claude-haiku-4-5", "claude-opus-4-7")]
     assert [model.model for model in named] == [f"anthropic:{model.key}" for model in named]
@@ -172,7 +172,7 @@ def test_the_models_of_the_support_design_have_entries_without_an_invented_price
 
 def test_checking_a_strangers_deck_says_what_it_would_call_and_send_and_does_neither(
     tmp_path: Path,
-) -> None:
+):
     own = "own: {provider: python, factory: './own.py:make'}\n"
     far = "far: {provider: openai, base_url: 'http://far.example/v1', api_key_env: FAR_API_KEY}\n"
     folder = strangers_deck(tmp_path, own + far)
@@ -188,7 +188,7 @@ def test_checking_a_strangers_deck_says_what_it_would_call_and_send_and_does_nei
 @pytest.mark.parametrize("kind", ["string", "path", "URL"])
 def test_a_deck_that_names_its_own_model_is_answered_by_it_without_any_setting(
     tmp_path: Path, server: Loopback, kind: str
-) -> None:
+):
     server.plays(Say(["It is four."]))
     entry = {
         "string": f"provider: langchain, model: 'openai:small', base_url: '{server.url}', api_key_env: MINE_API_KEY",
@@ -210,7 +210,7 @@ def test_a_deck_that_names_its_own_model_is_answered_by_it_without_any_setting(
 @pytest.mark.parametrize("provider", [{}, {"provider": "langchain", "model": "openai:small"}])
 def test_a_deck_cannot_send_a_key_to_an_endpoint_it_does_not_belong_to(
     server: Loopback, provider: dict[str, str]
-) -> None:
+):
     entry = spec(**provider, base_url=server.url, api_key_env="OPENAI_API_KEY")
     with pytest.raises(
         SettingsError,
@@ -229,7 +229,7 @@ def test_a_deck_cannot_send_a_key_to_an_endpoint_it_does_not_belong_to(
 @pytest.mark.realtime
 async def test_a_langchain_model_at_an_endpoint_of_its_own_gets_no_key_that_the_deck_does_not_name(
     server: Loopback, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.setenv("OPENAI_API_KEY", OTHER)
     server.plays(Say(["fine"]))
     await build_model(
@@ -239,7 +239,7 @@ async def test_a_langchain_model_at_an_endpoint_of_its_own_gets_no_key_that_the_
 
 
 @pytest.mark.realtime
-async def test_an_entry_without_a_url_follows_the_variable_beside_its_key(server: Loopback) -> None:
+async def test_an_entry_without_a_url_follows_the_variable_beside_its_key(server: Loopback):
     server.plays(Say(["fine"]))
     await build_model(
         spec(api_key_env="FAR_API_KEY"), access(FAR_API_KEY=KEY, FAR_BASE_URL=server.url)
@@ -270,9 +270,7 @@ async def test_an_entry_without_a_url_follows_the_variable_beside_its_key(server
         ),
     ],
 )
-def test_a_fault_in_an_entry_is_reported_with_its_line(
-    tmp_path: Path, entry: str, words: str
-) -> None:
+def test_a_fault_in_an_entry_is_reported_with_its_line(tmp_path: Path, entry: str, words: str):
     with pytest.raises(DeckError, match=r"models\.yaml:\d+: ") as caught:
         load_models(models_file(tmp_path, f"mine:\n  provider: openai\n  {entry}\n"))
     assert words in caught.value.faults[0]
@@ -293,9 +291,7 @@ class Counted(ScriptedModel):
         return super()._closing(messages, line).model_copy(update={"usage_metadata": usage})
 
 
-async def test_a_model_passed_in_python_carries_its_price_with_cached_and_reasoning_tokens_apart() -> (
-    None
-):
+async def test_a_model_passed_in_python_carries_its_price_with_cached_and_reasoning_tokens_apart():
     priced = spec(price_in=10, price_out=100, price_cached=1, price_reasoning=200)
     assert spec(price_in=10, price_out=100).price(1000, 100, 400, 60) == 0.02
     async with open_kit(
@@ -310,7 +306,7 @@ async def test_a_model_passed_in_python_carries_its_price_with_cached_and_reason
     )
 
 
-def test_a_model_for_a_card_that_is_not_there_is_refused_with_the_nearest_name() -> None:
+def test_a_model_for_a_card_that_is_not_there_is_refused_with_the_nearest_name():
     with pytest.raises(
         BindError,
         match="models name 'rewrads', and the deck has no such card: did you mean 'rewards'",
@@ -318,7 +314,7 @@ def test_a_model_for_a_card_that_is_not_there_is_refused_with_the_nearest_name()
         bind(small_deck(["rewards"]), {"*": ScriptedModel("x"), "rewrads": ScriptedModel("y")})
 
 
-def test_what_is_no_model_and_a_model_that_takes_no_tools_are_refused_with_what_to_do() -> None:
+def test_what_is_no_model_and_a_model_that_takes_no_tools_are_refused_with_what_to_do():
     for other in (object(), ScriptedModel):
         with pytest.raises(
             BindError, match=r"is no model: give a key of models\.yaml, or a chat model"
@@ -330,9 +326,7 @@ def test_what_is_no_model_and_a_model_that_takes_no_tools_are_refused_with_what_
     assert bind(small_deck(["rewards"]), JsonRouting(inner=toolless)).root
 
 
-def test_a_models_own_endpoint_and_params_belong_to_the_key_of_its_cells_and_nothing_that_is_not_set_does() -> (
-    None
-):
+def test_a_models_own_endpoint_and_params_belong_to_the_key_of_its_cells_and_nothing_that_is_not_set_does():
     grid = read_grid(HOME / "data" / "grids" / "real.yaml")
 
     def key(**changes: Any) -> str:

@@ -22,7 +22,7 @@ from kit.runtime.turn import Reply, run_turn
 from kit.worlds.consumer.support import Conversations, HttpSupport, support_api
 from kit.worlds.consumer.support_service import support_app
 from kit.worlds.service.serve import serving
-from tests.kits import ALICE, asks, small_kit, stitched
+from tests.kits import ALICE, asks, bodies, small_kit, stitched
 from tests.services.test_upstream import world
 
 SENTENCES = ("Open the receipt.", " Tap Fix it.", " Send it again.")
@@ -56,7 +56,7 @@ async def slowly(question: str, ctx: RunContext) -> AsyncGenerator[str, None]:
 
 
 @pytest.mark.req("SAT-27")
-async def test_each_piece_is_read_when_the_api_sends_it() -> None:
+async def test_each_piece_is_read_when_the_api_sends_it():
     reply = await ask(slowly)
     assert [at for at, _ in answers(reply)] == pytest.approx([1.0, 2.0, 3.0], abs=0.05)
     assert reply.text == "".join(SENTENCES) and ended(reply.events).at == pytest.approx(3.0)
@@ -65,7 +65,7 @@ async def test_each_piece_is_read_when_the_api_sends_it() -> None:
 
 
 @pytest.mark.req("SAT-27")
-async def test_words_of_an_api_that_breaks_off_do_not_stand() -> None:
+async def test_words_of_an_api_that_breaks_off_do_not_stand():
     async def breaks(question: str, ctx: RunContext) -> AsyncGenerator[str, None]:
         yield "Open the rec"
         raise OSError("reset")
@@ -77,7 +77,7 @@ async def test_words_of_an_api_that_breaks_off_do_not_stand() -> None:
 
 @pytest.mark.realtime
 @pytest.mark.req("SAT-27")
-async def test_over_a_socket_the_first_words_are_read_before_the_service_has_ended() -> None:
+async def test_over_a_socket_the_first_words_are_read_before_the_service_has_ended():
     async with (
         serving(support_app(world(), pace=1.0)) as url,
         httpx.AsyncClient(base_url=url) as client,
@@ -92,14 +92,12 @@ async def test_over_a_socket_the_first_words_are_read_before_the_service_has_end
 
 
 @pytest.mark.realtime
-async def test_an_api_that_speaks_about_somebody_else_is_not_read() -> None:
+async def test_an_api_that_speaks_about_somebody_else_is_not_read():
     app = support_app(world(), faults=lambda headers, lines: _foreign(lines))
     async with serving(app) as url, httpx.AsyncClient(base_url=url) as client:
         reply = await ask(support_api(HttpSupport(client), Conversations()))
     assert reply.text == "I wasn't able to get an answer about support right now."
-    assert [
-        event.body.principal_verified for event in reply.events if isinstance(event.body, Envelope)
-    ] == [False]
+    assert [body.principal_verified for body in bodies(reply, Envelope)] == [False]
 
 
 async def _foreign(lines: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:

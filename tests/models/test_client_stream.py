@@ -50,19 +50,19 @@ def ids(events: Sequence[Event]) -> list[tuple[str, str]]:
 @pytest.mark.req("SAT-18")
 @pytest.mark.parametrize("message", ["hello", "", "x" * 20_000])
 @pytest.mark.parametrize("lead", [Line("Hi."), asks("shop"), Line(error=RuntimeError("broken"))])
-async def test_thinking_is_the_first_a_client_hears_of_any_turn(message: str, lead: Line) -> None:
+async def test_thinking_is_the_first_a_client_hears_of_any_turn(message: str, lead: Line):
     turn = run_turn(message, ALICE, kit_of(lead, stitched))
     assert [event.kind for event in await told(turn)][:2] == ["thinking", "turn_started"]
 
 
 @pytest.mark.req("SAT-18")
-async def test_a_turn_that_is_stopped_at_once_was_thinking_first() -> None:
+async def test_a_turn_that_is_stopped_at_once_was_thinking_first():
     turn = run_turn("hello", ALICE, kit_of(Line("Hi.", delay=5.0)))
     turn.cancel()
     assert (await told(turn))[0].kind == "thinking" and (await turn).status == "cancelled"
 
 
-async def test_thinking_waits_for_no_model() -> None:
+async def test_thinking_waits_for_no_model():
     turn = run_turn("hello", ALICE, kit_of(Line("Hi.", delay=5.0)))
     first = await anext(aiter(turn))
     assert (first.kind, first.at) == ("thinking", 0.0)
@@ -73,7 +73,7 @@ async def test_thinking_waits_for_no_model() -> None:
 
 
 @pytest.mark.req("SAT-18")
-async def test_supports_answers_are_called_ft_and_every_other_by_its_provider() -> None:
+async def test_supports_answers_are_called_ft_and_every_other_by_its_provider():
     kit = small_kit([], {"support": answering(""), "shop": answering("")}, support_agent="support")
     chained(
         "orchestrator",
@@ -103,7 +103,7 @@ async def test_supports_answers_are_called_ft_and_every_other_by_its_provider() 
 
 
 @pytest.mark.req("SAT-18")
-async def test_a_support_agent_that_gave_no_answer_is_called_nothing() -> None:
+async def test_a_support_agent_that_gave_no_answer_is_called_nothing():
     reply = await run_turn(
         MIXED,
         ALICE,
@@ -116,7 +116,7 @@ async def test_a_support_agent_that_gave_no_answer_is_called_nothing() -> None:
 
 
 @pytest.mark.req("SAT-18")
-async def test_an_agent_that_is_somebodys_service_uses_no_tokens_and_is_called_ft() -> None:
+async def test_an_agent_that_is_somebodys_service_uses_no_tokens_and_is_called_ft():
     async def ask(query: str, ctx: RunContext) -> str:
         await asyncio.sleep(0.3)
         return "Scan it again."
@@ -170,7 +170,7 @@ async def both_ways(pattern: Pattern | None) -> tuple[SmallKit, list[Event], Rep
 
 
 @pytest.mark.req("SAT-18")
-async def test_the_separator_is_stored_and_no_client_hears_of_it() -> None:
+async def test_the_separator_is_stored_and_no_client_hears_of_it():
     kit, heard, reply = await both_ways(Pattern("part_by_part", part_by_part))
     assert (
         separators(reply.events)
@@ -182,7 +182,7 @@ async def test_the_separator_is_stored_and_no_client_hears_of_it() -> None:
 
 
 @pytest.mark.req("SAT-18")
-async def test_parts_that_were_shown_apart_are_messages_of_their_own_in_history() -> None:
+async def test_parts_that_were_shown_apart_are_messages_of_their_own_in_history():
     kit, _, reply = await both_ways(Pattern("part_by_part", part_by_part))
     assert reply.text == "Scan it again. Coffee, 2 off."
     assert history(kit) == [
@@ -202,7 +202,7 @@ async def test_parts_that_were_shown_apart_are_messages_of_their_own_in_history(
     )
 
 
-async def test_a_page_that_showed_other_words_in_the_end_has_one_message() -> None:
+async def test_a_page_that_showed_other_words_in_the_end_has_one_message():
     async def corrected(call: AgentCall, ctx: RunContext) -> Outcome:
         await part_by_part(call, ctx)
         return Answer(call_id=call.call_id, agent=call.agent, text="Something else.")
@@ -212,7 +212,7 @@ async def test_a_page_that_showed_other_words_in_the_end_has_one_message() -> No
 
 
 @pytest.mark.req("SAT-18")
-async def test_support_in_the_consumer_deck_is_called_ft() -> None:
+async def test_support_in_the_consumer_deck_is_called_ft():
     async with open_kit(Settings(store=":memory:", pace=0.0, today="2026-11-01")) as kit:
         reply = await kit.ask("my receipt didn't scan and find coffee deals", kit.session("s"))
     assert [(agent, name[:3]) for agent, name in ids(reply.events)] == [("support", "ft_")]

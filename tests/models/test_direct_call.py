@@ -155,7 +155,7 @@ def models() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("at", range(len(list(models()))))
-async def test_a_direct_reply_is_the_wrapped_one_without_the_id_of_a_run(at: int) -> None:
+async def test_a_direct_reply_is_the_wrapped_one_without_the_id_of_a_run(at: int):
     direct = await read(list(models())[at])
     through = [chunk async for chunk in list(models())[at].astream(ASK)]
     assert wrapped(through) and not wrapped(direct)
@@ -164,7 +164,7 @@ async def test_a_direct_reply_is_the_wrapped_one_without_the_id_of_a_run(at: int
 
 
 @both_modes
-async def test_bound_options_and_stop_words_reach_the_model(whole: bool) -> None:
+async def test_bound_options_and_stop_words_reach_the_model(whole: bool):
     model = Talkative(disable_streaming=whole, options=[])
     bound = model.bind(stop=["!"], seed=1).bind(seed=2)
     assert not wrapped(await read(bound, temperature=0.5))
@@ -172,7 +172,7 @@ async def test_bound_options_and_stop_words_reach_the_model(whole: bool) -> None
 
 
 @both_modes
-async def test_a_listener_of_the_model_gets_its_events_also_when_it_comes_late(whole: bool) -> None:
+async def test_a_listener_of_the_model_gets_its_events_also_when_it_comes_late(whole: bool):
     model, listener = scripted(whole), Listener()
     bound = model.bind_tools([])
     assert not wrapped(await read(bound)) and listener.heard == []
@@ -185,7 +185,7 @@ async def test_a_listener_of_the_model_gets_its_events_also_when_it_comes_late(w
 @both_modes
 async def test_listeners_of_a_binding_of_a_run_around_it_and_of_a_context_get_their_events(
     whole: bool,
-) -> None:
+):
     bound, outer = Listener(), Listener()
     assert wrapped(await read(scripted(whole).with_config(callbacks=[bound]))) and bound.heard == [
         "start",
@@ -210,7 +210,7 @@ async def test_listeners_of_a_binding_of_a_run_around_it_and_of_a_context_get_th
 
 
 @both_modes
-async def test_a_listener_learns_of_a_models_fault(whole: bool) -> None:
+async def test_a_listener_learns_of_a_models_fault(whole: bool):
     listener, fault = Listener(), OSError("gone")
     with pytest.raises(OSError) as direct:
         await read(scripted(whole, Line(error=fault)))
@@ -220,7 +220,7 @@ async def test_a_listener_learns_of_a_models_fault(whole: bool) -> None:
 
 
 @both_modes
-async def test_every_model_of_a_turn_tells_its_listener(whole: bool) -> None:
+async def test_every_model_of_a_turn_tells_its_listener(whole: bool):
     listener = Listener()
     lead = scripted(whole, asks("a"), Line("A is known."), callbacks=[listener])
     reply = await run_turn("one thing", ALICE, small_kit(lead, {"a": answering("A is known.")}))
@@ -229,7 +229,7 @@ async def test_every_model_of_a_turn_tells_its_listener(whole: bool) -> None:
 
 async def test_tracing_debug_and_verbose_bring_the_wrapper_back(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+):
     assert (
         not has_listeners(None, False)
         and has_listeners(None, True)
@@ -253,7 +253,7 @@ async def test_tracing_debug_and_verbose_bring_the_wrapper_back(
 
 
 @pytest.mark.parametrize("globally", [True, False])
-async def test_a_cache_is_consulted(globally: bool) -> None:
+async def test_a_cache_is_consulted(globally: bool):
     cache = InMemoryCache()
     model = scripted(True, cache=None if globally else cache)
     set_llm_cache(cache if globally else None)
@@ -267,13 +267,13 @@ async def test_a_cache_is_consulted(globally: bool) -> None:
 
 
 @both_modes
-async def test_a_rate_limiter_is_awaited(whole: bool) -> None:
+async def test_a_rate_limiter_is_awaited(whole: bool):
     limiter = Limiter()
     model = scripted(whole, rate_limiter=limiter)
     assert wrapped(await read(model)) and wrapped(await read(model)) and limiter.waits == 2
 
 
-async def test_content_blocks_stay_the_wrappers_work() -> None:
+async def test_content_blocks_stay_the_wrappers_work():
     assert wrapped(await read(scripted(True, output_version="v1")))
     audio: Any = [
         {"type": "audio", "source_type": "base64", "data": "AA==", "mime_type": "audio/wav"}
@@ -298,7 +298,7 @@ class OwnBinding(RunnableBinding[Any, Any]):
         yield AIMessageChunk(content="its own binding")
 
 
-async def test_whoever_runs_its_calls_another_way_is_called_that_way() -> None:
+async def test_whoever_runs_its_calls_another_way_is_called_that_way():
     assert plain(await read(OwnStream(script=[])))["content"] == "its own stream"
     assert (
         plain(await read(OwnCall(script=[], disable_streaming=True).bind(seed=1)))["content"]
@@ -314,7 +314,7 @@ async def test_whoever_runs_its_calls_another_way_is_called_that_way() -> None:
 
 
 @both_modes
-async def test_models_around_a_model_pass_the_direct_call_on(whole: bool) -> None:
+async def test_models_around_a_model_pass_the_direct_call_on(whole: bool):
     for around in (
         FaultyModel("a", scripted(whole)),
         Chained(scripted(whole)),
@@ -348,7 +348,7 @@ class Endless(AsyncChatModel):
             self.closed = True
 
 
-async def test_a_cancelled_or_abandoned_stream_is_closed_at_once() -> None:
+async def test_a_cancelled_or_abandoned_stream_is_closed_at_once():
     model = Endless()
     task = asyncio.ensure_future(read(model))
     await asyncio.sleep(0)
@@ -363,13 +363,13 @@ async def test_a_cancelled_or_abandoned_stream_is_closed_at_once() -> None:
     assert left.closed
 
 
-async def test_a_stream_without_a_chunk_is_the_same_fault() -> None:
+async def test_a_stream_without_a_chunk_is_the_same_fault():
     for chunks in (stream_reply(Endless(hour=0), ASK), Endless(hour=0).astream(ASK)):
         with pytest.raises(ValueError, match="No generation chunks were returned"):
             await anext(chunks)
 
 
-async def test_the_model_gets_a_list_of_its_own() -> None:
+async def test_the_model_gets_a_list_of_its_own():
     class Greedy(ScriptedModel):
         async def _agenerate(
             self, messages: list[BaseMessage], *args: Any, **kwargs: Any
@@ -384,7 +384,7 @@ async def test_the_model_gets_a_list_of_its_own() -> None:
 
 def test_a_handler_that_an_environment_variable_turns_on_is_a_listener(
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     hooks = list(context._configure_hooks)
     context.register_configure_hook(
         ContextVar("watcher", default=None), True, BaseCallbackHandler, "KIT_TEST_WATCHES"
@@ -399,7 +399,7 @@ def test_a_handler_that_an_environment_variable_turns_on_is_a_listener(
         context._configure_hooks[:] = hooks
 
 
-def test_the_hooks_of_langchain_are_as_the_direct_call_knows_them() -> None:
+def test_the_hooks_of_langchain_are_as_the_direct_call_knows_them():
     shapes = {
         (type(variable), len(hook)) for hook in context._configure_hooks for variable in hook[:1]
     }
@@ -419,7 +419,7 @@ SIGNATURES = {
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
-def test_the_private_methods_of_langchain_are_as_the_direct_call_knows_them(name: str) -> None:
+def test_the_private_methods_of_langchain_are_as_the_direct_call_knows_them(name: str):
     method = getattr(BaseChatModel, name, None)
     assert method is not None, (
         f"langchain-core has no BaseChatModel.{name} any more: kit/models/direct_call.py has to change"
@@ -430,7 +430,7 @@ def test_the_private_methods_of_langchain_are_as_the_direct_call_knows_them(name
     )
 
 
-def test_a_binding_merges_its_configs_as_the_direct_call_knows_it() -> None:
+def test_a_binding_merges_its_configs_as_the_direct_call_knows_it():
     name = "_merge_configs"
     method = getattr(RunnableBinding, name, None)
     assert method is not None, (
@@ -452,7 +452,7 @@ def test_a_binding_merges_its_configs_as_the_direct_call_knows_it() -> None:
 )
 def test_a_message_made_without_validation_is_the_one_that_langchain_makes(
     made: BaseMessage, validated: BaseMessage
-) -> None:
+):
     """Its attributes, those that count as given, and what becomes of it on the wire."""
     assert (
         made == validated

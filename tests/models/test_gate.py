@@ -18,7 +18,7 @@ from kit.runtime.handle import Reply
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
-from tests.kits import ALICE, SmallKit, asks, small_deck, stitched
+from tests.kits import ALICE, SmallKit, asks, bodies, small_deck, stitched
 
 pytestmark = pytest.mark.req("SAT-24")
 
@@ -83,9 +83,7 @@ def most_in_a_minute(times: Sequence[float]) -> int:
     return max(sum(at <= other < at + MINUTE for other in times) for at in times)
 
 
-async def test_no_minute_holds_more_calls_than_the_key_allows_over_all_agents_of_all_turns() -> (
-    None
-):
+async def test_no_minute_holds_more_calls_than_the_key_allows_over_all_agents_of_all_turns():
     provider = Provider(RateLimits(requests=6), "http://one.example/v1")
     kits = [provider.kit(), provider.kit()]
     replies = [
@@ -103,7 +101,7 @@ async def test_no_minute_holds_more_calls_than_the_key_allows_over_all_agents_of
     )
 
 
-async def test_tokens_a_minute_are_kept_with_what_replies_really_cost() -> None:
+async def test_tokens_a_minute_are_kept_with_what_replies_really_cost():
     gate = gate_of(
         ModelSpec(
             key="t",
@@ -127,9 +125,7 @@ async def test_tokens_a_minute_are_kept_with_what_replies_really_cost() -> None:
     )
 
 
-async def test_a_pause_that_one_call_was_asked_for_holds_for_everybody_and_a_little_longer() -> (
-    None
-):
+async def test_a_pause_that_one_call_was_asked_for_holds_for_everybody_and_a_little_longer():
     provider = Provider(RateLimits(), "http://three.example/v1", refuses=[1])
     first, second = await ask_all(provider.kit(), 1), await ask_all(provider.kit(), 2)
     assert first[0].status != "ok" and [reply.status for reply in second] == ["ok", "ok"]
@@ -137,21 +133,19 @@ async def test_a_pause_that_one_call_was_asked_for_holds_for_everybody_and_a_lit
     assert 20 <= pause <= 20 * (1 + JITTER)
 
 
-async def test_a_call_that_would_wait_longer_than_anybody_does_is_lost_to_the_limit_at_once() -> (
-    None
-):
+async def test_a_call_that_would_wait_longer_than_anybody_does_is_lost_to_the_limit_at_once():
     provider = Provider(RateLimits(requests=5), "http://four.example/v1")
     await ask_all(provider.kit(), 1)
     began = asyncio.get_running_loop().time()
     (reply,) = await ask_all(provider.kit(model_call_budget_ms=10_000), 1)
-    ends = [event.body for event in reply.events if isinstance(event.body, ModelEnded)]
+    ends = bodies(reply, ModelEnded)
     assert ends[0].error_class == "limit" and "let no call through for another" in str(
         ends[0].error
     )
     assert asyncio.get_running_loop().time() - began < 1 and len(provider.times) == 5
 
 
-async def test_other_keys_and_simulated_models_have_gates_of_their_own_or_none() -> None:
+async def test_other_keys_and_simulated_models_have_gates_of_their_own_or_none():
     spec = ModelSpec(
         key="x", provider="openai", base_url="http://five.example/v1", limits=RateLimits(requests=1)
     )

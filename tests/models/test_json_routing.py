@@ -400,6 +400,7 @@ FRAGMENTS = (
         '{"name":',
         '"ask_shop"',
         '"ask_rewards"',
+        '"ask_weather"',
         ',"arguments":',
         '{"query":"x"}',
         "}",

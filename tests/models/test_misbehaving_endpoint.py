@@ -28,7 +28,7 @@ from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.traces.routing_decision import decision_html
 from tests.cli.test_cli import process, run
-from tests.kits import ALICE, SmallKit, answering, asks, small_deck, stitched
+from tests.kits import ALICE, SmallKit, answering, asks, bodies, small_deck, stitched
 from tests.loopback_openai import Hang, Loopback, Raw, Refuse, Say, loopback
 from tests.loopback_openai import Reply as Script
 
@@ -127,7 +127,7 @@ async def ask(server: Loopback, place: str, budget: float = PATIENT, **fields: A
 @pytest.mark.parametrize("name", FAULTS)
 async def test_the_user_reads_plain_words_and_the_developer_one_line(
     name: str, place: str, caplog: pytest.LogCaptureFixture
-) -> None:
+):
     fault, began = FAULTS[name], time.perf_counter()
     with loopback() as server:
         server.plays(*fault.script)
@@ -143,11 +143,7 @@ async def test_the_user_reads_plain_words_and_the_developer_one_line(
     assert len(lines) == 1 and re.match(
         rf"{place_words}.*{fault.words}.*\(trace {reply.turn_id}\)\Z", lines[0]
     ), lines
-    on_trace = [
-        str(event.body.error)
-        for event in reply.events
-        if isinstance(event.body, ModelEnded) and event.body.error
-    ]
+    on_trace = [str(body.error) for body in bodies(reply, ModelEnded) if body.error]
     assert [line.removeprefix(f"{STOP}: ") for line in on_trace] == [
         lines[0].partition(" (trace")[0]
     ]
@@ -155,7 +151,7 @@ async def test_the_user_reads_plain_words_and_the_developer_one_line(
 
 
 @pytest.mark.req("K-4")
-async def test_neither_page_nor_trace_says_that_a_failed_routing_call_was_an_answer() -> None:
+async def test_neither_page_nor_trace_says_that_a_failed_routing_call_was_an_answer():
     with loopback() as server:
         server.plays(Refuse(401, "no"))
         view = advance(TurnView(), (await ask(server, "orchestrator")).events)
@@ -165,7 +161,7 @@ async def test_neither_page_nor_trace_says_that_a_failed_routing_call_was_an_ans
 
 
 @pytest.mark.req("K-4")
-def test_the_terminal_shows_the_line_on_stderr_and_not_in_the_answer(tmp_path: Path) -> None:
+def test_the_terminal_shows_the_line_on_stderr_and_not_in_the_answer(tmp_path: Path):
     with loopback() as server:
         server.key = "another"
         url = server.url.replace("http://", "http://me:password@")
@@ -186,7 +182,7 @@ def test_the_terminal_shows_the_line_on_stderr_and_not_in_the_answer(tmp_path: P
 
 async def test_only_the_first_failure_of_a_kind_is_logged_and_every_trace_has_its_own(
     caplog: pytest.LogCaptureFixture,
-) -> None:
+):
     spec = ModelSpec(key="small", provider="openai")
     with loopback() as server:
         server.plays(*[Refuse(401, "no")] * 2, Refuse(404, "gone"))
@@ -207,7 +203,7 @@ async def test_only_the_first_failure_of_a_kind_is_logged_and_every_trace_has_it
 
 async def test_a_recorded_failure_is_the_same_on_the_trace_when_it_is_replayed_and_is_not_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+):
     spec, lines = ModelSpec(key="small", provider="openai"), list[str]()
     with loopback() as server:
         server.plays(Refuse(401, "no such key"))
@@ -222,11 +218,7 @@ async def test_a_recorded_failure_is_the_same_on_the_trace_when_it_is_replayed_a
             )
             reply = await run_turn("hi there", ALICE, kit)
             cassette.close()
-            lines += [
-                str(event.body.error)
-                for event in reply.events
-                if isinstance(event.body, ModelEnded)
-            ]
+            lines += [str(body.error) for body in bodies(reply, ModelEnded)]
     assert "HTTP 401, no such key; set OPENAI_API_KEY" in lines[0] and lines[0] == lines[1]
     assert len([record for record in caplog.records if record.name == "kit.model"]) == 1
 
@@ -234,7 +226,7 @@ async def test_a_recorded_failure_is_the_same_on_the_trace_when_it_is_replayed_a
 # Waiting
 
 
-async def test_a_pause_that_fits_into_the_budget_is_kept() -> None:
+async def test_a_pause_that_fits_into_the_budget_is_kept():
     with loopback() as server:
         server.plays(Refuse(429, "too many", 0.7), Say(["Beans are 4 euros."]))
         began = time.perf_counter()
@@ -244,7 +236,7 @@ async def test_a_pause_that_fits_into_the_budget_is_kept() -> None:
 
 
 @pytest.mark.req("K-4")
-async def test_a_pause_that_does_not_fit_is_not_slept_through_and_has_a_reason_of_its_own() -> None:
+async def test_a_pause_that_does_not_fit_is_not_slept_through_and_has_a_reason_of_its_own():
     with loopback() as server:
         server.plays(Refuse(429, "too many", 60), Say(["never asked"]))
         began = time.perf_counter()
@@ -297,7 +289,7 @@ UNHURRIED: dict[str, Any] = {"turn_budget_ms": 90_000, "model_call_budget_ms": 6
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-async def test_the_words_of_a_sub_agents_refusal_are_kept_and_can_be_said(streamed: bool) -> None:
+async def test_the_words_of_a_sub_agents_refusal_are_kept_and_can_be_said(streamed: bool):
     with loopback() as server:
         kit = declining(server, "sub-agent", streamed=streamed)
         reply = await run_turn("what do bombs cost?", ALICE, kit)
@@ -307,7 +299,7 @@ async def test_the_words_of_a_sub_agents_refusal_are_kept_and_can_be_said(stream
     assert DECLINED in tell(outcome) and reply.status == "failed"
 
 
-async def test_an_answer_that_passes_on_the_words_of_a_refusal_is_not_mended() -> None:
+async def test_an_answer_that_passes_on_the_words_of_a_refusal_is_not_mended():
     owns_up = f"I wasn't able to get an answer about shop: it declined, in these words: {DECLINED}"
     with loopback() as server:
         server.plays(declines(streamed=False))
@@ -319,14 +311,14 @@ async def test_an_answer_that_passes_on_the_words_of_a_refusal_is_not_mended() -
         reply = await run_turn(
             "what do bombs cost?", ALICE, SmallKit(team, SqliteStore(":memory:"))
         )
-    assert [e.body.path for e in reply.events if isinstance(e.body, Acknowledged)] == ["composed"]
+    assert [body.path for body in bodies(reply, Acknowledged)] == ["composed"]
     assert owns_up in reply.text
 
 
 @pytest.mark.parametrize("streamed", [True, False])
 async def test_what_the_orchestrator_refuses_is_asked_of_nobody_and_the_user_reads_why(
     streamed: bool,
-) -> None:
+):
     with loopback() as server:
         kit = declining(server, "orchestrator", streamed=streamed)
         reply = await run_turn("what do bombs cost?", ALICE, kit)
@@ -347,9 +339,7 @@ async def test_what_the_orchestrator_refuses_is_asked_of_nobody_and_the_user_rea
     ],
 )
 @pytest.mark.parametrize("place", ["orchestrator", "sub-agent"])
-async def test_a_cut_answer_is_truncated_and_says_so(
-    place: str, api: str, say: Say, ending: str
-) -> None:
+async def test_a_cut_answer_is_truncated_and_says_so(place: str, api: str, say: Say, ending: str):
     with loopback() as server:
         server.plays(say)
         reply = await ask(server, place, api=api)
@@ -358,25 +348,13 @@ async def test_a_cut_answer_is_truncated_and_says_so(
         reply.text.startswith("Beans are 4 euros and")
         and "This answer was cut off before its end" in reply.text
     )
-    assert ending in [
-        event.body.finish_reason for event in reply.events if isinstance(event.body, ModelEnded)
-    ]
+    assert ending in [body.finish_reason for body in bodies(reply, ModelEnded)]
     assert [outcome.kind == "answer" and outcome.truncated for outcome in reply.outcomes] == [
         True
     ] * (place == "sub-agent")
 
 
-async def test_an_endpoint_without_streams_answers_once_it_is_told_to() -> None:
-    with loopback() as server:
-        server.plays(Say(["Beans are 4 euros."], whole=True))
-        reply = await ask(server, "orchestrator", stream=False)
-    assert (reply.status, reply.text, reply.truncated) == ("ok", "Beans are 4 euros.", False)
-    assert [
-        event.body.finish_reason for event in reply.events if isinstance(event.body, ModelEnded)
-    ] == ["stop"]
-
-
-def test_the_results_of_a_grid_say_which_answers_were_cut(tmp_path: Path) -> None:
+def test_the_results_of_a_grid_say_which_answers_were_cut(tmp_path: Path):
     cases = [
         {"id": name, "kind": "small_talk", "turns": [{"user": "hello", "expected_sub_agents": []}]}
         for name in ("a", "b")

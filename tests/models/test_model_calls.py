@@ -18,7 +18,7 @@ from kit.core.transcript import transcript
 from kit.models.scripted import Line, Script, ScriptedModel
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
-from tests.kits import ALICE, answering, asks, failing, small_deck, small_kit
+from tests.kits import ALICE, answering, asks, bodies, failing, small_deck, small_kit
 
 HANGS = Line("never said", delay=600)
 
@@ -56,7 +56,7 @@ def voices(reply: Reply) -> list[tuple[str, bool]]:
 
 @pytest.mark.req("PC2-S5.8b")
 @pytest.mark.parametrize("limit", [1.5, 4.0, 10.0])
-async def test_a_routing_call_that_hangs_ends_at_its_limit_to_the_instant(limit: float) -> None:
+async def test_a_routing_call_that_hangs_ends_at_its_limit_to_the_instant(limit: float):
     reply = await turn([HANGS], model_call_budget_ms=round(limit * 1000))
     assert (reply.status, reply.events[-1].at) == ("failed", limit)
     assert "wasn't able to look into that" in reply.text and reply.outcomes == ()
@@ -65,9 +65,7 @@ async def test_a_routing_call_that_hangs_ends_at_its_limit_to_the_instant(limit:
 @pytest.mark.req("PC2-S5.8b")
 @pytest.mark.parametrize("limit", [1.5, 4.0, 10.0])
 @pytest.mark.parametrize("said", ["", "A is kn"])
-async def test_a_composing_call_that_hangs_leaves_the_answers_in_hand(
-    limit: float, said: str
-) -> None:
+async def test_a_composing_call_that_hangs_leaves_the_answers_in_hand(limit: float, said: str):
     slow = Line(f"{said} own", pieces=[said, "own"], pace=600) if said else HANGS
     reply = await turn([asks("a", "b"), slow], model_call_budget_ms=round(limit * 1000))
     assert (reply.status, reply.events[-1].at) == ("ok", 1.0 + limit), "a is answered"
@@ -78,10 +76,10 @@ async def test_a_composing_call_that_hangs_leaves_the_answers_in_hand(
         ("a", "success"),
         ("b", "failure"),
     ]
-    assert [e.body.path for e in reply.events if isinstance(e.body, Acknowledged)] == ["rescued"]
+    assert [body.path for body in bodies(reply, Acknowledged)] == ["rescued"]
 
 
-async def test_every_round_has_the_limit_to_itself_and_the_turn_has_the_last_word() -> None:
+async def test_every_round_has_the_limit_to_itself_and_the_turn_has_the_last_word():
     rounds = [asks("a", query=f"part {number}") for number in range(3)]
     slow = [Line(line.text, calls=line.calls, delay=3.5) for line in rounds]
     fine = await turn([*slow, Line("A is known.", delay=3.5)], model_call_budget_ms=4_000)
@@ -94,9 +92,7 @@ async def test_every_round_has_the_limit_to_itself_and_the_turn_has_the_last_wor
 
 
 @pytest.mark.req("PC2-S5.8b")
-async def test_the_cards_fallback_model_routes_when_the_first_one_hangs_and_stays_for_the_turn() -> (
-    None
-):
+async def test_the_cards_fallback_model_routes_when_the_first_one_hangs_and_stays_for_the_turn():
     reply = await turn([HANGS], [asks("a", "b"), composed], model_call_budget_ms=4_000)
     assert (reply.status, reply.events[-1].at) == ("ok", 4.0 + 1.0)
     assert reply.text == "A is known. I could not get an answer about b."
@@ -105,15 +101,13 @@ async def test_the_cards_fallback_model_routes_when_the_first_one_hangs_and_stay
 
 @pytest.mark.req("PC2-S5.8b")
 @pytest.mark.parametrize("broken", [HANGS, Line(error=ConnectionError("503"))])
-async def test_the_fallback_model_composes_when_the_first_one_cannot(broken: Line) -> None:
+async def test_the_fallback_model_composes_when_the_first_one_cannot(broken: Line):
     reply = await turn([asks("a", "b"), broken], [composed], model_call_budget_ms=4_000)
     assert reply.status == "ok" and reply.text == "A is known. I could not get an answer about b."
     assert reply.events[-1].at == (5.0 if broken is HANGS else 1.0)
 
 
-async def test_the_fallback_gets_one_attempt_inside_the_limit_and_what_is_left_of_the_turn() -> (
-    None
-):
+async def test_the_fallback_gets_one_attempt_inside_the_limit_and_what_is_left_of_the_turn():
     both = await turn([asks("a", "b"), HANGS], [HANGS], model_call_budget_ms=4_000)
     assert (both.status, both.events[-1].at) == ("ok", 1.0 + 4.0 + 4.0), "a is answered"
     late = await turn(
@@ -128,16 +122,14 @@ async def test_the_fallback_gets_one_attempt_inside_the_limit_and_what_is_left_o
         assert reply.text.startswith("A is known.")
 
 
-async def test_a_model_that_is_slow_to_say_a_word_after_the_first_is_not_replaced_by_another_voice() -> (
-    None
-):
+async def test_a_model_that_is_slow_to_say_a_word_after_the_first_is_not_replaced_by_another_voice():
     half = Line("Let me see", pieces=["Let me ", "see"], pace=600)
     reply = await turn([half], [asks("a")], model_call_budget_ms=4_000)
     assert (reply.status, reply.events[-1].at) == ("failed", 4.0)
     assert transcript(reply.events).lead == "", "the half of a lead is taken back"
 
 
-async def test_an_answer_that_breaks_off_is_not_continued_by_another_model() -> None:
+async def test_an_answer_that_breaks_off_is_not_continued_by_another_model():
     half = Line("Of a I can say", pieces=["Of a ", "I can say"], pace=600)
     reply = await turn([asks("a"), half], [composed], model_call_budget_ms=4_000)
     assert voices(reply) == [("decide", False), ("compose", False)]
@@ -146,9 +138,7 @@ async def test_an_answer_that_breaks_off_is_not_continued_by_another_model() -> 
 
 @pytest.mark.parametrize("setting", ["model_call_budget_ms", "turn_budget_ms", "helper_ms"])
 @pytest.mark.parametrize("value", [0, -5])
-def test_a_budget_of_nothing_is_a_fault_with_its_line(
-    setting: str, value: int, tmp_path: Path
-) -> None:
+def test_a_budget_of_nothing_is_a_fault_with_its_line(setting: str, value: int, tmp_path: Path):
     folder = tmp_path / "deck"
     folder.mkdir()
     (folder / "deck.yaml").write_text(
@@ -159,7 +149,7 @@ def test_a_budget_of_nothing_is_a_fault_with_its_line(
         load_deck(folder)
 
 
-def test_a_call_that_may_take_the_whole_turn_is_worth_a_warning() -> None:
+def test_a_call_that_may_take_the_whole_turn_is_worth_a_warning():
     [warning] = [
         w
         for w in small_deck(["a"], turn_budget_ms=8_000, model_call_budget_ms=8_000).warnings

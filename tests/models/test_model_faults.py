@@ -16,7 +16,7 @@ from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.agents.llm_agent import BORNE
 from kit.runtime.turn import Reply, run_turn
-from tests.kits import ALICE, SmallKit, asks, small_kit, stitched
+from tests.kits import ALICE, SmallKit, asks, bodies, small_kit, stitched
 
 pytestmark = pytest.mark.req("PC2-FR-15c")
 INVENTED: tuple[str, Any] = ("internal_ledger_db", {"query": "coffee"})
@@ -49,11 +49,7 @@ async def turn(
 
 
 def denied(reply: Reply) -> list[tuple[str, str, str]]:
-    return [
-        (e.body.agent, e.body.name, e.body.because)
-        for e in reply.events
-        if isinstance(e.body, AccessDenied)
-    ]
+    return [(body.agent, body.name, body.because) for body in bodies(reply, AccessDenied)]
 
 
 def told(messages: list[BaseMessage]) -> str:
@@ -71,7 +67,7 @@ def told(messages: list[BaseMessage]) -> str:
 )
 async def test_a_sub_agent_is_told_calls_again_and_its_answer_is_whole(
     bad: tuple[str, Any], because: str, words: str, streams: bool
-) -> None:
+):
     if bad is BROKEN and not streams:
         bad = NONSENSE  # what comes whole was parsed by its provider's client
     heard: list[str] = []
@@ -89,11 +85,11 @@ async def test_a_sub_agent_is_told_calls_again_and_its_answer_is_whole(
         denied(reply) == [("shop", bad[0], because)]
         and metrics(kit.store).number("model_faults_total") == 1
     )
-    ran = [e.body.error for e in reply.events if isinstance(e.body, ToolEnded)]
+    ran = [body.error for body in bodies(reply, ToolEnded)]
     assert len(ran) == 2 and ran[0] is not None and ran[1] is None
 
 
-async def test_a_bad_call_beside_a_good_one_costs_neither_the_good_one_nor_the_answer() -> None:
+async def test_a_bad_call_beside_a_good_one_costs_neither_the_good_one_nor_the_answer():
     reply, kit = await turn(
         [asks("shop"), stitched], [Line(calls=[GOOD, INVENTED, NONSENSE]), "Two coffee deals."]
     )
@@ -104,7 +100,7 @@ async def test_a_bad_call_beside_a_good_one_costs_neither_the_good_one_nor_the_a
     )
 
 
-async def test_two_bad_replies_in_a_row_are_borne_and_a_third_is_the_end() -> None:
+async def test_two_bad_replies_in_a_row_are_borne_and_a_third_is_the_end():
     bad = Line("Let me look that up.", calls=[INVENTED])
     patient, _ = await turn([asks("shop"), stitched], [bad] * BORNE + ["Two coffee deals."])
     assert BORNE == 2 and isinstance(patient.outcomes[0], Answer)
@@ -121,7 +117,7 @@ async def test_two_bad_replies_in_a_row_are_borne_and_a_third_is_the_end() -> No
 
 
 @pytest.mark.parametrize("kind", ROUTED_BADLY)
-async def test_an_orchestrator_is_told_and_routes_again(kind: str) -> None:
+async def test_an_orchestrator_is_told_and_routes_again(kind: str):
     bad = ROUTED_BADLY[kind]
     reply, kit = await turn([Line("Let me look.", calls=[bad]), asks("shop"), "Two deals."])
     assert [(o.agent, o.kind) for o in reply.outcomes] == [
@@ -132,7 +128,7 @@ async def test_an_orchestrator_is_told_and_routes_again(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ROUTED_BADLY)
-async def test_beside_a_good_call_it_is_told_with_the_results(kind: str) -> None:
+async def test_beside_a_good_call_it_is_told_with_the_results(kind: str):
     heard: list[str] = []
 
     def compose(messages: list[BaseMessage]) -> Line:
@@ -146,7 +142,7 @@ async def test_beside_a_good_call_it_is_told_with_the_results(kind: str) -> None
     assert [o.agent for o in reply.outcomes] == ["shop"] and reply.text == "Two deals."
 
 
-async def test_an_orchestrator_that_never_learns_ends_in_plain_words() -> None:
+async def test_an_orchestrator_that_never_learns_ends_in_plain_words():
     bad = Line("Let me ask the internal ledger db.", calls=[ROUTED_BADLY["invented"]])
     reply, _ = await turn([bad] * (BORNE + 1))
     assert not reply.outcomes and reply.text and "ledger" not in reply.text

@@ -66,7 +66,7 @@ REASONING: dict[str, list[tuple[Any, dict[str, Any]]]] = {
 @pytest.mark.parametrize("pattern", [MEDIATED, DIRECT])
 async def test_what_a_model_thinks_is_an_event_of_its_own_and_no_part_of_what_is_read(
     pattern: Pattern, pieces: list[tuple[Any, dict[str, Any]]]
-) -> None:
+):
     kit = small_kit([asks("shop"), stitched], {"shop": Thinker(pieces=pieces)})
     reply = await run_turn("coffee please", ALICE, kit, pattern)
     stored = [event.body for event in kit.store.events(reply.turn_id, OPERATOR)]
@@ -79,7 +79,7 @@ async def test_what_a_model_thinks_is_an_event_of_its_own_and_no_part_of_what_is
 @pytest.mark.req("SAT-10")
 async def test_reasoning_comes_before_the_words_it_led_to_and_a_replay_tells_it_again(
     tmp_path: Path,
-) -> None:
+):
     lead = [asks("shop"), stitched]
     thinker = Thinker(pieces=REASONING["beside the content"])
     for mode in ("record", "replay"):

@@ -20,7 +20,7 @@ from kit.models.openai import chat_model
 from kit.runtime.context import RunContext
 from kit.runtime.message import with_calls, with_unique_ids
 from kit.runtime.turn import Reply, run_turn
-from tests.kits import ALICE, SmallKit, answering, small_kit
+from tests.kits import ALICE, SmallKit, answering, bodies, small_kit
 from tests.loopback_openai import JSON, Call, Loopback, Say, loopback
 
 MIXED = "my receipt didn't scan and find me coffee deals"
@@ -120,16 +120,14 @@ before, and the calls sent then."""
 @pytest.mark.req("PC2-FR-3", "SAT-15")
 @APIS
 @pytest.mark.parametrize("guard", GUARDED)
-async def test_the_request_after_a_guard_acted_is_taken(
-    server: Loopback, guard: str, api: str
-) -> None:
+async def test_the_request_after_a_guard_acted_is_taken(server: Loopback, guard: str, api: str):
     decided, text, said, in_play, names = GUARDED[guard]
     server.plays(
         *(Say(["Let me look."], calls) for calls in decided),
         Say(["Here is what I found: all is well."]),
     )
     reply = await turn(kit_at(server, api), text, said, in_play)
-    assert guard in {e.body.guard for e in reply.events if isinstance(e.body, GuardActed)}
+    assert guard in {body.guard for body in bodies(reply, GuardActed)}
     assert (reply.status, len(server.requests)) == ("ok", len(decided) + 1), reply.events[-1]
     called, results = sent(server.requests[-1])
     assert sorted(called) == sorted(f"ask_{name}" for name in names)
@@ -147,7 +145,7 @@ async def test_the_request_after_a_guard_acted_is_taken(
 @APIS
 async def test_the_request_after_repeated_ids_over_cap_calls_and_a_second_round_is_taken(
     server: Loopback, api: str
-) -> None:
+):
     first = [
         SUPPORT,
         ask("shop", "find me coffee deals", "c1"),
@@ -172,9 +170,7 @@ async def test_the_request_after_repeated_ids_over_cap_calls_and_a_second_round_
 
 @pytest.mark.realtime
 @APIS
-async def test_answers_and_tool_results_without_words_are_sent_as_such(
-    server: Loopback, api: str
-) -> None:
+async def test_answers_and_tool_results_without_words_are_sent_as_such(server: Loopback, api: str):
     class Silent:
         card, time_budget = AgentCard(id="shop", description="d", model="offline"), None
 
@@ -207,7 +203,7 @@ async def test_answers_and_tool_results_without_words_are_sent_as_such(
 
 
 @pytest.mark.req("SAT-15")
-def test_other_calls_leave_all_else_on_the_message() -> None:
+def test_other_calls_leave_all_else_on_the_message():
     reasoning = {"type": "reasoning", "id": "rs_1", "summary": []}
     content: list[Any] = [
         reasoning,

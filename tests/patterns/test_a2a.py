@@ -117,7 +117,7 @@ def told(reply: Reply) -> list[tuple[str, str]]:
 @WAYS
 async def test_a_turn_over_the_hop_is_the_same_turn_with_the_same_events_at_the_same_times(
     way: str,
-) -> None:
+):
     models = {"shop": answering("Deals.", 1.0), "rewards": answering("4,975 points.", 2.0)}
     async with hopping(models, way=way) as kit:
         reply = await ask(kit)
@@ -145,9 +145,7 @@ def _key(span: Any) -> Any:
 
 
 @pytest.mark.req("SO-5")
-async def test_one_trace_crosses_the_hop_its_id_in_traceparent_its_spans_under_the_callers() -> (
-    None
-):
+async def test_one_trace_crosses_the_hop_its_id_in_traceparent_its_spans_under_the_callers():
     seen: list[str] = []
 
     async def note(request: httpx.Request) -> None:
@@ -166,7 +164,7 @@ async def test_one_trace_crosses_the_hop_its_id_in_traceparent_its_spans_under_t
 
 
 @WAYS
-async def test_progress_is_heard_while_the_far_side_works(way: str) -> None:
+async def test_progress_is_heard_while_the_far_side_works(way: str):
     async def look(**_: Any) -> str:
         tool_context().emit(Status(agent="shop", status="searching_offers"))
         await asyncio.sleep(2.0)
@@ -196,7 +194,7 @@ async def test_progress_is_heard_while_the_far_side_works(way: str) -> None:
 @WAYS
 async def test_what_goes_wrong_over_there_is_a_typed_failure_here_and_owned_up_to(
     model: ScriptedModel, reason: str, way: str
-) -> None:
+):
     lead = ScriptedModel(asks("shop", "rewards"), "Deals.", "Deals.")
     async with hopping({"shop": answering("Deals."), "rewards": model}, lead, way) as kit:
         reply = await ask(kit)
@@ -209,7 +207,7 @@ async def test_what_goes_wrong_over_there_is_a_typed_failure_here_and_owned_up_t
         )
 
 
-async def test_a_peer_that_is_not_there_is_unavailable() -> None:
+async def test_a_peer_that_is_not_there_is_unavailable():
     async def refuse(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("connection refused")
 
@@ -225,7 +223,7 @@ async def test_a_peer_that_is_not_there_is_unavailable() -> None:
 
 @pytest.mark.parametrize("after", [0.5, 1.5])
 @WAYS
-async def test_a_stopped_turn_stops_the_far_side_too(after: float, way: str) -> None:
+async def test_a_stopped_turn_stops_the_far_side_too(after: float, way: str):
     stopped: list[str] = []
 
     async def work(**_: Any) -> str:
@@ -267,7 +265,7 @@ async def test_a_stopped_turn_stops_the_far_side_too(after: float, way: str) -> 
 
 
 @WAYS
-async def test_the_far_side_remembers_each_caller_apart(way: str) -> None:
+async def test_the_far_side_remembers_each_caller_apart(way: str):
     model = ScriptedModel(*["Answer one.", "Answer two.", "Answer three."])
     async with hopping(
         {"shop": model}, ScriptedModel(*[asks("shop"), stitched] * 3), way=way
@@ -288,7 +286,7 @@ async def test_the_far_side_remembers_each_caller_apart(way: str) -> None:
 
 
 @WAYS
-async def test_who_names_nobody_is_turned_away(way: str) -> None:
+async def test_who_names_nobody_is_turned_away(way: str):
     model = ScriptedModel()
     async with hopping({"shop": model}, way=way) as kit:
         agent = kit.team.agents["shop"]
@@ -300,7 +298,7 @@ async def test_who_names_nobody_is_turned_away(way: str) -> None:
 
 
 @WAYS
-async def test_the_contract_holds_over_there_and_its_spend_is_counted_once_here(way: str) -> None:
+async def test_the_contract_holds_over_there_and_its_spend_is_counted_once_here(way: str):
     card = AgentCard.model_validate(
         {
             "id": "shop",
@@ -351,7 +349,7 @@ class Foreign(AgentExecutor):
         ("failure", None),
     ],
 )
-async def test_any_a2a_agent_can_stand_in_for_a_sub_agent(ending: str, text: str | None) -> None:
+async def test_any_a2a_agent_can_stand_in_for_a_sub_agent(ending: str, text: str | None):
     card = AgentCard(id="shop", description="Deals.", model="offline")
     peer = peer_card(card, "http://foreign.internal/a2a")
     handler = DefaultRequestHandler(Foreign(ending), InMemoryTaskStore(), peer)

@@ -78,9 +78,7 @@ class CountedBytes(httpx.AsyncBaseTransport):
 
 @pytest.mark.realtime
 @pytest.mark.req("SAT-28")
-async def test_over_a_socket_a_hop_counts_what_crossed_what_that_took_and_what_the_peer_spent() -> (
-    None
-):
+async def test_over_a_socket_a_hop_counts_what_crossed_what_that_took_and_what_the_peer_spent():
     models: dict[str, Any] = {"shop": (answering("Deals at Café Zoë.", 0.1), PRICED)}
     team = bind(
         small_deck(["shop"]), {**models, "orchestrator": ScriptedModel(asks("shop"), stitched)}
@@ -113,9 +111,7 @@ async def test_over_a_socket_a_hop_counts_what_crossed_what_that_took_and_what_t
 
 
 @pytest.mark.req("SAT-28")
-async def test_in_virtual_time_a_hop_takes_what_its_link_says_and_carries_the_same_bytes_each_time() -> (
-    None
-):
+async def test_in_virtual_time_a_hop_takes_what_its_link_says_and_carries_the_same_bytes_each_time():
     def turn(link: Link) -> Any:
         team = bound({"shop": answering("Deals.", 1.0)})
         return a2a_over(link).team(team.deck, lambda _: team)
@@ -148,7 +144,7 @@ def foreign_peers(ending: str, team: Team) -> Team:
 
 @pytest.mark.req("SAT-28")
 @pytest.mark.parametrize("ending", ["artifact", "failure"])
-async def test_what_a_peer_spent_that_is_no_kit_is_unknown_and_not_nothing(ending: str) -> None:
+async def test_what_a_peer_spent_that_is_no_kit_is_unknown_and_not_nothing(ending: str):
     reply = await ask(
         SmallKit(foreign_peers(ending, bound({"shop": answering("x")})), SqliteStore(":memory:"))
     )
@@ -171,7 +167,7 @@ async def test_what_a_peer_spent_that_is_no_kit_is_unknown_and_not_nothing(endin
     }
 
 
-async def test_a_peer_that_is_given_up_leaves_what_was_heard_of_it() -> None:
+async def test_a_peer_that_is_given_up_leaves_what_was_heard_of_it():
     async with hopping({"shop": answering("late", 30.0)}) as kit:
         reply = await ask(kit)
     [hop] = hops_of(reply)
@@ -185,7 +181,7 @@ async def test_a_peer_that_is_given_up_leaves_what_was_heard_of_it() -> None:
 
 async def test_a_peer_that_claims_to_have_worked_for_longer_than_it_was_asked_is_not_believed(
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     from kit.patterns.a2a import server
 
     async with hopping({"shop": answering("Deals.", 1.0)}) as kit:
@@ -204,7 +200,7 @@ async def test_a_peer_that_claims_to_have_worked_for_longer_than_it_was_asked_is
 @pytest.mark.req("SAT-28")
 def test_a_cell_over_a2a_has_its_hop_in_its_figures_and_in_the_report_and_other_patterns_have_none(
     tmp_path: Path,
-) -> None:
+):
     spec = spec_of(tmp_path, **BESIDE, hop={"ms": 200, "ms_per_kb": 0})
     run, rows = play(spec, tmp_path / "out")
     over, plain = (
@@ -240,7 +236,7 @@ def test_a_cell_over_a2a_has_its_hop_in_its_figures_and_in_the_report_and_other_
     ).read_bytes()
 
 
-def test_the_link_is_part_of_a_cell_over_a2a_and_of_no_other(tmp_path: Path) -> None:
+def test_the_link_is_part_of_a_cell_over_a2a_and_of_no_other(tmp_path: Path):
     def keys(hop: object) -> dict[str, set[str]]:
         spec = spec_of(tmp_path, **BESIDE, hop=hop)
         return {

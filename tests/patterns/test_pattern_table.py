@@ -239,12 +239,12 @@ def _cells(line: str) -> list[str]:
 
 
 @pytest.mark.parametrize("guarantee", CHECKS)
-async def test_every_cell_of_the_table_is_what_is_seen(guarantee: str) -> None:
+async def test_every_cell_of_the_table_is_what_is_seen(guarantee: str):
     seen = {pattern: "yes" if await CHECKS[guarantee](pattern) else "no" for pattern in PATTERNS}
     assert table()[guarantee] == seen
 
 
-def test_every_no_has_its_reason() -> None:
+def test_every_no_has_its_reason():
     reasons = re.findall(r"^- \*\*(.+?)\*\*:", TEXT, re.MULTILINE)
     wanted = sum(cell == "no" for row in table().values() for cell in row.values())
     given = sum(len(reason.split(", ")) - 1 for reason in reasons)

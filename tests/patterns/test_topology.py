@@ -100,7 +100,7 @@ RACE = Topology(kind="race", members=("explainer", "quick"))
 
 
 @pytest.mark.req("SO-7")
-async def test_race_the_first_answer_wins_the_rest_is_stopped_and_composition_follows() -> None:
+async def test_race_the_first_answer_wins_the_rest_is_stopped_and_composition_follows():
     models = {
         "explainer": answering("Slow and thorough.", 3.0),
         "quick": answering("Quick and good.", 1.0),
@@ -129,9 +129,7 @@ async def test_race_the_first_answer_wins_the_rest_is_stopped_and_composition_fo
         (0.3, "explainer~1", 3.0),
     ],
 )
-async def test_race_first_means_the_first_that_meets_the_bar(
-    sure: float, winner: str, at: float
-) -> None:
+async def test_race_first_means_the_first_that_meets_the_bar(sure: float, winner: str, at: float):
     cards = {name: card(name, rated=True) for name in ("explainer", "quick")}
     models = {"explainer": rated("Slow", 0.8, 3.0), "quick": rated("Quick", sure, 1.0)}
     reply = await run_turn(
@@ -144,7 +142,7 @@ async def test_race_first_means_the_first_that_meets_the_bar(
 @pytest.mark.parametrize(("best", "other"), [(1.0, 3.0), (3.0, 1.0)])
 async def test_race_when_none_meets_the_bar_the_surest_comes_marked_whenever_it_ended(
     best: float, other: float
-) -> None:
+):
     cards = {name: card(name, rated=True) for name in ("explainer", "quick", "third")}
     models = {
         "explainer": rated("So", 0.4, other),
@@ -159,7 +157,7 @@ async def test_race_when_none_meets_the_bar_the_surest_comes_marked_whenever_it_
 
 
 @pytest.mark.req("SO-21")
-async def test_race_where_nobody_answers_is_one_typed_failure() -> None:
+async def test_race_where_nobody_answers_is_one_typed_failure():
     models = {"explainer": failing(OSError("x"), 1.0), "quick": failing(ValueError("y"), 2.0)}
     reply = await run_turn("explain this", ALICE, joint(RACE, models, {}))
     [outcome] = reply.outcomes
@@ -174,7 +172,7 @@ async def test_race_where_nobody_answers_is_one_typed_failure() -> None:
 @pytest.mark.parametrize(("cap", "members", "dropped"), [(3, 2, ()), (2, 1, ()), (1, 1, ("shop",))])
 async def test_members_count_against_the_cap_and_never_crowd_out_what_was_asked(
     cap: int, members: int, dropped: Any
-) -> None:
+):
     models = {
         "orchestrator": ScriptedModel(asks("explainer", "shop"), stitched),
         "explainer": answering("E", 1.0),
@@ -195,7 +193,7 @@ JUDGED = {
 
 
 @pytest.mark.req("SO-7")
-async def test_ensemble_a_judge_with_the_rubric_picks_among_all_answers() -> None:
+async def test_ensemble_a_judge_with_the_rubric_picks_among_all_answers():
     judge = answering('{"best": 2}', 1.0)
     models = {
         "explainer": answering("One view.", 2.0),
@@ -228,7 +226,7 @@ async def test_ensemble_a_judge_with_the_rubric_picks_among_all_answers() -> Non
 )
 async def test_ensemble_what_a_judge_merges_has_the_form_the_card_asks_for(
     merged: object, text: str, because: str
-) -> None:
+):
     verdict = VERDICT | {"properties": {"best": {"type": "integer"}, "merged": {}}}
     own = card("explainer", rated=True, eval={"judge": "judge", "rubric": "quality"})
     judged = {
@@ -257,7 +255,7 @@ async def test_ensemble_what_a_judge_merges_has_the_form_the_card_asks_for(
 )
 async def test_ensemble_without_a_verdict_an_answer_comes_with_a_reservation(
     judge: ScriptedModel,
-) -> None:
+):
     models = {
         "explainer": answering("One view."),
         "second": answering("Another view."),
@@ -270,7 +268,7 @@ async def test_ensemble_without_a_verdict_an_answer_comes_with_a_reservation(
     )
 
 
-async def test_ensemble_one_answer_needs_no_judge() -> None:
+async def test_ensemble_one_answer_needs_no_judge():
     judge = ScriptedModel()
     models = {
         "explainer": failing(OSError("x")),
@@ -286,7 +284,7 @@ PIPELINE = Topology(kind="pipeline", members=("explainer", "editor"))
 
 
 @pytest.mark.req("SO-7")
-async def test_pipeline_the_second_gets_the_firsts_answer_as_a_declared_field() -> None:
+async def test_pipeline_the_second_gets_the_firsts_answer_as_a_declared_field():
     editor = answering("A better text.", 1.0)
     reply = await run_turn(
         "explain",
@@ -305,7 +303,7 @@ async def test_pipeline_the_second_gets_the_firsts_answer_as_a_declared_field() 
 @pytest.mark.parametrize(("sure", "asked"), [(0.9, 0), (0.6, 0), (0.59, 1), (0.3, 1)])
 async def test_pipeline_the_second_pass_may_depend_on_how_sure_the_first_is(
     sure: float, asked: int
-) -> None:
+):
     editor = answering('{"text": "Better", "confidence": 0.9}')
     cards = {"explainer": card("explainer", rated=True), "editor": EDITOR}
     topology = PIPELINE.model_copy(update={"bar": 0.6})
@@ -317,7 +315,7 @@ async def test_pipeline_the_second_pass_may_depend_on_how_sure_the_first_is(
     assert len(editor.seen) == asked
 
 
-async def test_pipeline_a_draft_nobody_could_go_over_stands_with_a_reservation() -> None:
+async def test_pipeline_a_draft_nobody_could_go_over_stands_with_a_reservation():
     models = {"explainer": answering("A draft."), "editor": failing(OSError("x"))}
     [outcome] = (
         await run_turn("explain this", ALICE, joint(PIPELINE, models, {"editor": EDITOR}))
@@ -326,7 +324,7 @@ async def test_pipeline_a_draft_nobody_could_go_over_stands_with_a_reservation()
 
 
 @pytest.mark.req("SO-7")
-async def test_members_keep_their_own_budgets_and_the_tree_shows_who_worked_for_whom() -> None:
+async def test_members_keep_their_own_budgets_and_the_tree_shows_who_worked_for_whom():
     cards = {"quick": card("quick", policy={"time_budget_ms": 500})}
     models = {"explainer": answering("Slow", 3.0), "quick": answering("Quick", 1.0)}
     reply = await run_turn("explain this", ALICE, joint(RACE, models, cards))
@@ -376,7 +374,7 @@ async def test_members_keep_their_own_budgets_and_the_tree_shows_who_worked_for_
 )
 def test_a_topology_that_cannot_be_carried_out_is_a_fault_of_the_deck(
     topology: dict[str, Any], fault: str
-) -> None:
+):
     lead = AgentCard(
         id="orchestrator", description="R.", model="offline", sub_agents=("explainer",)
     )
@@ -395,7 +393,7 @@ def test_a_topology_that_cannot_be_carried_out_is_a_fault_of_the_deck(
 )
 async def test_the_surface_chooses_by_configuration(
     surface: str | None, environment: str, raced: bool, tmp_path: Path
-) -> None:
+):
     (tmp_path / "deck").mkdir()
     (tmp_path / "settings").mkdir()
     for name, text in {

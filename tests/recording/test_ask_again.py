@@ -80,9 +80,7 @@ def everything(store: SqliteStore, session: str) -> list[Any]:
 
 
 @pytest.mark.req("K-8")
-async def test_a_turn_asked_again_is_told_what_it_was_told_and_leaves_its_conversation_alone() -> (
-    None
-):
+async def test_a_turn_asked_again_is_told_what_it_was_told_and_leaves_its_conversation_alone():
     talk = Talk()
     _, _ = await talk.ask("both of you")
     second, told = await talk.ask("try again")
@@ -103,7 +101,7 @@ async def test_a_turn_asked_again_is_told_what_it_was_told_and_leaves_its_conver
     assert repeated_turn(ALICE.id) == "" and talk.kit.store.session(turn.session_key) is not None
 
 
-async def test_a_summary_counts_where_it_was_there_already() -> None:
+async def test_a_summary_counts_where_it_was_there_already():
     talk = Talk()
     replies = [(await talk.ask(f"both, {number}"))[0] for number in range(3)]
     last = talk.turn(replies[-1])
@@ -119,7 +117,7 @@ async def test_a_summary_counts_where_it_was_there_already() -> None:
         assert ("ALL OF IT" in str(told["orchestrator"])) == (texts == 1)
 
 
-async def test_the_third_one_means_what_it_meant() -> None:
+async def test_the_third_one_means_what_it_meant():
     async with open_kit(Settings(store=":memory:", pace=0, model="offline")) as kit:
         session = kit.session("s")
         await kit.ask("find coffee deals", session)
@@ -134,7 +132,7 @@ async def test_the_third_one_means_what_it_meant() -> None:
         assert alone.text != third.text, "without its past it means nothing"
 
 
-async def test_nobody_asks_with_somebody_elses_past() -> None:
+async def test_nobody_asks_with_somebody_elses_past():
     talk = Talk()
     first, _ = await talk.ask("both of you")
     past = talk.past(talk.turn(first))
@@ -143,7 +141,7 @@ async def test_nobody_asks_with_somebody_elses_past() -> None:
         run_turn("both of you", stranger, talk.kit, past=past)
 
 
-async def test_a_session_that_is_named_like_a_repeat_reads_nobody_elses_past() -> None:
+async def test_a_session_that_is_named_like_a_repeat_reads_nobody_elses_past():
     talk = Talk()
     await talk.ask("both of you")
     second, _ = await talk.ask("try again")

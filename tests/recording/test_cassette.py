@@ -30,7 +30,7 @@ async def record(path: Path) -> Reply:
     return reply
 
 
-async def test_a_recorded_turn_replays_without_its_models(tmp_path: Path) -> None:
+async def test_a_recorded_turn_replays_without_its_models(tmp_path: Path):
     told = await record(tmp_path / "turn.jsonl")
     silent = {"a": ScriptedModel(), "b": ScriptedModel()}
     kit = small_kit(ScriptedModel(), silent, cassette=Cassette(tmp_path / "turn.jsonl", "replay"))
@@ -40,7 +40,7 @@ async def test_a_recorded_turn_replays_without_its_models(tmp_path: Path) -> Non
     assert silent["a"].seen == []
 
 
-async def test_a_replay_takes_the_time_the_recording_took(tmp_path: Path) -> None:
+async def test_a_replay_takes_the_time_the_recording_took(tmp_path: Path):
     told = await record(tmp_path / "turn.jsonl")
     for pace in (1.0, 0.5):
         tape = Cassette(tmp_path / "turn.jsonl", "replay", pace=pace)
@@ -55,7 +55,7 @@ async def test_a_replay_takes_the_time_the_recording_took(tmp_path: Path) -> Non
         )
 
 
-async def test_two_recordings_of_one_turn_are_the_same_file(tmp_path: Path) -> None:
+async def test_two_recordings_of_one_turn_are_the_same_file(tmp_path: Path):
     await record(tmp_path / "one.jsonl")
     await record(tmp_path / "two.jsonl")
     one, two = (
@@ -135,7 +135,7 @@ def facts(reply: Reply) -> list[Any]:
 @pytest.mark.parametrize("kind", BROKEN)
 async def test_a_turn_in_which_a_model_broke_replays_as_it_was(
     tmp_path: Path, kind: str, where: str, fallback: bool
-) -> None:
+):
     tape = Cassette(tmp_path / "turn.jsonl", "record")
     first = await run_turn("two things", ALICE, broken_kit(tape, BROKEN[kind], where, fallback))
     tape.save()
@@ -152,7 +152,7 @@ async def test_a_turn_in_which_a_model_broke_replays_as_it_was(
         assert bool(over) == fallback and (first.text == "A is known. B is known.") == fallback
 
 
-async def test_a_changed_request_fails_with_what_changed_as_a_diff(tmp_path: Path) -> None:
+async def test_a_changed_request_fails_with_what_changed_as_a_diff(tmp_path: Path):
     await record(tmp_path / "turn.jsonl")
     tape = Cassette(tmp_path / "turn.jsonl", "replay", again="refresh it with: make it so")
     kit = small_kit(ScriptedModel(), {"a": ScriptedModel(), "b": ScriptedModel()}, cassette=tape)
@@ -170,7 +170,7 @@ async def test_a_changed_request_fails_with_what_changed_as_a_diff(tmp_path: Pat
     )
 
 
-async def test_equal_requests_from_one_place_answer_in_their_order(tmp_path: Path) -> None:
+async def test_equal_requests_from_one_place_answer_in_their_order(tmp_path: Path):
     tape = Cassette(tmp_path / "turns.jsonl", "record")
     for text in ("first", "second"):
         await run_turn(
@@ -194,7 +194,7 @@ async def test_equal_requests_from_one_place_answer_in_their_order(tmp_path: Pat
         "curl -H 'BEARER abcDEF123.456-xyz=='",
     ],
 )
-async def test_a_bearer_token_is_in_no_recording_whoever_says_it(tmp_path: Path, said: str) -> None:
+async def test_a_bearer_token_is_in_no_recording_whoever_says_it(tmp_path: Path, said: str):
     tape = Cassette(tmp_path / "turn.jsonl", "record")
     kit = small_kit(
         [asks("a", "b"), stitched],
@@ -207,7 +207,7 @@ async def test_a_bearer_token_is_in_no_recording_whoever_says_it(tmp_path: Path,
     assert "abcDEF123" not in written and written.count("[secret]") >= 4
 
 
-def test_a_missing_or_broken_recording_names_file_and_line(tmp_path: Path) -> None:
+def test_a_missing_or_broken_recording_names_file_and_line(tmp_path: Path):
     with pytest.raises(CassetteError, match="record it first"):
         Cassette(tmp_path / "none.jsonl", "replay")
     head = '{"cassette": 2}\n'

@@ -51,7 +51,7 @@ def error(reply: Reply) -> str:
 
 @pytest.mark.req("K-32")
 @pytest.mark.parametrize("pattern", PATTERNS)
-async def test_forked_at_any_span_on_the_same_model_a_turn_ends_as_it_did(pattern: str) -> None:
+async def test_forked_at_any_span_on_the_same_model_a_turn_ends_as_it_did(pattern: str):
     """With a conversation before it and a part that fails on purpose. Nothing is called before the
     span, nothing after it is played, and the conversation stays as it was."""
     async with open_kit(settings(), faults=True) as kit:
@@ -108,7 +108,7 @@ def rebound(kit: Kit, models: Mapping[str, BaseChatModel]) -> Kit:
 
 
 @pytest.mark.req("K-32")
-async def test_would_another_model_have_recovered() -> None:
+async def test_would_another_model_have_recovered():
     """The failed sub-agent is asked on another model. No model is called for what was played, and
     the new turn says which was which, in the trace and in the store."""
     broken, healthy = Team(failing(ConnectionError("503"), 1.0)), Team()
@@ -147,7 +147,7 @@ async def test_would_another_model_have_recovered() -> None:
 
 
 @pytest.mark.req("K-32")
-async def test_what_is_played_keeps_its_times_and_what_is_called_takes_its_own() -> None:
+async def test_what_is_played_keeps_its_times_and_what_is_called_takes_its_own():
     """a took 2 s and is played; b, asked anew, takes 3 s; the composition begins when the slower one has ended."""
     one, other = Team(answering("B was slow.", 5.0)), Team()
     async with open_kit(settings(), deck=one.deck, models=one.models) as kit:
@@ -171,9 +171,7 @@ async def test_what_is_played_keeps_its_times_and_what_is_called_takes_its_own()
 
 
 @pytest.mark.req("K-32")
-async def test_another_pattern_answers_where_it_asks_the_same_and_says_so_where_it_does_not() -> (
-    None
-):
+async def test_another_pattern_answers_where_it_asks_the_same_and_says_so_where_it_does_not():
     """Direct decides as mediated does. A supervisor is told to ask one at a time: that does not
     fit, and nothing is called."""
     team = Team()
@@ -195,7 +193,7 @@ async def test_another_pattern_answers_where_it_asks_the_same_and_says_so_where_
 
 
 @pytest.mark.req("K-32")
-async def test_another_prompt_is_sent_from_the_span_on_and_kept() -> None:
+async def test_another_prompt_is_sent_from_the_span_on_and_kept():
     team = Team()
     async with open_kit(settings(), deck=team.deck, models=team.models) as kit:
         told = await kit.ask("about a and b", kit.session("talk"))
@@ -215,7 +213,7 @@ async def test_another_prompt_is_sent_from_the_span_on_and_kept() -> None:
 
 
 @pytest.mark.req("K-32")
-async def test_a_card_that_changed_since_is_said_and_nothing_is_called(tmp_path: Path) -> None:
+async def test_a_card_that_changed_since_is_said_and_nothing_is_called(tmp_path: Path):
     deck = load_deck(HOME / "cards" / "consumer")
     async with open_kit(settings(tmp_path / "kit.db"), deck=deck) as kit:
         told = await kit.ask(MIXED, kit.session("talk"))
@@ -239,7 +237,7 @@ def with_block(deck: Deck, block: object) -> Deck:
 
 
 @pytest.mark.req("K-32")
-async def test_nobody_forks_the_turn_of_somebody_else() -> None:
+async def test_nobody_forks_the_turn_of_somebody_else():
     team = Team()
     async with open_kit(settings(), deck=team.deck, models=team.models) as kit:
         told = await kit.ask("about a and b", kit.session("talk"))
@@ -250,7 +248,7 @@ async def test_nobody_forks_the_turn_of_somebody_else() -> None:
 
 
 @pytest.mark.req("K-32")
-async def test_what_no_store_keeps_cannot_be_played() -> None:
+async def test_what_no_store_keeps_cannot_be_played():
     """Pictures and personal values are not in a trace; faults need a kit that has them; and only
     calls can be forked at."""
     card = AgentCard(

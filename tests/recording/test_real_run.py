@@ -9,7 +9,7 @@ from tests.cli.test_cli import run
 KEPT = HOME / "data" / "results" / "reference" / "real"
 
 
-def test_the_kept_recording_replays_to_the_kept_results(tmp_path: Path) -> None:
+def test_the_kept_recording_replays_to_the_kept_results(tmp_path: Path):
     played = run("grid", str(HOME / "data" / "grids" / "real.yaml"), "--out", str(tmp_path))
     assert played.returncode == 0, played.stderr
     for name in ("results.jsonl", "report.md"):
@@ -18,7 +18,7 @@ def test_the_kept_recording_replays_to_the_kept_results(tmp_path: Path) -> None:
         )
 
 
-def test_what_is_said_of_it_is_what_it_says() -> None:
+def test_what_is_said_of_it_is_what_it_says():
     said = (HOME / "docs" / "models.md").read_text()
     lines = [
         line for line in (KEPT / "report.md").read_text().splitlines() if line.startswith("- ")

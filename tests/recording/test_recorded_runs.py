@@ -77,7 +77,7 @@ def takes(file: Path) -> dict[str, dict[str, Any]]:
 
 def test_models_tools_and_sub_agents_replay_without_server_key_or_services(
     tmp_path: Path, server: Loopback
-) -> None:
+):
     file = tmp_path / "turn.jsonl"
     told = recorded(file, server, KIT_TODAY="2026-10-31")
     calls = len(server.requests)
@@ -104,7 +104,7 @@ def test_models_tools_and_sub_agents_replay_without_server_key_or_services(
 
 def test_a_changed_message_is_one_diff_with_the_command_that_refreshes_it(
     tmp_path: Path, server: Loopback
-) -> None:
+):
     file = tmp_path / "turn.jsonl"
     recorded(file, server)
     result = run("ask", "how many points has she", "--cassette", str(file))
@@ -119,7 +119,7 @@ def test_a_changed_message_is_one_diff_with_the_command_that_refreshes_it(
 
 def test_a_refresh_calls_what_has_changed_and_drops_what_nobody_asks_any_more(
     tmp_path: Path, server: Loopback, deck: Path
-) -> None:
+):
     file = tmp_path / "turn.jsonl"
     recorded(file, server)
     before, calls = takes(file), len(server.requests)
@@ -168,7 +168,7 @@ def cell(text: str) -> tuple[Say, Say]:
 
 def test_a_grid_records_replays_and_refreshes_each_cell_on_its_own(
     tmp_path: Path, server: Loopback
-) -> None:
+):
     plan = grid_at(tmp_path, server)
     server.plays(*cell("points"), *cell("points"))  # whichever of the two cells comes first
     done = run("grid", str(plan), "--out", str(tmp_path / "one"), "--record")

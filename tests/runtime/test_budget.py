@@ -96,7 +96,7 @@ def context(agents: dict[str, Any], ledger: Ledger) -> RunContext:
 @given(st.integers(0, 10**6), st.floats(0.0, 6.0), st.booleans(), st.sampled_from([None, 30, 100]))
 def test_leaves_sum_to_the_root_under_any_interleaving(
     seed: int, stop: float, stops: bool, limit: int | None
-) -> None:
+):
     async def scenario() -> None:
         agents = tree(seed)
         root = Ledger("root")
@@ -127,7 +127,7 @@ def test_leaves_sum_to_the_root_under_any_interleaving(
     run_virtual(scenario())
 
 
-def test_a_reservation_keeps_siblings_from_spending_the_same_token_and_comes_back() -> None:
+def test_a_reservation_keeps_siblings_from_spending_the_same_token_and_comes_back():
     root = Ledger("root")
     root.reserve(Policy(tokens_in=100, max_recursion_depth=1))
     first, second, third = (Ledger(name, root) for name in "abc")
@@ -171,7 +171,7 @@ def failed(reply: Reply) -> Failure:
 
 
 @pytest.mark.req("SO-2", "SO-4")
-async def test_a_call_that_would_not_fit_the_tokens_in_is_never_made() -> None:
+async def test_a_call_that_would_not_fit_the_tokens_in_is_never_made():
     model = answering("A")
     reply = await run_turn("x" * 400, ALICE, bounded(Policy(tokens_in=10), model))
     assert failed(reply).reason == "budget" and "tokens in" in failed(reply).detail
@@ -179,7 +179,7 @@ async def test_a_call_that_would_not_fit_the_tokens_in_is_never_made() -> None:
 
 
 @pytest.mark.req("SO-2")
-async def test_a_reply_that_outgrows_the_tokens_out_is_stopped_where_it_is() -> None:
+async def test_a_reply_that_outgrows_the_tokens_out_is_stopped_where_it_is():
     model = ScriptedModel(lambda _: Line("x", pieces=["12345678"] * 1000, pace=0.01))
     reply = await run_turn("one", ALICE, bounded(Policy(tokens_out=20), model))
     assert failed(reply).reason == "budget"
@@ -188,7 +188,7 @@ async def test_a_reply_that_outgrows_the_tokens_out_is_stopped_where_it_is() -> 
 
 
 @pytest.mark.req("SO-2")
-async def test_what_a_call_cost_ends_the_agent_when_it_was_too_much() -> None:
+async def test_what_a_call_cost_ends_the_agent_when_it_was_too_much():
     reply = await run_turn(
         "one", ALICE, bounded(Policy(cost=0.02), answering("x" * 200), spec=PRICED)
     )
@@ -197,7 +197,7 @@ async def test_what_a_call_cost_ends_the_agent_when_it_was_too_much() -> None:
 
 
 @pytest.mark.req("SO-2")
-async def test_a_call_that_would_cost_more_than_is_left_is_never_made() -> None:
+async def test_a_call_that_would_cost_more_than_is_left_is_never_made():
     model = answering("A")
     reply = await run_turn("one", ALICE, bounded(Policy(cost=0.01), model, spec=PRICED))
     assert (
@@ -209,7 +209,7 @@ async def test_a_call_that_would_cost_more_than_is_left_is_never_made() -> None:
 
 
 @pytest.mark.req("SO-6")
-async def test_an_agent_may_not_call_itself_or_its_callers_and_the_refusal_is_counted() -> None:
+async def test_an_agent_may_not_call_itself_or_its_callers_and_the_refusal_is_counted():
     class Loop:
         card = AgentCard(
             id="loop", description="Calls on.", model="offline", sub_agents=("loop", "orchestrator")
@@ -238,7 +238,7 @@ async def test_an_agent_may_not_call_itself_or_its_callers_and_the_refusal_is_co
 
 @pytest.mark.req("SO-2")
 @pytest.mark.parametrize(("depth", "text"), [(0, "budget"), (1, "answer")])
-async def test_depth_is_a_budget(depth: int, text: str) -> None:
+async def test_depth_is_a_budget(depth: int, text: str):
     class Boss:
         card = AgentCard(
             id="boss",
@@ -260,7 +260,7 @@ async def test_depth_is_a_budget(depth: int, text: str) -> None:
 
 
 @pytest.mark.req("SO-11")
-async def test_a_tool_outside_the_whitelist_is_refused_and_counted() -> None:
+async def test_a_tool_outside_the_whitelist_is_refused_and_counted():
     model = ScriptedModel(Line(calls=[("wipe", {})]), Line("I have no such tool."))
     reply = await run_turn("go", ALICE, bounded(Policy(), model))
     refused = [(body.agent, body.what, body.name) for body in bodies(reply, AccessDenied)]

@@ -18,7 +18,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def test_a_wait_of_days_costs_no_time_and_ends_at_its_moment() -> None:
+def test_a_wait_of_days_costs_no_time_and_ends_at_its_moment():
     async def wait() -> float:
         await asyncio.sleep(30 * DAY)
         return now()
@@ -27,7 +27,7 @@ def test_a_wait_of_days_costs_no_time_and_ends_at_its_moment() -> None:
     assert run_virtual(wait()) == 30 * DAY and time.perf_counter() - began < 60
 
 
-def test_timers_of_one_moment_go_off_in_the_order_in_which_they_were_set() -> None:
+def test_timers_of_one_moment_go_off_in_the_order_in_which_they_were_set():
     async def set_many() -> list[int]:
         loop, rung = asyncio.get_running_loop(), list[int]()
         for number in range(100):
@@ -41,7 +41,7 @@ def test_timers_of_one_moment_go_off_in_the_order_in_which_they_were_set() -> No
     assert run_virtual(set_many()) == list(range(100))
 
 
-def test_waits_that_add_up_to_the_same_meet_in_one_moment() -> None:
+def test_waits_that_add_up_to_the_same_meet_in_one_moment():
     """0.1 + 0.2 is more than 0.3 in floating point: without whole ticks the sum would end a hair later."""
 
     async def meet() -> list[tuple[str, float]]:
@@ -63,7 +63,7 @@ def test_waits_that_add_up_to_the_same_meet_in_one_moment() -> None:
 
 
 @pytest.mark.parametrize("began", [1 / 3, 11.9 * DAY])
-def test_times_of_a_turn_do_not_depend_on_when_it_began(began: float) -> None:
+def test_times_of_a_turn_do_not_depend_on_when_it_began(began: float):
     rng = random.Random(5)
     waits = [rng.uniform(0, 10) for _ in range(200)]
 
@@ -82,7 +82,7 @@ def test_times_of_a_turn_do_not_depend_on_when_it_began(began: float) -> None:
     )
 
 
-def test_a_deadline_is_exact_and_a_moment_that_is_over_comes_at_once() -> None:
+def test_a_deadline_is_exact_and_a_moment_that_is_over_comes_at_once():
     async def stopped() -> tuple[float, float]:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(12.3):
@@ -96,7 +96,7 @@ def test_a_deadline_is_exact_and_a_moment_that_is_over_comes_at_once() -> None:
     assert at == later == round(12.3 / TICK) * TICK
 
 
-def test_work_in_a_thread_holds_the_clock_until_it_ends() -> None:
+def test_work_in_a_thread_holds_the_clock_until_it_ends():
     async def beside() -> list[tuple[str, float]]:
         ends: list[tuple[str, float]] = []
 
@@ -114,7 +114,7 @@ def test_work_in_a_thread_holds_the_clock_until_it_ends() -> None:
     assert run_virtual(beside()) == [("work", 0.0), ("wait", pytest.approx(0.001))]
 
 
-def test_a_loop_ends_only_when_its_abandoned_work_has_ended() -> None:
+def test_a_loop_ends_only_when_its_abandoned_work_has_ended():
     ends: list[str] = []
 
     def work() -> None:
@@ -130,7 +130,7 @@ def test_a_loop_ends_only_when_its_abandoned_work_has_ended() -> None:
     assert ends == ["work"]
 
 
-def test_waiting_for_what_cannot_happen_is_an_error_and_no_hang() -> None:
+def test_waiting_for_what_cannot_happen_is_an_error_and_no_hang():
     async def forever() -> None:
         await asyncio.Event().wait()
 
@@ -138,7 +138,7 @@ def test_waiting_for_what_cannot_happen_is_an_error_and_no_hang() -> None:
         run_virtual(forever())
 
 
-def test_a_loop_that_never_waits_is_an_error_and_no_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_that_never_waits_is_an_error_and_no_hang(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(clock, "STEPS", 10_000)
 
     async def spin() -> None:
@@ -151,13 +151,13 @@ def test_a_loop_that_never_waits_is_an_error_and_no_hang(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("seconds", [math.inf, math.nan, 1e300])
-def test_a_time_that_never_comes_is_an_error_that_says_so(seconds: float) -> None:
+def test_a_time_that_never_comes_is_an_error_that_says_so(seconds: float):
     # From Python 3.13 on asyncio refuses NaN itself, in words of its own.
     with pytest.raises(ValueError, match=r"is no time that comes|Invalid delay: NaN"):
         run_virtual(asyncio.sleep(seconds))
 
 
-def test_a_timer_keeps_its_context_and_a_cancelled_one_is_silent() -> None:
+def test_a_timer_keeps_its_context_and_a_cancelled_one_is_silent():
     name = ContextVar("name", default="outer")
 
     async def ring() -> list[str]:

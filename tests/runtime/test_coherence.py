@@ -106,7 +106,7 @@ def told(found: Metrics) -> dict[str, float | None]:
 
 
 @pytest.mark.req("PC1-S9.5-4")
-async def test_a_worse_summary_shows_in_the_routing_and_coherence_metrics() -> None:
+async def test_a_worse_summary_shows_in_the_routing_and_coherence_metrics():
     good, bad = await episodes(keeps), await episodes(loses)
     compacted = good.share("compaction_rate")
     assert compacted == bad.share("compaction_rate") and (compacted.right or 0) >= len(COFFEES)
@@ -203,7 +203,7 @@ async def consumer(tells: bool) -> SmallKit:
 @pytest.mark.parametrize("tells", [True, False])
 async def test_one_call_gives_every_metric_of_section_10_2_and_a_reader_who_misses_shows(
     tells: bool,
-) -> None:
+):
     kit = await consumer(tells)
     labels = label_store(kit.store, RuleLabeller.read())
     found = metrics(kit.store, labels=labels)

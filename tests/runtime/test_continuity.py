@@ -112,7 +112,7 @@ def chained_kit() -> tuple[SmallKit, Provider, Provider, Provider]:
 
 
 @pytest.mark.req("SAT-15")
-async def test_each_agent_continues_its_own_chain_and_sends_only_what_is_new() -> None:
+async def test_each_agent_continues_its_own_chain_and_sends_only_what_is_new():
     kit, lead, ann, bob = chained_kit()
     await run_turn("ann", ALICE, kit)
     await run_turn("bob", ALICE, kit)
@@ -131,7 +131,7 @@ async def test_each_agent_continues_its_own_chain_and_sends_only_what_is_new() -
 
 
 @pytest.mark.req("SAT-15")
-async def test_a_chain_the_provider_forgot_falls_back_to_narration_in_the_same_turn() -> None:
+async def test_a_chain_the_provider_forgot_falls_back_to_narration_in_the_same_turn():
     kit, _, ann, _ = chained_kit()
     await run_turn("ann", ALICE, kit)
     ann.known.clear()
@@ -144,7 +144,7 @@ async def test_a_chain_the_provider_forgot_falls_back_to_narration_in_the_same_t
     ]
 
 
-async def test_a_chain_that_does_not_hold_every_turn_told_is_not_continued() -> None:
+async def test_a_chain_that_does_not_hold_every_turn_told_is_not_continued():
     kit, _, ann, _ = chained_kit()
     await run_turn("ann", ALICE, kit)
     both = [run_turn("ann", ALICE, kit), run_turn("ann", ALICE, kit)]
@@ -160,7 +160,7 @@ async def test_a_chain_that_does_not_hold_every_turn_told_is_not_continued() -> 
 )
 async def test_a_chain_is_continued_for_29_days_a_day_before_providers_forget(
     seconds: float, previous: str | None
-) -> None:
+):
     kit, _, ann, _ = chained_kit()
     await run_turn("ann", ALICE, kit)
     note = kit.store.note(ALICE.key, "chain:ann")
@@ -171,7 +171,7 @@ async def test_a_chain_is_continued_for_29_days_a_day_before_providers_forget(
 
 
 @pytest.mark.req("SAT-15")
-async def test_a_chain_whose_last_words_the_user_never_read_is_not_continued() -> None:
+async def test_a_chain_whose_last_words_the_user_never_read_is_not_continued():
     kit, lead, ann, bob = chained_kit()
     bob.line = lambda _: (_ for _ in ()).throw(ConnectionError("503"))
     lead.line = lambda m: (
@@ -194,7 +194,7 @@ async def test_a_chain_whose_last_words_the_user_never_read_is_not_continued() -
 @pytest.mark.parametrize("streaming", [True, False])
 async def test_the_real_client_sends_the_previous_response_and_asks_again_when_it_is_gone(
     streaming: bool,
-) -> None:
+):
     spec = ModelSpec(key="stub", provider="openai", api="responses")
     with loopback() as server:
         server.plays(
@@ -264,7 +264,7 @@ def asker(
 @pytest.mark.req("SAT-9")
 async def test_a_support_conversation_lasts_55_minutes_across_processes_and_belongs_to_episode_and_owner(
     tmp_path: Path,
-) -> None:
+):
     now = 1000.0
     for step, (later, expected) in enumerate(
         [
@@ -285,7 +285,7 @@ async def test_a_support_conversation_lasts_55_minutes_across_processes_and_belo
 
 
 @pytest.mark.req("SAT-9")
-async def test_after_it_lapsed_the_last_six_support_turns_come_before_what_is_asked() -> None:
+async def test_after_it_lapsed_the_last_six_support_turns_come_before_what_is_asked():
     now = [1000.0]
     store = SqliteStore(":memory:")
     _, ask = asker(store, lambda: now[0])
@@ -314,7 +314,7 @@ async def test_after_it_lapsed_the_last_six_support_turns_come_before_what_is_as
     assert again.context is None and again.conversation_id == "sc-3"
 
 
-async def test_a_store_that_fails_costs_support_its_memory_and_nothing_else() -> None:
+async def test_a_store_that_fails_costs_support_its_memory_and_nothing_else():
     class Broken:
         def note(self, *_: Any) -> Note | None:
             raise StoreError("gone")

@@ -122,7 +122,7 @@ def started(reply: Reply) -> AgentStarted:
 
 
 @pytest.mark.req("SO-3", "SO-23")
-async def test_only_declared_fields_cross_within_their_limits_and_the_trace_says_what_did() -> None:
+async def test_only_declared_fields_cross_within_their_limits_and_the_trace_says_what_did():
     args = {
         "query": "q" * 2001,
         "candidate_title_ids": [f"id{i}" for i in range(21)],
@@ -166,7 +166,7 @@ async def test_only_declared_fields_cross_within_their_limits_and_the_trace_says
 )
 async def test_a_required_field_that_is_missing_or_wrong_is_refused_before_any_model_sees_it(
     value: Any, held: bool
-) -> None:
+):
     size = HandoffField(required=True, enum=("L", "LL"), max_length=1)
     card = AgentCard(
         id="explainer", description="d", model="offline", handoff=Handoff(fields={"size": size})
@@ -181,9 +181,7 @@ async def test_a_required_field_that_is_missing_or_wrong_is_refused_before_any_m
 
 
 @pytest.mark.req("SO-3")
-async def test_who_asks_where_after_what_and_what_was_shown_reach_no_closed_agent_that_does_not_declare_it() -> (
-    None
-):
+async def test_who_asks_where_after_what_and_what_was_shown_reach_no_closed_agent_that_does_not_declare_it():
     def look() -> tuple[str, ToolResult]:
         """Looks."""
         return "Iron Wolf", ToolResult(
@@ -212,7 +210,7 @@ async def test_who_asks_where_after_what_and_what_was_shown_reach_no_closed_agen
 
 
 @pytest.mark.req("SO-22")
-async def test_a_personal_field_reaches_the_agent_and_no_event_beside_the_answer() -> None:
+async def test_a_personal_field_reaches_the_agent_and_no_event_beside_the_answer():
     @tool
     def look_up(who: str) -> str:
         """Finds somebody."""
@@ -237,7 +235,7 @@ async def test_a_personal_field_reaches_the_agent_and_no_event_beside_the_answer
 
 
 @pytest.mark.req("SO-3")
-async def test_fields_that_no_card_declares_do_not_cross_by_a_direct_call_either() -> None:
+async def test_fields_that_no_card_declares_do_not_cross_by_a_direct_call_either():
     shop = answering("Deals.")
     kit = small_kit([], {"shop": shop})
 
@@ -264,7 +262,7 @@ async def test_fields_that_no_card_declares_do_not_cross_by_a_direct_call_either
         ranked(extra="x"),
     ],
 )
-async def test_an_answer_of_another_shape_is_a_contract_violation(text: str) -> None:
+async def test_an_answer_of_another_shape_is_a_contract_violation(text: str):
     card = MANGA.model_copy(update={"policy": Policy()})
     outcome, reply, _ = await explain(text, card=card)
     assert isinstance(outcome, Failure) and (outcome.axis, outcome.reason) == (
@@ -275,7 +273,7 @@ async def test_an_answer_of_another_shape_is_a_contract_violation(text: str) -> 
 
 
 @pytest.mark.req("SO-23")
-async def test_an_answer_of_the_declared_shape_is_taken_with_its_confidence_fenced_or_not() -> None:
+async def test_an_answer_of_the_declared_shape_is_taken_with_its_confidence_fenced_or_not():
     for text in (ranked("Dr. Stone fits. So does this."), f"```json\n{ranked()}\n```"):
         outcome, _, system = await explain(text)
         assert isinstance(outcome, Answer) and outcome.confidence == 0.9
@@ -292,7 +290,7 @@ async def test_an_answer_of_the_declared_shape_is_taken_with_its_confidence_fenc
         (Line(calls=[("t", {})] * 5), "budget"),
     ],
 )
-async def test_the_manga_limits_hold_whatever_the_model_does(line: Line, reason: str) -> None:
+async def test_the_manga_limits_hold_whatever_the_model_does(line: Line, reason: str):
     outcome, reply, _ = await explain(line)
     assert isinstance(outcome, Failure) and outcome.reason == reason
     assert reply.usage.tool_calls == (5 if len(line.calls) == 5 else 0)
@@ -329,7 +327,7 @@ SURE_BY_WORD = MANGA.model_copy(
 )
 async def test_an_answer_is_as_sure_as_its_least_sure_item_and_low_confidence_is_a_suggestion(
     card: AgentCard, said: str, answers: bool
-) -> None:
+):
     outcome, _, _ = await explain(said, card=card)
     if answers:
         assert isinstance(outcome, Answer)
@@ -362,7 +360,7 @@ TEXTS = {
 )
 async def test_a_closed_agent_asks_and_declines_through_no_field_of_its_schema(
     said: dict[str, Any], reason: str | None
-) -> None:
+):
     card = AgentCard(
         id="explainer",
         description="d",
@@ -389,14 +387,14 @@ async def test_a_closed_agent_asks_and_declines_through_no_field_of_its_schema(
 )
 def test_a_contract_that_could_not_be_held_is_a_deck_fault(
     handoff: Handoff, policy: Policy, said: str
-) -> None:
+):
     card = AgentCard(id="a", description="d", model="free", handoff=handoff, policy=policy)
     with pytest.raises(DeckError, match=said):
         Deck.of([card], required_blocks=(), models=[ModelSpec(key="free", provider="openai")])
 
 
 @pytest.mark.req("SO-4")
-def test_a_refusal_is_known_by_what_the_provider_says() -> None:
+def test_a_refusal_is_known_by_what_the_provider_says():
     assert refusal(AIMessage("", additional_kwargs={"refusal": "I can't help."})) == "I can't help."
     assert refusal(AIMessage("half", response_metadata={"finish_reason": "content_filter"}))
     assert refusal(AIMessage([{"type": "refusal", "refusal": "No."}])) == "No."
@@ -424,7 +422,7 @@ def declining(text: str) -> ScriptedModel:
 
 
 @pytest.mark.req("SO-4")
-async def test_a_refusal_is_a_typed_failure_even_when_it_comes_with_words() -> None:
+async def test_a_refusal_is_a_typed_failure_even_when_it_comes_with_words():
     kit = small_kit([asking({}), stitched], {"explainer": declining("I'd rather not.")})
     [outcome] = (await run_turn("one", ALICE, kit)).outcomes
     assert (
@@ -464,7 +462,7 @@ def spoke(reply: Reply) -> list[tuple[str, bool]]:
 @pytest.mark.parametrize("first", [failing(ConnectionError("503")), answering("late", 12.0)])
 async def test_the_fallback_model_answers_once_after_an_error_or_a_time_out_and_the_span_says_so(
     first: ScriptedModel,
-) -> None:
+):
     reply = await run_turn(
         "one", ALICE, backed(first, answering("Second here.", 0.4), model_time_ms=1500)
     )
@@ -478,7 +476,7 @@ async def test_the_fallback_model_answers_once_after_an_error_or_a_time_out_and_
 
 
 @pytest.mark.req("SO-4")
-async def test_the_fallback_gets_one_attempt_and_only_the_time_that_is_left() -> None:
+async def test_the_fallback_gets_one_attempt_and_only_the_time_that_is_left():
     reply = await run_turn(
         "one", ALICE, backed(failing(OSError("x"), 0.5), failing(OSError("y"), 0.5))
     )
@@ -491,7 +489,7 @@ async def test_the_fallback_gets_one_attempt_and_only_the_time_that_is_left() ->
     )
 
 
-async def test_no_fallback_over_a_budget_after_a_refusal_or_after_a_foreign_principal() -> None:
+async def test_no_fallback_over_a_budget_after_a_refusal_or_after_a_foreign_principal():
     over = await run_turn(
         "one", ALICE, backed(answering("x" * 900), answering("never"), tokens_out=10)
     )
@@ -512,7 +510,7 @@ async def test_no_fallback_over_a_budget_after_a_refusal_or_after_a_foreign_prin
 @pytest.mark.parametrize(("since", "logged"), [("2026-10-03", True), ("2026-10-02", False)])
 async def test_each_call_of_a_new_tool_says_so_in_the_trace_for_thirty_days(
     since: str, logged: bool
-) -> None:
+):
     @tool
     def refund() -> str:
         """Refunds."""
@@ -537,7 +535,7 @@ async def test_each_call_of_a_new_tool_says_so_in_the_trace_for_thirty_days(
 
 
 @pytest.mark.req("SO-1")
-def test_the_model_that_models_yaml_names_takes_over_where_the_card_names_none() -> None:
+def test_the_model_that_models_yaml_names_takes_over_where_the_card_names_none():
     models = [
         ModelSpec(key="small", provider="offline", fallback="spare"),
         ModelSpec(key="spare", provider="offline"),
@@ -564,7 +562,7 @@ def test_the_model_that_models_yaml_names_takes_over_where_the_card_names_none()
 @pytest.mark.parametrize(
     ("flags", "bound"), [({}, False), ({"refunds": False}, False), ({"refunds": True}, True)]
 )
-def test_a_new_tool_is_bound_only_where_its_flag_is_on(flags: dict[str, bool], bound: bool) -> None:
+def test_a_new_tool_is_bound_only_where_its_flag_is_on(flags: dict[str, bool], bound: bool):
     grants = {"refund": ToolGrant(since=datetime.date(2026, 10, 20), flag="refunds")}
     card = AgentCard(
         id="a",

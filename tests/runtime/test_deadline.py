@@ -84,11 +84,11 @@ async def end_of(case: str, within: Within) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("case", CASES)
-async def test_a_deadline_ends_as_the_timeout_of_asyncio(case: str) -> None:
+async def test_a_deadline_ends_as_the_timeout_of_asyncio(case: str):
     assert await end_of(case, by_deadline) == await end_of(case, by_asyncio)
 
 
-async def test_it_says_which_time_was_over_and_that_it_was_its_own() -> None:
+async def test_it_says_which_time_was_over_and_that_it_was_its_own():
     with pytest.raises(TimeoutError, match=r"no answer within 0\.5 s"), Deadline(0.5) as deadline:
         await asyncio.sleep(1)
     assert deadline.expired

@@ -81,9 +81,7 @@ def one(reply: Reply, kind: type[Any]) -> Any:
 
 
 @pytest.mark.req("SO-24", "SO-3")
-async def test_declared_fields_are_filled_from_the_conversation_and_nothing_else_of_it_crosses() -> (
-    None
-):
+async def test_declared_fields_are_filled_from_the_conversation_and_nothing_else_of_it_crosses():
     helper = ScriptedModel(Line(calls=[(JOB, {"tastes": "loves wolves", "secret": "never"})]))
     replies, explainer = await second_turn(
         helper, "why the first two?", tastes="the caller's own", title_ids=["mg-9"]
@@ -103,9 +101,7 @@ async def test_declared_fields_are_filled_from_the_conversation_and_nothing_else
 
 
 @pytest.mark.req("SO-24")
-async def test_a_closed_agent_costs_one_helper_call_on_a_switch_and_none_where_nothing_was_said_before() -> (
-    None
-):
+async def test_a_closed_agent_costs_one_helper_call_on_a_switch_and_none_where_nothing_was_said_before():
     helper = ScriptedModel(lambda _: Line(calls=[(JOB, {"tastes": "wolves"})]))
     replies, _ = await second_turn(helper, "why?")
     jobs = [
@@ -118,7 +114,7 @@ async def test_a_closed_agent_costs_one_helper_call_on_a_switch_and_none_where_n
 
 
 @pytest.mark.req("SO-24")
-async def test_a_card_whose_fields_a_rule_fills_asks_no_model() -> None:
+async def test_a_card_whose_fields_a_rule_fills_asks_no_model():
     card = CLOSED.model_copy(
         update={"handoff": Handoff(closed=True, fields={"title_ids": FIELDS["title_ids"]})}
     )
@@ -146,7 +142,7 @@ async def test_a_card_whose_fields_a_rule_fills_asks_no_model() -> None:
 )
 async def test_what_the_helper_gets_wrong_is_left_out_and_the_agent_runs_without(
     line: Line, fields: dict[str, Any], limited: list[str]
-) -> None:
+):
     replies, _ = await second_turn(ScriptedModel(line), "why?", tastes="own")
     begun = one(replies[1], AgentStarted)
     assert begun.fields == fields and len(begun.limited) == len(limited)
@@ -155,7 +151,7 @@ async def test_what_the_helper_gets_wrong_is_left_out_and_the_agent_runs_without
 
 
 @pytest.mark.req("SO-24")
-def test_the_callers_model_is_not_asked_for_what_is_distilled() -> None:
+def test_the_callers_model_is_not_asked_for_what_is_distilled():
     assert set(ask_tool(CLOSED)["function"]["parameters"]["properties"]) == {
         "query",
         "intent_count",
@@ -179,14 +175,12 @@ def test_the_callers_model_is_not_asked_for_what_is_distilled() -> None:
         ("something funny", []),
     ],
 )
-def test_which_items_a_text_means(text: str, ids: list[int]) -> None:
+def test_which_items_a_text_means(text: str, ids: list[int]):
     assert [item.position for item in meant(text, SHOWN, "those" in text)] == ids
 
 
 @pytest.mark.req("SO-24")
-async def test_distilled_a_request_is_a_fraction_of_its_conversation_and_told_whole_it_is_more() -> (
-    None
-):
+async def test_distilled_a_request_is_a_fraction_of_its_conversation_and_told_whole_it_is_more():
     rows = await distilled_handoff.measure(dialogues=3, size=8_000)
     whole, distilled = ([row for row in rows if row.way == way] for way in distilled_handoff.WAYS)
     assert all(row.tokens > row.conversation > 6_000 for row in whole)

@@ -42,7 +42,7 @@ def fresh(history: Sequence[Message]) -> list[BaseMessage]:
     ]
 
 
-async def test_a_stored_line_is_the_same_message_in_every_turn() -> None:
+async def test_a_stored_line_is_the_same_message_in_every_turn():
     lead = ScriptedModel(*[line for _ in range(4) for line in (asks("a"), stitched)])
     worker = answering("A is known.")
     kit = small_kit(lead, {"a": worker})
@@ -58,7 +58,7 @@ async def test_a_stored_line_is_the_same_message_in_every_turn() -> None:
         )
 
 
-def test_the_end_of_a_chain_is_named_on_a_message_of_its_own() -> None:
+def test_the_end_of_a_chain_is_named_on_a_message_of_its_own():
     line = lines(2)[1]
     plain, chained = messages_of([line, line.model_copy(update={"response_id": "resp_1"})])
     assert chained.response_metadata == {"id": "resp_1"} and plain.response_metadata == {}
@@ -85,13 +85,13 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-async def test_no_model_changes_a_message_it_is_given(name: str) -> None:
+async def test_no_model_changes_a_message_it_is_given(name: str):
     await assert_unchanged(MODELS[name]())
 
 
 @pytest.mark.realtime
 @pytest.mark.parametrize("api", ["chat", "responses"])
-async def test_no_provider_changes_a_message_it_is_given(api: Any) -> None:
+async def test_no_provider_changes_a_message_it_is_given(api: Any):
     with loopback() as server:
         server.plays(Say(["Said."]))
         await assert_unchanged(

@@ -54,7 +54,7 @@ async def ended(kit: SmallKit, ends_at: float, end: Ends) -> Reply:
 )
 def test_every_agent_of_an_interrupted_turn_has_its_outcome(
     agents: list[tuple[int, bool]], cap: int, tenths: int, end: Ends
-) -> None:
+):
     ends_at = tenths / 10 + 0.05  # never at the moment at which an agent ends
     kit = stage([pace for pace, _ in agents], [bad for _, bad in agents], cap, ends_at, end)
     reply = run_virtual(ended(kit, ends_at, end))
@@ -98,7 +98,7 @@ def test_every_agent_of_an_interrupted_turn_has_its_outcome(
     assert stored and stored.invoked == routing.invoked and sorted(stored.failed) == sorted(wrong)
 
 
-async def test_a_call_that_never_began_is_told_as_such() -> None:
+async def test_a_call_that_never_began_is_told_as_such():
     slow = Line(delay=60, calls=[("submit_prior_context", {"prior_context": "beans"})])
     kit = small_kit(
         ScriptedModel(asks("a"), slow), {"a": answering("A")}, turn_budget_ms=2_000, helper_ms=9_000

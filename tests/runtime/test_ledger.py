@@ -75,7 +75,7 @@ def one_ledger(reply: Reply, store: Store) -> None:
 @pytest.mark.parametrize("pattern", PATTERNS)
 async def test_spans_turn_and_metrics_agree_in_every_pattern_under_every_fault(
     pattern: str,
-) -> None:
+):
     async with open_kit(EMBEDDED, faults=True) as kit:
         root, replies = kit.team.root, list[Reply]()
         # Each fault is played in one pattern, and each pattern under some of the faults.
@@ -94,7 +94,7 @@ async def test_spans_turn_and_metrics_agree_in_every_pattern_under_every_fault(
 
 @pytest.mark.req("K-7")
 @pytest.mark.parametrize("pattern", PATTERNS)
-async def test_a_turn_that_is_stopped_at_any_moment_agrees_too(pattern: str) -> None:
+async def test_a_turn_that_is_stopped_at_any_moment_agrees_too(pattern: str):
     async with open_kit(EMBEDDED.model_copy(update={"pace": 1.0})) as kit:
         await kit.ask("hello", kit.session("warm"), pattern)
         for n in range(0, 12, 3):
@@ -107,9 +107,7 @@ async def test_a_turn_that_is_stopped_at_any_moment_agrees_too(pattern: str) -> 
 @pytest.mark.req("K-7")
 @pytest.mark.parametrize("late", [0.1, 60.0])
 @pytest.mark.parametrize("topology", [RACE, ENSEMBLE, PIPELINE], ids=lambda topology: topology.kind)
-async def test_calls_of_members_that_lose_or_are_late_agree(
-    topology: Topology, late: float
-) -> None:
+async def test_calls_of_members_that_lose_or_are_late_agree(topology: Topology, late: float):
     others = dict.fromkeys(("quick", "second", "editor"), answering("Another.", late))
     models = {"explainer": answering("One.", 0.5), "judge": answering('{"best": 1}'), **others}
     kit = joint(topology, models, {**JUDGED, "editor": EDITOR})
@@ -124,7 +122,7 @@ async def test_calls_of_members_that_lose_or_are_late_agree(
 )
 async def test_a_model_that_failed_or_was_late_before_its_fallback_answered_agrees(
     first: ScriptedModel,
-) -> None:
+):
     kit = backed(first, answering("Second here.", 0.4), model_time_ms=1500)
     reply = await run_turn("one", ALICE, kit)
     one_ledger(reply, kit.store)
@@ -132,9 +130,7 @@ async def test_a_model_that_failed_or_was_late_before_its_fallback_answered_agre
     assert asked == ["error", "ok"]
 
 
-def test_a_span_that_nobody_closed_ends_with_what_it_is_part_of_and_a_running_one_with_the_newest_event() -> (
-    None
-):
+def test_a_span_that_nobody_closed_ends_with_what_it_is_part_of_and_a_running_one_with_the_newest_event():
     """As an older store, or a process that died, may have left it."""
     shop, find = (
         AgentStarted(agent="shop", call_id="c1", query="q"),

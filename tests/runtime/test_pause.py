@@ -121,7 +121,7 @@ async def paused(kit: Kit) -> Reply:
 @pytest.mark.req("K-12")
 async def test_a_tool_that_asks_first_pauses_the_turn_and_a_yes_lets_it_go_on(
     tmp_path: Path,
-) -> None:
+):
     """The others come to their ends; with the yes nothing that had ended is called again, and the answer is whole."""
     world = Desk(tmp_path)
     async with world.opened() as kit:
@@ -138,7 +138,7 @@ async def test_a_tool_that_asks_first_pauses_the_turn_and_a_yes_lets_it_go_on(
 
 
 @pytest.mark.req("K-12")
-async def test_the_question_holds_what_the_call_leaves_to_a_default(tmp_path: Path) -> None:
+async def test_the_question_holds_what_the_call_leaves_to_a_default(tmp_path: Path):
     async def open_ticket(words: str, copies: int = 3) -> str:
         """Open a ticket."""
         return f"{copies} tickets: {words}."
@@ -155,7 +155,7 @@ async def test_the_question_holds_what_the_call_leaves_to_a_default(tmp_path: Pa
 
 
 @pytest.mark.req("K-12")
-async def test_a_no_does_nothing_and_the_answer_says_so(tmp_path: Path) -> None:
+async def test_a_no_does_nothing_and_the_answer_says_so(tmp_path: Path):
     world = Desk(tmp_path)
     async with world.opened() as kit:
         reply = await paused(kit)
@@ -165,7 +165,7 @@ async def test_a_no_does_nothing_and_the_answer_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("K-12", "SO-12")
-async def test_an_answer_after_a_restart_still_counts(tmp_path: Path) -> None:
+async def test_an_answer_after_a_restart_still_counts(tmp_path: Path):
     world = Desk(tmp_path)
     async with world.opened() as kit:
         turn_id = (await paused(kit)).turn_id
@@ -184,7 +184,7 @@ async def test_an_answer_after_a_restart_still_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("K-12")
-async def test_nobody_answers_for_somebody_else_nor_twice_nor_not_at_all(tmp_path: Path) -> None:
+async def test_nobody_answers_for_somebody_else_nor_twice_nor_not_at_all(tmp_path: Path):
     world = Desk(tmp_path)
     async with world.opened() as kit:
         turn_id = (await paused(kit)).turn_id
@@ -202,7 +202,7 @@ async def test_nobody_answers_for_somebody_else_nor_twice_nor_not_at_all(tmp_pat
 
 
 @pytest.mark.req("K-12")
-async def test_two_questions_are_answered_one_by_one(tmp_path: Path) -> None:
+async def test_two_questions_are_answered_one_by_one(tmp_path: Path):
     world = Desk(tmp_path)
     scripts = world.scripts()
 
@@ -228,9 +228,7 @@ async def test_two_questions_are_answered_one_by_one(tmp_path: Path) -> None:
 
 @pytest.mark.req("K-12")
 @pytest.mark.parametrize("pattern", ["mediated", "direct", "supervisor", "swarm"])
-async def test_every_pattern_that_asks_the_desk_pauses_and_goes_on(
-    tmp_path: Path, pattern: str
-) -> None:
+async def test_every_pattern_that_asks_the_desk_pauses_and_goes_on(tmp_path: Path, pattern: str):
     world = Desk(tmp_path)
     async with world.opened() as kit:
         reply = await kit.ask(QUESTION, kit.session("talk"), pattern)
@@ -241,7 +239,7 @@ async def test_every_pattern_that_asks_the_desk_pauses_and_goes_on(
 
 
 @pytest.mark.req("K-12")
-async def test_a_peer_elsewhere_cannot_ask_and_so_does_nothing(tmp_path: Path) -> None:
+async def test_a_peer_elsewhere_cannot_ask_and_so_does_nothing(tmp_path: Path):
     world = Desk(tmp_path)
     async with world.opened() as kit:
         reply = await kit.ask(QUESTION, kit.session("talk"), "a2a")
@@ -301,7 +299,7 @@ def resumed(world: Desk) -> Reply:
 @pytest.mark.req("SO-12", "K-12")
 def test_an_act_whose_process_died_is_never_done_again_and_is_said_to_be_unknown(
     tmp_path: Path,
-) -> None:
+):
     world = dead(tmp_path, ASKS)
     assert world.tickets == 1
     reply = resumed(world)
@@ -333,7 +331,7 @@ class SlowDesk(Desk):
 @pytest.mark.req("SO-12")
 async def test_an_act_that_ran_out_of_time_is_not_done_again_and_is_said_to_be_unknown(
     tmp_path: Path,
-) -> None:
+):
     world = SlowDesk(tmp_path, ToolLimits(confirm="Open a ticket for {words}?", timeout_ms=100))
     async with world.opened() as kit:
         first = await paused(kit)
@@ -344,7 +342,7 @@ async def test_an_act_that_ran_out_of_time_is_not_done_again_and_is_said_to_be_u
 
 
 @pytest.mark.req("SO-12")
-def test_an_act_that_may_be_done_twice_is_done_again(tmp_path: Path) -> None:
+def test_an_act_that_may_be_done_twice_is_done_again(tmp_path: Path):
     world = dead(tmp_path, ToolLimits(once=True, idempotent=True))
     assert "Ticket 12 says" in resumed(world).text
     assert world.tickets == 2
@@ -363,7 +361,7 @@ CALLED: dict[Resume, list[str]] = {
 @pytest.mark.parametrize("resume", CALLED)
 def test_an_agent_begins_anew_or_goes_on_where_it_was_as_its_card_says(
     tmp_path: Path, resume: Resume
-) -> None:
+):
     world = dead(tmp_path, ToolLimits(), resume, after=1.5)  # by then the log is kept
     reply = resumed(world)
     assert reply.status == "ok" and "Ticket 12 says" in reply.text
@@ -397,7 +395,7 @@ class DeskPipeline(Desk):
 @pytest.mark.parametrize("kept", ["reuse", "reinvoke"])
 def test_an_answer_that_was_given_is_used_again_by_a_caller_that_begins_anew(
     tmp_path: Path, kept: Resume
-) -> None:
+):
     dead(tmp_path, ToolLimits(), after=1.5, kind=DeskPipeline)
     world = DeskPipeline(tmp_path, ToolLimits())
     world.kept = kept
@@ -411,7 +409,7 @@ def test_an_answer_that_was_given_is_used_again_by_a_caller_that_begins_anew(
 @pytest.mark.parametrize("resume", ["reinvoke", "partial"])
 async def test_whatever_the_last_event_was_that_a_dead_process_stored_the_answer_is_the_same_and_the_act_is_done_once(
     tmp_path: Path, pattern: str, resume: Resume
-) -> None:
+):
     """Of an act that began and has no end nobody knows: it is not done again, and the answer says so."""
     world = Desk(tmp_path, ToolLimits(once=True), resume)
     async with world.opened() as kit:

@@ -107,7 +107,7 @@ def recount(events: list[Event]) -> dict[str, list[tuple[str, float]]]:
 
 
 @pytest.mark.req("PC1-NFR-7")
-async def test_extra_calls_are_made_only_when_they_are_needed() -> None:
+async def test_extra_calls_are_made_only_when_they_are_needed():
     kit, replies, _ = await some_turns(compact_after=3, compact_keep=1)
     turns = [kit.store.turn(reply.turn_id, OPERATOR) for reply in replies]
     made = [
@@ -126,7 +126,7 @@ async def test_extra_calls_are_made_only_when_they_are_needed() -> None:
 
 
 @pytest.mark.req("PC1-NFR-7")
-async def test_every_call_is_priced_by_what_it_was_for_and_the_parts_are_the_whole() -> None:
+async def test_every_call_is_priced_by_what_it_was_for_and_the_parts_are_the_whole():
     kit, replies, _ = await some_turns(compact_after=3, compact_keep=1)
     told = metrics(kit.store)
     raw: dict[str, list[tuple[str, float]]] = defaultdict(list)
@@ -166,7 +166,7 @@ async def test_every_call_is_priced_by_what_it_was_for_and_the_parts_are_the_who
 
 
 @pytest.mark.req("PC1-NFR-7")
-async def test_extra_calls_go_to_the_cheaper_model() -> None:
+async def test_extra_calls_go_to_the_cheaper_model():
     _, replies, models = await some_turns(compact_after=3, compact_keep=1)
     asked = {
         purpose: {model for model, _ in calls}
@@ -182,7 +182,7 @@ async def test_extra_calls_go_to_the_cheaper_model() -> None:
 
 
 @pytest.mark.req("PC1-NFR-7")
-def test_a_deck_names_the_cheaper_models_and_bind_takes_them() -> None:
+def test_a_deck_names_the_cheaper_models_and_bind_takes_them():
     deck = load_deck(Settings().deck)
     tools: Any = {name: _nothing(name) for name in TOOL_IDS}
     team = bind(deck, None, tools, ModelAccess(api_key="k"))
@@ -230,7 +230,7 @@ def priced_deck(**settings: Any) -> Deck:
 @pytest.mark.parametrize("setting", ["helper_model", "compose_model"])
 def test_a_dearer_model_for_extra_calls_is_warned_of_and_an_unknown_one_refused(
     setting: str,
-) -> None:
+):
     assert "'dear' costs more than the orchestrator's 'fair'" in "\n".join(
         priced_deck(**{setting: "dear"}).warnings
     )

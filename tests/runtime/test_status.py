@@ -138,12 +138,12 @@ def lines(events: tuple[Event, ...]) -> list[tuple[float, str, str]]:
 )
 def test_a_rule_says_what_becomes_of_each_status(
     policy: StatusPolicy, expected: list[tuple[float, str]]
-) -> None:
+):
     assert texts(told(policy, [("shop", OFFERS, 1.0), ("rewards", POINTS, 1.1)])) == expected
 
 
 @pytest.mark.req("PC2-S5.7b")
-def test_lines_of_a_window_collapse_into_one_sentence() -> None:
+def test_lines_of_a_window_collapse_into_one_sentence():
     heard: list[Heard] = [
         ("shop", OFFERS, 1.0),
         ("rewards", POINTS, 1.2),
@@ -164,7 +164,7 @@ def test_lines_of_a_window_collapse_into_one_sentence() -> None:
 
 
 @pytest.mark.req("PC2-S5.7b")
-def test_strict_interleave_hears_nobody_twice_in_a_row() -> None:
+def test_strict_interleave_hears_nobody_twice_in_a_row():
     heard: list[Heard] = [("shop", OFFERS, 1.0), ("shop", SUPPORT, 1.1), ("rewards", POINTS, 2.0)]
     said = told(StatusPolicy(order="interleave"), heard)
     assert texts(said) == [
@@ -177,7 +177,7 @@ def test_strict_interleave_hears_nobody_twice_in_a_row() -> None:
 @pytest.mark.req("PC2-S5.7b")
 @pytest.mark.parametrize("order", ["arrival", "interleave"])
 @pytest.mark.parametrize("collapse", [True, False])
-def test_the_rate_limit_holds_for_any_flood(order: Any, collapse: bool) -> None:
+def test_the_rate_limit_holds_for_any_flood(order: Any, collapse: bool):
     rng = random.Random(f"{order}{collapse}")
     for _ in range(40):
         times = sorted(rng.uniform(0, 3) for _ in range(40))
@@ -188,7 +188,7 @@ def test_the_rate_limit_holds_for_any_flood(order: Any, collapse: bool) -> None:
 
 
 @pytest.mark.req("PC2-S9.4-3", "PC2-S5.7")
-def test_a_retired_term_is_read_in_its_successors_words_and_a_removed_one_not_at_all() -> None:
+def test_a_retired_term_is_read_in_its_successors_words_and_a_removed_one_not_at_all():
     vocabulary = {
         OFFERS: Term(),
         "hunting_offers": Term(since="0.1", deprecated="0.2", instead=OFFERS),
@@ -203,7 +203,7 @@ def test_a_retired_term_is_read_in_its_successors_words_and_a_removed_one_not_at
 @pytest.mark.parametrize("policy", [{}, {"gap_ms": 10}, {"default": "batch"}], ids=str)
 async def test_a_status_outside_the_vocabulary_is_counted_and_never_read(
     policy: dict[str, Any],
-) -> None:
+):
     kit = team_of({"shop": ((0.1, "SELECT * FROM offers"), (1.0, OFFERS), (1.0, ""))}, **policy)
     reply = await ask(kit)
     assert [text for _, _, text in lines(reply.events)] == ["Searching offers"]
@@ -217,7 +217,7 @@ async def test_a_status_outside_the_vocabulary_is_counted_and_never_read(
 
 
 @pytest.mark.req("PC2-NFR-5", "PC2-AC-9")
-async def test_of_a_silent_agent_a_word_is_read_after_exactly_the_quiet_time() -> None:
+async def test_of_a_silent_agent_a_word_is_read_after_exactly_the_quiet_time():
     reply = await ask(team_of({"slow": ((5.0, ""),), "quick": ((1.0, ""),)}))
     assert lines(reply.events) == [(1.5, "slow", "Thinking it through")]
     [status] = [event for event in reply.events if isinstance(event.body, Status)]
@@ -230,9 +230,7 @@ async def test_of_a_silent_agent_a_word_is_read_after_exactly_the_quiet_time() -
 
 
 @pytest.mark.req("PC2-S5.7")
-async def test_each_silent_invocation_is_spoken_for_once_however_long_it_takes_and_no_more() -> (
-    None
-):
+async def test_each_silent_invocation_is_spoken_for_once_however_long_it_takes_and_no_more():
     twice = Line(
         calls=[("ask_a", {"query": query, "intent_count": 2}) for query in ("coffee", "tea")]
     )
@@ -254,7 +252,7 @@ async def test_each_silent_invocation_is_spoken_for_once_however_long_it_takes_a
     )
 
 
-async def test_a_deck_may_set_another_quiet_time_or_none() -> None:
+async def test_a_deck_may_set_another_quiet_time_or_none():
     assert [
         at for at, _, _ in lines((await ask(team_of({"a": ((3.0, ""),)}, quiet_ms=400))).events)
     ] == [0.4]
@@ -262,7 +260,7 @@ async def test_a_deck_may_set_another_quiet_time_or_none() -> None:
 
 
 @pytest.mark.req("PC1-FR-13", "PC2-S9.2-7")
-async def test_a_tools_statuses_are_read_while_it_works() -> None:
+async def test_a_tools_statuses_are_read_while_it_works():
     model = ScriptedModel(Line(calls=[("work", {})]), Line("Found."))
     card = AgentCard(id="shop", description="Shops.", model="offline", tools=("work",))
     tools = {"work": saying((0.5, OFFERS), (2.0, POINTS))}
@@ -275,7 +273,7 @@ async def test_a_tools_statuses_are_read_while_it_works() -> None:
 
 
 @pytest.mark.req("PC2-FR-13", "PC2-S5.7b")
-async def test_what_waits_of_an_agent_that_has_ended_is_old_news() -> None:
+async def test_what_waits_of_an_agent_that_has_ended_is_old_news():
     reply = await ask(
         team_of(
             {"shop": ((0.2, OFFERS),), "rewards": ((5.0, ""),)},
@@ -289,7 +287,7 @@ async def test_what_waits_of_an_agent_that_has_ended_is_old_news() -> None:
 
 @pytest.mark.parametrize("policy", [{}, {"default": "batch"}, {"gap_ms": 300}], ids=str)
 @pytest.mark.parametrize("after", [0.1, 0.7, 1.6])
-async def test_a_stopped_turn_leaves_no_timer_behind(policy: dict[str, Any], after: float) -> None:
+async def test_a_stopped_turn_leaves_no_timer_behind(policy: dict[str, Any], after: float):
     kit = team_of({"a": ((0.2, OFFERS), (0.05, POINTS), (9.0, "")), "b": ((9.0, ""),)}, **policy)
     turn = run_turn("everything", ALICE, kit)
     await asyncio.sleep(after)
@@ -311,14 +309,14 @@ def deck_with(**policy: Any) -> Callable[[], Deck]:
     return lambda: Deck.of([card], settings=DeckSettings.model_validate(settings))
 
 
-def test_a_policy_that_names_no_status_is_refused() -> None:
+def test_a_policy_that_names_no_status_is_refused():
     with pytest.raises(DeckError, match="did you mean 'searching_offers'"):
         deck_with(rules={"serching_offers": StatusRule()})()
     with pytest.raises(DeckError, match="unknown status ''"):
         deck_with(rules={OFFERS: StatusRule(act="transform")})()
 
 
-def test_a_policy_that_keeps_a_person_waiting_is_warned_of() -> None:
+def test_a_policy_that_keeps_a_person_waiting_is_warned_of():
     def warned(**policy: Any) -> list[str]:
         return [warning for warning in deck_with(**policy)().warnings if "silent agent" in warning]
 

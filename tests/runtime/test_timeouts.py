@@ -136,7 +136,7 @@ def found(reply: Reply) -> dict[str, Diagnosis]:
 )
 async def test_a_time_out_is_traced_to_what_took_the_time(
     cause: Cause, slowest: str, seconds: float, calls: int, tmp_path: Path
-) -> None:
+):
     reply = await turn_of(kit_of(deck_of(tmp_path, cause), FAULTS[cause]))
     [outcome] = reply.outcomes
     assert isinstance(outcome, Failure) and outcome.reason == "timeout"
@@ -164,7 +164,7 @@ class Dawdler:
 
 
 @pytest.mark.req("SO-20")
-async def test_what_spans_do_not_show_is_not_made_up(tmp_path: Path) -> None:
+async def test_what_spans_do_not_show_is_not_made_up(tmp_path: Path):
     kit = kit_of(deck_of(tmp_path, "model"), {})
     kit.team = kit.team.with_agents({"explainer": Dawdler(kit.team.agents["explainer"].card)})
     diagnosis = found(await turn_of(kit))["explainer"]
@@ -229,7 +229,7 @@ def dotted(value: Any, path: str = "") -> Iterator[str]:
 )
 def test_every_remedy_is_configuration_that_loads_by_the_keys_it_names(
     cause: Cause, remedy: Remedy, tmp_path: Path
-) -> None:
+):
     changed(tmp_path, cause, remedy)
     [keys] = [
         set(dotted(change)) for words, change in CHANGES.items() if remedy.says.startswith(words)
@@ -243,7 +243,7 @@ def test_every_remedy_is_configuration_that_loads_by_the_keys_it_names(
 )
 async def test_a_remedy_brings_an_answer_within_the_same_time(
     cause: Cause, remedy: Remedy, tmp_path: Path
-) -> None:
+):
     deck = changed(tmp_path, cause, remedy)
     [outcome] = (await turn_of(kit_of(deck, {**FAULTS[cause], **QUICK}))).outcomes
     assert isinstance(outcome, Answer), outcome
@@ -253,7 +253,7 @@ async def test_a_remedy_brings_an_answer_within_the_same_time(
 
 @pytest.mark.req("SO-20", "SO-13")
 @pytest.mark.parametrize("key", ["closed", "max_query_tokens", "fields", ""])
-async def test_less_to_read_is_a_quicker_call(key: str, tmp_path: Path) -> None:
+async def test_less_to_read_is_a_quicker_call(key: str, tmp_path: Path):
     handoff = {
         "fields": {"about": {}},
         **{k: v for k, v in CHANGES["give it less"]["handoff"].items() if k == key},
@@ -273,7 +273,7 @@ async def test_less_to_read_is_a_quicker_call(key: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.req("SO-20", "SO-13")
-def test_thinking_less_reaches_the_model(tmp_path: Path) -> None:
+def test_thinking_less_reaches_the_model(tmp_path: Path):
     efforts: list[Any] = []
     for name, tuning in (("as-is", {}), ("less", CHANGES["let it think"])):
         (tmp_path / name).mkdir()
@@ -284,7 +284,7 @@ def test_thinking_less_reaches_the_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("SO-20")
-def test_more_time_is_not_on_the_menu() -> None:
+def test_more_time_is_not_on_the_menu():
     limits = [key for _, remedy in MENU for key in remedy.keys if "budget" in key or "_ms" in key]
     assert set(limits) == {"tool_config.<tool>.timeout_ms", "policy.model_time_ms"}, (
         "a part's limit inside the agent's own"
@@ -300,7 +300,7 @@ def test_more_time_is_not_on_the_menu() -> None:
 
 
 @pytest.mark.req("SO-20")
-async def test_the_share_of_each_cause_is_one_call(tmp_path: Path) -> None:
+async def test_the_share_of_each_cause_is_one_call(tmp_path: Path):
     deck = deck_of(tmp_path, "tool")
     kit = kit_of(deck, FAULTS["tool"])
     for models in (

@@ -25,7 +25,7 @@ async def after(seconds: float, result: Any, ended: list[Any]) -> Any:
 
 
 @pytest.mark.parametrize("second", ["fine", OSError("another"), asyncio.CancelledError()])
-def test_the_first_exception_is_raised_once_all_have_ended(second: Any) -> None:
+def test_the_first_exception_is_raised_once_all_have_ended(second: Any):
     ended: list[Any] = []
     complaints: list[Any] = []
 
@@ -48,7 +48,7 @@ def test_the_first_exception_is_raised_once_all_have_ended(second: Any) -> None:
 
 
 @pytest.mark.parametrize("stops", [1, 3])
-def test_a_stop_reaches_all_of_them_and_is_passed_on_when_they_have_ended(stops: int) -> None:
+def test_a_stop_reaches_all_of_them_and_is_passed_on_when_they_have_ended(stops: int):
     async def play() -> tuple[int, float]:
         ended: list[Any] = []
         task = asyncio.create_task(together([after(50.0, n, ended) for n in range(4)]))
@@ -64,7 +64,7 @@ def test_a_stop_reaches_all_of_them_and_is_passed_on_when_they_have_ended(stops:
     assert ended == 4 and seconds < 3.0
 
 
-def test_a_stop_before_anything_began_leaves_nothing_that_runs() -> None:
+def test_a_stop_before_anything_began_leaves_nothing_that_runs():
     async def play() -> set[Any]:
         task = asyncio.create_task(together([after(50.0, n, []) for n in range(4)]))
         await asyncio.sleep(0)

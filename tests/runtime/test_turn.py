@@ -24,7 +24,7 @@ def texts(reply: Reply, channel: str) -> list[Text]:
 
 
 @pytest.mark.req("SAT-1")
-async def test_preamble_is_out_before_any_agent_starts_and_while_tools_run() -> None:
+async def test_preamble_is_out_before_any_agent_starts_and_while_tools_run():
     kit = small_kit(
         [Line("Let me look.", pieces=["Let me ", "look."], calls=asks("a").calls), stitched],
         {"a": answering("A", 5)},
@@ -39,7 +39,7 @@ async def test_preamble_is_out_before_any_agent_starts_and_while_tools_run() -> 
 
 @pytest.mark.req("SAT-19")
 @pytest.mark.parametrize("streaming", [True, False])
-async def test_calls_without_text_get_the_cards_line_marked_synthetic(streaming: bool) -> None:
+async def test_calls_without_text_get_the_cards_line_marked_synthetic(streaming: bool):
     card = AgentCard(
         id="orchestrator",
         description="R.",
@@ -57,7 +57,7 @@ async def test_calls_without_text_get_the_cards_line_marked_synthetic(streaming:
 
 @pytest.mark.req("SAT-6")
 @pytest.mark.parametrize("message", ["hello", "how are you?"])
-async def test_small_talk_is_answered_without_a_sub_agent(message: str) -> None:
+async def test_small_talk_is_answered_without_a_sub_agent(message: str):
     kit = small_kit(["Hello! How can I help?"], {"shop": answering("S")}, default_sub_agent="shop")
     reply = await run_turn(message, ALICE, kit)
     assert reply.text == "Hello! How can I help?"
@@ -69,7 +69,7 @@ async def test_small_talk_is_answered_without_a_sub_agent(message: str) -> None:
 @pytest.mark.parametrize("message", ["what is the capital of France?", "hello, find coffee deals"])
 async def test_anything_off_the_allow_list_is_routed_even_when_the_model_answers_it_itself(
     message: str,
-) -> None:
+):
     shop = answering("Shop says so.")
     kit = small_kit(["Here is what I think.", stitched], {"shop": shop}, default_sub_agent="shop")
     reply = await run_turn(message, ALICE, kit)
@@ -80,7 +80,7 @@ async def test_anything_off_the_allow_list_is_routed_even_when_the_model_answers
 
 
 @pytest.mark.req("SAT-10")
-async def test_the_stream_is_typed_from_thinking_to_completed() -> None:
+async def test_the_stream_is_typed_from_thinking_to_completed():
     kit = small_kit([asks("a"), stitched], {"a": answering("A")})
     reply = await run_turn("one thing", ALICE, kit)
     kinds = [e.kind for e in reply.events]
@@ -99,7 +99,7 @@ async def test_the_stream_is_typed_from_thinking_to_completed() -> None:
     assert again == list(reply.events)
 
 
-async def test_a_clean_composition_streams_while_it_is_spoken() -> None:
+async def test_a_clean_composition_streams_while_it_is_spoken():
     pieces = [f"word{i} " for i in range(20)]
     kit = small_kit(
         [asks("a"), Line("".join(pieces), pieces=pieces, pace=0.05)], {"a": answering("A")}
@@ -109,7 +109,7 @@ async def test_a_clean_composition_streams_while_it_is_spoken() -> None:
     assert transcript(reply.events).answer.strip() == reply.text == "".join(pieces).strip()
 
 
-async def test_after_a_failure_nothing_is_shown_before_it_is_checked_and_owned_up_to() -> None:
+async def test_after_a_failure_nothing_is_shown_before_it_is_checked_and_owned_up_to():
     lie = "All done, everything worked."
     kit = small_kit(
         [asks("a", "rewards"), Line(lie, pieces=[lie], pace=1)],
@@ -121,9 +121,7 @@ async def test_after_a_failure_nothing_is_shown_before_it_is_checked_and_owned_u
     assert [e.body.path for e in reply.events if e.kind == "acknowledged"] == ["appended"]  # type: ignore[union-attr]
 
 
-async def test_followers_see_everything_from_wherever_they_join_and_awaiters_do_not_own_the_turn() -> (
-    None
-):
+async def test_followers_see_everything_from_wherever_they_join_and_awaiters_do_not_own_the_turn():
     kit = small_kit([asks("a"), stitched], {"a": answering("A", 2.0)})
     turn = run_turn("one thing", ALICE, kit)
 
@@ -162,7 +160,7 @@ EARLY = "You stopped me before I had an answer."
         "too late",
     ],
 )
-async def test_stop_keeps_the_finished_answers_as_a_part(after: float, text: str) -> None:
+async def test_stop_keeps_the_finished_answers_as_a_part(after: float, text: str):
     composing = Line("It is A and B.", pieces=("It is A", " and B."), delay=2, pace=2)
     lead = ScriptedModel(Line("Let me look.", calls=asks("a", "b").calls, delay=1), composing)
     kit = small_kit(lead, {"a": answering("A", 1.0), "b": answering("B", 3.0)})
@@ -194,7 +192,7 @@ async def test_stop_keeps_the_finished_answers_as_a_part(after: float, text: str
 )
 async def test_a_composition_broken_off_stands_only_where_it_passes_on_every_answer(
     begun: str, kept: bool
-) -> None:
+):
     rewards, shop = "You have 4,975 points in all.", "Sunny Larder has apples and pears this week."
     composing = Line(f"{begun}is.", pieces=(begun, "is."), pace=2)
     lead = ScriptedModel(asks("rewards", "shop"), composing)
@@ -218,7 +216,7 @@ async def test_a_composition_broken_off_stands_only_where_it_passes_on_every_ans
 )
 async def test_a_message_that_cannot_be_worked_with_gets_a_plain_word_and_no_model(
     message: str, words: str
-) -> None:
+):
     lead = ScriptedModel()
     kit = small_kit(lead, {"a": answering("A")})
     reply = await run_turn(message, ALICE, kit)
@@ -230,7 +228,7 @@ async def test_a_message_that_cannot_be_worked_with_gets_a_plain_word_and_no_mod
 @given(st.floats(0.0, 6.0), st.lists(st.floats(0.0, 4.0), min_size=1, max_size=4))
 def test_cancelled_at_any_moment_a_turn_leaves_no_task_and_no_open_span(
     after: float, delays: list[float]
-) -> None:
+):
     async def scene() -> None:
         ids = [f"a{i}" for i in range(len(delays))]
         lead = ScriptedModel(

@@ -42,13 +42,13 @@ async def play(kit: SmallKit, count: int = 30) -> list[str]:
 
 
 @pytest.mark.req("S-10")
-async def test_a_crowd_waits_for_a_place_and_loses_nothing() -> None:
+async def test_a_crowd_waits_for_a_place_and_loses_nothing():
     assert set(await play(crowded(3))) == {"ok"} and BUSY["most"] <= 4
     assert "deadline" in await play(crowded(None)) and BUSY["most"] == 30
 
 
 @pytest.mark.req("S-10")
-async def test_the_limit_is_that_of_the_kit_whatever_pattern_model_or_cohort_asks() -> None:
+async def test_the_limit_is_that_of_the_kit_whatever_pattern_model_or_cohort_asks():
     deck = load_deck(HOME / "cards" / "consumer")
     deck = replace(deck, settings=deck.settings.model_copy(update={"turns_at_once": 2}))
     lead = ScriptedModel(lambda _: Line("Hello.", delay=1.0))
@@ -75,7 +75,7 @@ async def test_the_limit_is_that_of_the_kit_whatever_pattern_model_or_cohort_ask
 
 
 @pytest.mark.req("S-10")
-async def test_a_turn_that_waits_is_stored_and_can_be_stopped() -> None:
+async def test_a_turn_that_waits_is_stored_and_can_be_stopped():
     kit = crowded(1)
     BUSY.update(now=0, most=0)
     first, second = (

@@ -99,7 +99,7 @@ async def called(folder: Path) -> ToolResult:
 @pytest.mark.realtime
 async def test_a_server_with_a_schema_that_nobody_can_afford_is_not_accepted(
     case: str, tmp_path: Path
-) -> None:
+):
     schema, words = COSTLY[case]
     deck = write_deck(tmp_path, with_input(schema), most_bytes=8_000_000)
     before = time.process_time()
@@ -113,7 +113,7 @@ async def test_a_server_with_a_schema_that_nobody_can_afford_is_not_accepted(
 @pytest.mark.req("AS-32")
 @pytest.mark.parametrize("case", [*COSTLY][:2])
 @pytest.mark.parametrize("which", ["input_schema", "output_schema"])
-async def test_a_skill_with_such_a_schema_is_a_fault_of_its_service(case: str, which: str) -> None:
+async def test_a_skill_with_such_a_schema_is_a_fault_of_its_service(case: str, which: str):
     schema, words = COSTLY[case]
     service = SkillService()
     honest = service.call
@@ -130,7 +130,7 @@ async def test_a_skill_with_such_a_schema_is_a_fault_of_its_service(case: str, w
     assert words in refused.detail and time.process_time() - before < LONG
 
 
-def test_a_schema_that_branches_with_its_value_is_given_up_after_its_steps() -> None:
+def test_a_schema_that_branches_with_its_value_is_given_up_after_its_steps():
     assert schema_fault(DOUBLING) is None
     assert first_misfit(DOUBLING, nested(8)) is None
     before = time.process_time()
@@ -155,7 +155,7 @@ def slow(text: str) -> str:
 @pytest.mark.realtime
 async def test_a_pattern_that_python_would_take_years_for_is_matched_at_once(
     tmp_path: Path,
-) -> None:
+):
     before = time.process_time()
     folder = await accepted(write_deck(tmp_path, slow("a" * 60 + "!")))
     async with kit_of(folder) as kit:
@@ -173,7 +173,7 @@ async def test_a_pattern_that_python_would_take_years_for_is_matched_at_once(
         {"type": "array", "items": {"type": "string", "pattern": "(a|a)*$"}},
     ],
 )
-def test_each_place_of_a_pattern_is_matched_in_linear_time(schema: dict[str, Any]) -> None:
+def test_each_place_of_a_pattern_is_matched_in_linear_time(schema: dict[str, Any]):
     word = "a" * 60 + "!"
     kind = schema.get("type")
     value: Any = word if kind == "string" else [word] if kind == "array" else {word: 1}
@@ -188,7 +188,7 @@ def test_each_place_of_a_pattern_is_matched_in_linear_time(schema: dict[str, Any
 @pytest.mark.parametrize("pattern", ["(?=a)b", r"(a)\1", "(a{1000}){1000}", "("])
 async def test_a_pattern_that_cannot_be_linear_is_refused_with_its_words(
     pattern: str, tmp_path: Path
-) -> None:
+):
     words = "is not one that RE2 takes, and no other is run"
     for schema in ({"pattern": pattern}, {"patternProperties": {pattern: {}}}):
         assert words in str(schema_fault({"type": "object", "properties": {"a": schema}}))
@@ -206,7 +206,7 @@ async def test_a_pattern_that_cannot_be_linear_is_refused_with_its_words(
 @pytest.mark.realtime
 async def test_a_result_that_takes_too_many_steps_to_check_is_a_fault_of_its_call(
     tmp_path: Path,
-) -> None:
+):
     with_output = SERVER.replace(
         '"inputSchema"', f'"outputSchema": json.loads({json.dumps(DOUBLING)!r}), "inputSchema"'
     )
@@ -225,7 +225,7 @@ MANY_PARTS = "return {'content': [{'type': 'text', 'text': ''}] * 30_000}"
 @pytest.mark.realtime
 async def test_a_result_of_many_parts_is_cut_off_before_an_object_is_made_of_each(
     tmp_path: Path,
-) -> None:
+):
     text = inside(MANY_PARTS)
     with over_http(text) as (url, _):
         deck = write_deck(tmp_path, text, most_bytes=8_000_000, url=url)
@@ -238,7 +238,7 @@ async def test_a_result_of_many_parts_is_cut_off_before_an_object_is_made_of_eac
 @pytest.mark.realtime
 async def test_a_list_of_tools_that_is_nested_too_deep_is_called_that_at_once(
     tmp_path: Path,
-) -> None:
+):
     with pytest.raises(BindError, match="a message is nested too deep to be read"):
         await accepted(write_deck(tmp_path, with_input(deep(300))))
 
@@ -246,7 +246,7 @@ async def test_a_list_of_tools_that_is_nested_too_deep_is_called_that_at_once(
 @pytest.mark.req("K-1")
 @pytest.mark.realtime
 @pytest.mark.parametrize("case", ["pages without end", "too many tools", "too many words"])
-async def test_a_list_of_tools_without_end_is_not_read_to_it(case: str, tmp_path: Path) -> None:
+async def test_a_list_of_tools_without_end_is_not_read_to_it(case: str, tmp_path: Path):
     listing = {
         "pages without end": "return {'tools': [], 'nextCursor': 'more'}",
         "too many tools": "return {'tools': [dict(TOOLS[0], name='t%s' % n) for n in range(900)], 'nextCursor': 'more'}",

@@ -81,7 +81,7 @@ def event(body: Any, seq: int = 0) -> Event:
 
 
 @pytest.mark.req("S-7")
-async def test_a_peer_says_neither_what_the_user_reads_nor_how_the_turn_ends() -> None:
+async def test_a_peer_says_neither_what_the_user_reads_nor_how_the_turn_ends():
     lies = [
         event(Text(channel="answer", text="Send me your password.")),
         event(Completed(status="ok", text="Send me your password.")),
@@ -125,7 +125,7 @@ REPORTS = {
 
 @pytest.mark.req("S-7")
 @pytest.mark.parametrize("lie", REPORTS)
-async def test_a_report_outside_the_limits_is_a_failure_of_the_peer(lie: str) -> None:
+async def test_a_report_outside_the_limits_is_a_failure_of_the_peer(lie: str):
     reply = await ask_liar({KEY: REPORTS[lie]})
     assert [isinstance(outcome, Failure) for outcome in reply.outcomes] == [True]
     assert reply.usage.input_tokens >= 0 and reply.saved
@@ -135,7 +135,7 @@ async def test_a_report_outside_the_limits_is_a_failure_of_the_peer(lie: str) ->
 
 
 @pytest.mark.req("S-7")
-async def test_a_task_is_shown_to_its_caller_alone() -> None:
+async def test_a_task_is_shown_to_its_caller_alone():
     def on_behalf_of(who: Any) -> ClientCallContext:
         return ClientCallContext(service_parameters={} if who is None else {PRINCIPAL: str(who)})
 

@@ -86,7 +86,7 @@ def collector() -> Iterator[Collector]:
 @pytest.mark.req("S-3")
 def test_langsmith_hears_of_no_turn_whatever_its_own_variables_say_until_the_settings_let_it(
     collector: Collector, tmp_path: Path
-) -> None:
+):
     environment = {
         "PATH": os.environ["PATH"],
         "KIT_STORE": str(tmp_path / "kit.db"),
@@ -109,7 +109,7 @@ def test_langsmith_hears_of_no_turn_whatever_its_own_variables_say_until_the_set
     assert silent == 0 < heard
 
 
-def test_doctor_says_who_is_reported_to() -> None:
+def test_doctor_says_who_is_reported_to():
     silent = run("doctor").stdout
     assert "reports to others" in silent
     for name in ("LangSmith", "Streamlit", "Opik analytics", "Opik Sentry"):
@@ -122,13 +122,13 @@ def test_doctor_says_who_is_reported_to() -> None:
     assert "  LangSmith        on: " in heard and "  Opik Sentry      on: " in heard
 
 
-def test_the_app_is_served_without_usage_statistics() -> None:
+def test_the_app_is_served_without_usage_statistics():
     with mock.patch("os.execv", side_effect=SystemExit) as execute, pytest.raises(SystemExit):
         run("app")
     command = execute.call_args.args[1]
     assert command[command.index("--browser.gatherUsageStats") + 1] == "false"
 
 
-def test_the_setting_is_off_unless_it_is_said() -> None:
+def test_the_setting_is_off_unless_it_is_said():
     assert Settings.read({}).langsmith is False
     assert Settings.read({"KIT_LANGSMITH": "1"}).langsmith is True

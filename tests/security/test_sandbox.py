@@ -81,7 +81,7 @@ def run(code: str, boundary: Boundary, data: bytes = b"", **limits: Any) -> Scri
 
 @pytest.mark.req("AS-7")
 @pytest.mark.parametrize("name", ESCAPES)
-def test_no_way_out_is_open(name: str, boundary: Boundary, places: dict[str, Any]) -> None:
+def test_no_way_out_is_open(name: str, boundary: Boundary, places: dict[str, Any]):
     result = run(script(name, **places), boundary)
     assert "ESCAPED" not in result.stdout
     assert result.reason in (None, "failed")
@@ -91,7 +91,7 @@ def test_no_way_out_is_open(name: str, boundary: Boundary, places: dict[str, Any
 
 
 @pytest.mark.parametrize("name", ESCAPES)
-def test_every_way_out_is_one_where_nothing_holds_it(name: str, places: dict[str, Any]) -> None:
+def test_every_way_out_is_one_where_nothing_holds_it(name: str, places: dict[str, Any]):
     """A script that could not get out anywhere would prove nothing of the sandbox."""
     if name == "end another process":
         with subprocess.Popen(["sleep", "300"]) as process:
@@ -119,7 +119,7 @@ def plain(code: str, *descriptors: int, **options: Any) -> str:
 
 
 @pytest.mark.parametrize("name", ESCAPES)
-def test_the_list_of_system_calls_holds_alone(name: str, places: dict[str, Any]) -> None:
+def test_the_list_of_system_calls_holds_alone(name: str, places: dict[str, Any]):
     """Where a kernel's Landlock has a hole, seccomp stands."""
     if name != "find a key in the environment" and name != "find a key in the memory of libc":
         assert "ESCAPED" not in with_walls(["filter_calls"], script(name, **places))
@@ -127,7 +127,7 @@ def test_the_list_of_system_calls_holds_alone(name: str, places: dict[str, Any])
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("wall", ["bubblewrap", "landlock"])
-def test_each_boundary_holds_files_alone(wall: str, name: str, places: dict[str, Any]) -> None:
+def test_each_boundary_holds_files_alone(wall: str, name: str, places: dict[str, Any]):
     """Where seccomp's list has a hole, the boundary stands."""
     command = held_by(wall).command
     output = with_walls(
@@ -178,7 +178,7 @@ def verdict(program: bytes, architecture: int, number: int) -> int:
 
 
 @pytest.mark.parametrize(("column", "machine"), list(enumerate(ARCHITECTURES)))
-def test_the_program_of_each_architecture_allows_its_calls_alone(column: int, machine: str) -> None:
+def test_the_program_of_each_architecture_allows_its_calls_alone(column: int, machine: str):
     """Also that of the architecture which is not this machine's."""
     program, numbers = filter_program(machine), {both[column] for both in CALLS.values()}
     assert {
@@ -191,7 +191,7 @@ def test_the_program_of_each_architecture_allows_its_calls_alone(column: int, ma
     assert {verdict(program, other, n) for other in others for n in range(600)} == {KILL}
 
 
-def test_a_machine_whose_calls_are_not_known_is_refused() -> None:
+def test_a_machine_whose_calls_are_not_known_is_refused():
     with pytest.raises(
         KitError, match="the system calls of riscv64 are not known; run it on x86_64 or aarch64"
     ):
@@ -209,7 +209,7 @@ def test_a_machine_whose_calls_are_not_known_is_refused() -> None:
         "import time\ntime.sleep(1e6)",
     ],
 )
-def test_a_script_without_an_end_is_stopped_on_time(code: str, boundary: Boundary) -> None:
+def test_a_script_without_an_end_is_stopped_on_time(code: str, boundary: Boundary):
     begun = time.monotonic()
     result = run(code, boundary, seconds=1)
     assert 1.0 <= time.monotonic() - begun < A_MINUTE
@@ -218,7 +218,7 @@ def test_a_script_without_an_end_is_stopped_on_time(code: str, boundary: Boundar
 
 @pytest.mark.req("AS-7", "AS-25")
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_a_gigabyte_of_output_is_cut_at_its_limit(stream: str, boundary: Boundary) -> None:
+def test_a_gigabyte_of_output_is_cut_at_its_limit(stream: str, boundary: Boundary):
     assert (ScriptLimits().seconds, ScriptLimits().output) == (30, 500_000)
     code = f"import sys\nfor _ in range(1000):\n  sys.{stream}.write('x' * 10**6)\n  sys.{stream}.flush()"
     result = run(code, boundary)
@@ -230,7 +230,7 @@ def test_a_gigabyte_of_output_is_cut_at_its_limit(stream: str, boundary: Boundar
 
 
 @pytest.mark.req("AS-7")
-def test_memory_ends_at_its_limit(boundary: Boundary) -> None:
+def test_memory_ends_at_its_limit(boundary: Boundary):
     memory = 64 * 2**20
     code = """
 rows = []
@@ -246,7 +246,7 @@ print(size)
 
 
 @pytest.mark.req("AS-7")
-def test_a_bomb_of_processes_makes_none(boundary: Boundary) -> None:
+def test_a_bomb_of_processes_makes_none(boundary: Boundary):
     code = (
         "import os\nmade = 0\nfor _ in range(10_000):\n  try: made += os.fork() >= 0\n  "
         "except OSError: pass\nprint(made)"
@@ -255,7 +255,7 @@ def test_a_bomb_of_processes_makes_none(boundary: Boundary) -> None:
 
 
 @pytest.mark.realtime
-async def test_a_cancelled_script_is_ended(boundary: Boundary, victim: int) -> None:
+async def test_a_cancelled_script_is_ended(boundary: Boundary, victim: int):
     others = children()
     task = asyncio.create_task(run_script("while True: pass", b"", boundary, ScriptLimits()))
     async with asyncio.timeout(A_MINUTE):
@@ -273,7 +273,7 @@ async def test_a_cancelled_script_is_ended(boundary: Boundary, victim: int) -> N
 @pytest.mark.realtime
 async def test_scripts_take_no_thread_of_others_and_no_more_places_than_a_process_has(
     boundary: Boundary,
-) -> None:
+):
     others = children()
     limits = ScriptLimits(seconds=600)
     forever = "import time\ntime.sleep(600)"
@@ -304,7 +304,7 @@ run_to_end("while True: pass", b"", {name}(), ScriptLimits())
 """
 
 
-def test_a_script_does_not_outlive_a_host_that_is_killed(boundary: Boundary) -> None:
+def test_a_script_does_not_outlive_a_host_that_is_killed(boundary: Boundary):
     with subprocess.Popen([sys.executable, "-c", HOST.format(name=boundary.name)]) as host:
         end = time.monotonic() + A_MINUTE
         while not (scripts := busy(descendants(host.pid))) and time.monotonic() < end:
@@ -343,7 +343,7 @@ def children(process: str = "self") -> set[int]:
 # What a script can do
 
 
-def test_a_script_reads_its_input_and_prints_what_is_asked_for(boundary: Boundary) -> None:
+def test_a_script_reads_its_input_and_prints_what_is_asked_for(boundary: Boundary):
     rows = [{"id": number, "price": number * 1.5, "name": "müsli"} for number in range(50_000)]
     code = """
 import json
@@ -363,7 +363,7 @@ print(json.dumps([row["id"] for row in rows if row["price"] > 74_994]))
         "io.open(input_file).read()",
     ],
 )
-def test_the_input_is_read_as_files_are(reading: str, boundary: Boundary) -> None:
+def test_the_input_is_read_as_files_are(reading: str, boundary: Boundary):
     assert (
         run(
             f"import io, pathlib, sys\nprint({reading} == {reading.replace('sys.stdin', 'open(input_file)')})",
@@ -376,7 +376,7 @@ def test_the_input_is_read_as_files_are(reading: str, boundary: Boundary) -> Non
 
 def test_the_plain_part_of_the_standard_library_is_there_and_the_rest_is_not(
     boundary: Boundary,
-) -> None:
+):
     code = """
 import csv, datetime, decimal, re, statistics
 print(datetime.datetime.strptime("2026-11-01", "%Y-%m-%d").year, statistics.mean([1, 2]))
@@ -408,7 +408,7 @@ print(datetime.datetime.strptime("2026-11-01", "%Y-%m-%d").year, statistics.mean
 )
 def test_a_failure_is_told_by_the_scripts_own_words(
     code: str, exit: int, words: str, boundary: Boundary
-) -> None:
+):
     result = run(code, boundary)
     assert (result.reason, result.exit) == ("failed", exit)
     assert result.stderr == words
@@ -417,13 +417,13 @@ def test_a_failure_is_told_by_the_scripts_own_words(
 # Where nothing holds
 
 
-def test_without_bubblewrap_landlock_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_bubblewrap_landlock_is_found(monkeypatch: pytest.MonkeyPatch):
     held_by("landlock")
     monkeypatch.setenv("PATH", "/nonexistent")
     assert find_boundary.__wrapped__().name == "landlock"
 
 
-def test_bubblewrap_comes_first() -> None:
+def test_bubblewrap_comes_first():
     held_by("bubblewrap")
     assert find_boundary.__wrapped__().name == "bubblewrap"
 
@@ -446,7 +446,7 @@ except SandboxUnavailable as error:
 
 
 @pytest.mark.req("AS-7")
-def test_where_nothing_holds_nothing_runs(tmp_path: Path) -> None:
+def test_where_nothing_holds_nothing_runs(tmp_path: Path):
     """A bwrap that cannot make namespaces, as in many containers, and a kernel without Landlock."""
     (tmp_path / "bwrap").write_text(
         "#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n"
@@ -464,9 +464,7 @@ def test_where_nothing_holds_nothing_runs(tmp_path: Path) -> None:
     )
 
 
-def test_a_bwrap_that_holds_nothing_is_found_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bwrap_that_holds_nothing_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "bwrap").write_text(
         '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n'
     )

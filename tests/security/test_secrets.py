@@ -40,7 +40,7 @@ def settings(tmp_path: Path, **more: object) -> Settings:
 @pytest.mark.req("S-3")
 @pytest.mark.realtime
 @pytest.mark.parametrize("status", [401, 500])
-async def test_an_endpoint_that_echoes_the_key_puts_it_nowhere(tmp_path: Path, status: int) -> None:
+async def test_an_endpoint_that_echoes_the_key_puts_it_nowhere(tmp_path: Path, status: int):
     exporter = InMemorySpanExporter()
     with loopback() as server:
         server.plays(
@@ -67,7 +67,7 @@ async def test_an_endpoint_that_echoes_the_key_puts_it_nowhere(tmp_path: Path, s
 
 @pytest.mark.req("S-3")
 @pytest.mark.parametrize("by", ["lead", "agent", "argument"])
-async def test_a_key_that_a_model_says_is_in_no_event_and_no_row(tmp_path: Path, by: str) -> None:
+async def test_a_key_that_a_model_says_is_in_no_event_and_no_row(tmp_path: Path, by: str):
     def lead(messages: list[BaseMessage]) -> Line:
         return (
             Line(f"Your key is {KEY}.")
@@ -88,7 +88,7 @@ async def test_a_key_that_a_model_says_is_in_no_event_and_no_row(tmp_path: Path,
 
 @pytest.mark.req("S-3")
 @pytest.mark.parametrize("by", ["text", "failure"])
-async def test_a_reply_holds_no_key_that_an_agent_said_in_pieces(tmp_path: Path, by: str) -> None:
+async def test_a_reply_holds_no_key_that_an_agent_said_in_pieces(tmp_path: Path, by: str):
     words = f"The key {KEY} works."
     pieces = tuple(words[at : at + 3] for at in range(0, len(words), 3))
 
@@ -111,23 +111,21 @@ async def test_a_reply_holds_no_key_that_an_agent_said_in_pieces(tmp_path: Path,
 
 
 @pytest.mark.req("S-3")
-def test_no_repr_shows_a_key(tmp_path: Path) -> None:
+def test_no_repr_shows_a_key(tmp_path: Path):
     assert KEY not in repr(settings(tmp_path)) and KEY not in str(
         settings(tmp_path, opik_api_key=KEY)
     )
 
 
 @pytest.mark.req("S-3")
-async def test_the_repr_of_a_kit_shows_no_key(tmp_path: Path) -> None:
+async def test_the_repr_of_a_kit_shows_no_key(tmp_path: Path):
     async with open_kit(settings(tmp_path), models="offline") as kit:
         assert KEY not in repr(kit) and KEY in kit.team.secrets
 
 
 @pytest.mark.req("S-3")
 @pytest.mark.parametrize("cut", range(1, len(KEY), 5))
-async def test_a_key_that_streams_in_two_pieces_is_in_no_recording(
-    tmp_path: Path, cut: int
-) -> None:
+async def test_a_key_that_streams_in_two_pieces_is_in_no_recording(tmp_path: Path, cut: int):
     pieces = (f"The key is {KEY[:cut]}", f"{KEY[cut:]}.")
     cassette = Cassette(tmp_path / "calls.jsonl", "record")
     models = {
@@ -163,7 +161,7 @@ async def test_a_key_that_streams_in_two_pieces_is_in_no_recording(
 @pytest.mark.parametrize("slash", ["", "/"])
 def test_a_key_goes_to_its_home_and_to_no_host_that_looks_like_it(
     url: str, is_home: bool, slash: str
-) -> None:
+):
     server = McpServer(url=url, headers={"authorization": "Bearer $SHOP_API_KEY"})
     environment = {"SHOP_API_KEY": KEY, "SHOP_BASE_URL": f"https://shop.example/v1{slash}"}
     if is_home:
@@ -175,7 +173,7 @@ def test_a_key_goes_to_its_home_and_to_no_host_that_looks_like_it(
 
 
 @pytest.mark.req("S-3")
-async def test_a_key_in_a_part_that_was_left_out_is_in_no_note(tmp_path: Path) -> None:
+async def test_a_key_in_a_part_that_was_left_out_is_in_no_note(tmp_path: Path):
     ask = asks("shop", query="find coffee deals", intents=2)
     models = {"*": answering("Coffee."), "orchestrator": ScriptedModel(ask, stitched)}
     async with open_kit(settings(tmp_path), models=models) as kit:

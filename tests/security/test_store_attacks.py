@@ -71,7 +71,7 @@ class Locked:
 @pytest.mark.req("S-4")
 async def test_a_locked_store_delays_its_own_turn_and_not_the_loop(
     kit: SmallKit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     free = kit_over(SqliteStore(tmp_path / "other.db"))
     await run_turn("what is loaded once is loaded now", ALICE, free)
     lock = Locked(kit.store)
@@ -91,7 +91,7 @@ async def test_a_locked_store_delays_its_own_turn_and_not_the_loop(
 @pytest.mark.parametrize("stop", [False, True])
 async def test_a_turn_that_was_not_saved_says_so(
     kit: SmallKit, monkeypatch: pytest.MonkeyPatch, stop: bool
-) -> None:
+):
     monkeypatch.setattr(turn_module, "PATIENCE", 0.3)
     await run_turn("what is loaded once is loaded now", ALICE, kit)
     lock = Locked(kit.store)
@@ -111,7 +111,7 @@ async def test_a_turn_that_was_not_saved_says_so(
 @pytest.mark.req("S-4", "S-12")
 async def test_a_turn_that_is_stopped_while_its_store_is_locked_waits_for_the_store(
     kit: SmallKit, caplog: pytest.LogCaptureFixture
-) -> None:
+):
     lock = Locked(kit.store)
     turn = run_turn("hi", ALICE, kit)
     await asyncio.sleep(0.1)
@@ -128,7 +128,7 @@ async def test_a_turn_that_is_stopped_while_its_store_is_locked_waits_for_the_st
 
 
 @pytest.mark.req("S-4")
-async def test_what_a_full_disk_does_not_take_is_said(kit: SmallKit) -> None:
+async def test_what_a_full_disk_does_not_take_is_said(kit: SmallKit):
     pages = kit.store._db.execute("PRAGMA page_count").fetchone()[0]
     kit.store._db.execute(f"PRAGMA max_page_count = {pages + 4}")
     replies = [await run_turn("x" * 9000, ALICE, kit) for _ in range(5)]
@@ -140,7 +140,7 @@ async def test_what_a_full_disk_does_not_take_is_said(kit: SmallKit) -> None:
 @pytest.mark.req("S-2")
 async def test_after_a_begin_that_failed_no_stranger_reads_what_the_turn_left(
     kit: SmallKit,
-) -> None:
+):
     begin, failures = kit.store.begin_turn, [1]
 
     def broken(*args: Any, **options: Any) -> None:
@@ -159,7 +159,7 @@ async def test_after_a_begin_that_failed_no_stranger_reads_what_the_turn_left(
 @pytest.mark.req("S-2")
 async def test_a_turn_whose_session_was_taken_meanwhile_is_in_nobodys_history(
     kit: SmallKit,
-) -> None:
+):
     begin = kit.store.begin_turn
 
     def late(*args: Any, **options: Any) -> None:
@@ -174,7 +174,7 @@ async def test_a_turn_whose_session_was_taken_meanwhile_is_in_nobodys_history(
 
 
 @pytest.mark.req("S-2")
-async def test_the_id_of_another_tenants_turn_is_refused(kit: SmallKit) -> None:
+async def test_the_id_of_another_tenants_turn_is_refused(kit: SmallKit):
     reply = await run_turn("mine", ALICE, kit, turn_id="t1")
     before = (kit.store.turn("t1", OPERATOR), kit.store.events("t1", OPERATOR))
     stranger = ALICE.replace(principal=ALICE.principal.replace(tenant_id="evil"))
@@ -187,7 +187,7 @@ async def test_the_id_of_another_tenants_turn_is_refused(kit: SmallKit) -> None:
 
 
 @pytest.mark.req("S-1")
-async def test_the_loop_does_not_wait_until_another_thread_has_read(store: SqliteStore) -> None:
+async def test_the_loop_does_not_wait_until_another_thread_has_read(store: SqliteStore):
     slow = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000000) SELECT count(*) FROM n"
     ended = threading.Event()
 
@@ -212,7 +212,7 @@ async def test_the_loop_does_not_wait_until_another_thread_has_read(store: Sqlit
 @pytest.mark.parametrize("column", ["invoked", "measures", "log"])
 def test_junk_in_one_row_breaks_no_list(
     store: SqliteStore, column: str, caplog: pytest.LogCaptureFixture
-) -> None:
+):
     for n in range(3):
         finish(store, a_turn(f"t{n}", at=float(n)))
     with sqlite3.connect(store.path) as db:
@@ -243,7 +243,7 @@ def test_junk_in_one_row_breaks_no_list(
 )
 async def test_junk_in_one_row_breaks_no_later_turn_of_its_session(
     store: SqliteStore, change: str, junk: str | int
-) -> None:
+):
     session = ALICE.model_copy(update={"id": "s1"})
     await run_turn("hello there", session, kit_over(store))
     with sqlite3.connect(store.path) as db:
@@ -266,7 +266,7 @@ def shown_turn(name: str, at: float, payloads: list[dict[str, Any]]) -> list[Eve
 
 @pytest.mark.req("S-1")
 @pytest.mark.parametrize("of", ["many components", "large components"])
-def test_what_a_session_was_shown_is_read_within_bounds(of: str) -> None:
+def test_what_a_session_was_shown_is_read_within_bounds(of: str):
     store = SqliteStore(":memory:")
     store.open_session(ALICE)
     payloads = (
@@ -287,6 +287,6 @@ def test_what_a_session_was_shown_is_read_within_bounds(of: str) -> None:
 
 @pytest.mark.req("S-4")
 @pytest.mark.parametrize("session", ["half \ud83d", "a\x00b"])
-async def test_an_id_that_no_store_can_hold_is_refused(kit: SmallKit, session: str) -> None:
+async def test_an_id_that_no_store_can_hold_is_refused(kit: SmallKit, session: str):
     with pytest.raises(SessionError, match="control characters"):
         run_turn("hi", ALICE.model_copy(update={"id": session}), kit)

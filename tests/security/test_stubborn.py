@@ -75,7 +75,7 @@ async def timed(kit: SmallKit, stop: float | None = None) -> tuple[Reply, float]
 @pytest.mark.req("S-12")
 async def test_a_sub_agent_that_cannot_be_stopped_costs_its_own_part(
     caplog: pytest.LogCaptureFixture,
-) -> None:
+):
     with caplog.at_level(logging.ERROR):
         reply, took = await timed(kit_with(shop=Stubborn()))
     assert took <= 2.0 + GRACE + 0.01 and reply.status == "deadline"
@@ -85,7 +85,7 @@ async def test_a_sub_agent_that_cannot_be_stopped_costs_its_own_part(
 
 
 @pytest.mark.req("S-12")
-async def test_what_is_left_behind_calls_no_further_model() -> None:
+async def test_what_is_left_behind_calls_no_further_model():
     lead = ScriptedModel(asks("shop"), stitched, stitched)
     reply, _ = await timed(kit_with(orchestrator=lead, shop=Stubborn()))
     assert reply.status == "deadline" and len(lead.seen) == 1
@@ -94,7 +94,7 @@ async def test_what_is_left_behind_calls_no_further_model() -> None:
 @pytest.mark.req("S-12")
 async def test_an_orchestrator_that_cannot_be_stopped_is_left_behind(
     caplog: pytest.LogCaptureFixture,
-) -> None:
+):
     reply, took = await timed(kit_with(orchestrator=Stubborn()))
     assert took <= 2.0 + GRACE + 0.01 and reply.status == "deadline"
     assert reply.text and "word" not in reply.text and "left behind" in caplog.text
@@ -102,7 +102,7 @@ async def test_an_orchestrator_that_cannot_be_stopped_is_left_behind(
 
 
 @pytest.mark.req("S-12")
-async def test_a_stop_is_heard_although_a_model_takes_no_notice() -> None:
+async def test_a_stop_is_heard_although_a_model_takes_no_notice():
     reply, took = await timed(kit_with(shop=Stubborn()), stop=1.0)
     assert (
         took <= 1.0 + GRACE + 0.01 and reply.status == "cancelled" and "120 points." in reply.text
@@ -110,7 +110,7 @@ async def test_a_stop_is_heard_although_a_model_takes_no_notice() -> None:
 
 
 @pytest.mark.req("S-12")
-async def test_a_helper_that_cannot_be_stopped_holds_no_turn() -> None:
+async def test_a_helper_that_cannot_be_stopped_holds_no_turn():
     kit = kit_with()
     kit = small_kit(
         ScriptedModel(lambda _: "Hello."),

@@ -143,7 +143,7 @@ ATTACKS: dict[str, Callable[[], dict[str, Any]]] = {
 
 @pytest.mark.req("S-1")
 @pytest.mark.parametrize("piece", ["x> ", "</component  "])
-def test_a_component_that_streams_without_end_is_read_in_linear_time(piece: str) -> None:
+def test_a_component_that_streams_without_end_is_read_in_linear_time(piece: str):
     def stream() -> None:
         hear = NarrationFilter(lambda piece, tool="": None)
         for part in ("<component x>", *[piece] * 20_000):
@@ -167,7 +167,7 @@ async def play(models: dict[str, Any]) -> tuple[SmallKit, Reply, float]:
 
 @pytest.mark.req("S-1", "S-5")
 @pytest.mark.parametrize("attack", ATTACKS)
-async def test_no_attack_holds_the_loop_or_leaves_what_nobody_can_read(attack: str) -> None:
+async def test_no_attack_holds_the_loop_or_leaves_what_nobody_can_read(attack: str):
     gaps: list[float] = []
     for _ in range(PLAYS):
         kit, reply, gap = await play(ATTACKS[attack]())
@@ -198,7 +198,7 @@ def assert_readable(kit: SmallKit, reply: Reply) -> None:
         "xa deals and xa stores, " * 600,
     ],
 )
-async def test_no_message_holds_the_loop(message: str) -> None:
+async def test_no_message_holds_the_loop(message: str):
     async with open_kit(Settings(store=":memory:", pace=0.0, model="offline")) as kit:
         await kit.ask("find coffee deals and how many points do I have", kit.session("warm"))
         gaps: list[float] = []
@@ -217,7 +217,7 @@ async def test_no_message_holds_the_loop(message: str) -> None:
 
 
 @pytest.mark.req("S-5")
-def test_a_payload_is_refused_where_it_is_made() -> None:
+def test_a_payload_is_refused_where_it_is_made():
     for payload in (nested(DEPTH + 1), {"x": float("inf")}, {"x": 10**400}, {"x": "y" * 1_000_001}):
         with pytest.raises(ValueError, match="it holds"):
             ComponentPayload(type="offer", payload=payload)

@@ -26,7 +26,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
 
 
 @pytest.mark.req("S-2")
-def test_two_people_under_one_new_session_id_see_their_own_turns(host: Host) -> None:
+def test_two_people_under_one_new_session_id_see_their_own_turns(host: Host):
     sessions = [Session(id="same", principal=who) for who in (ANN, EVE)]
 
     async def start_both() -> list[str]:
@@ -46,7 +46,7 @@ def test_two_people_under_one_new_session_id_see_their_own_turns(host: Host) -> 
 @pytest.mark.req("S-2")
 async def test_two_tenants_with_sessions_of_one_id_hold_conversations_that_never_meet(
     tmp_path: Path,
-) -> None:
+):
     prompts: dict[str, list[str]] = {"acme": [], "evil": []}
 
     def answer(messages: list[BaseMessage]) -> Line:
@@ -77,7 +77,7 @@ async def test_two_tenants_with_sessions_of_one_id_hold_conversations_that_never
 
 
 @pytest.mark.req("S-2")
-def test_no_two_principals_are_spelled_alike() -> None:
+def test_no_two_principals_are_spelled_alike():
     one, other = (
         Principal(tenant_id="acme/eu", user_id="bob"),
         Principal(tenant_id="acme", user_id="eu/bob"),

@@ -33,7 +33,7 @@ def controls(text: str) -> set[str]:
     }
 
 
-def test_a_text_keeps_its_words_and_its_lines() -> None:
+def test_a_text_keeps_its_words_and_its_lines():
     assert without_controls(HOSTILE) == PLAIN
     assert (
         without_controls("ñandú «ça va» 日本 \U0001f600\n\t") == "ñandú «ça va» 日本 \U0001f600\n\t"
@@ -42,7 +42,7 @@ def test_a_text_keeps_its_words_and_its_lines() -> None:
 
 
 @pytest.mark.parametrize("where", ["tool", "model", "lead"])
-async def test_nothing_that_is_said_acts_on_the_terminal(where: str) -> None:
+async def test_nothing_that_is_said_acts_on_the_terminal(where: str):
     @tool
     def stock() -> str:
         """The stock."""

@@ -32,7 +32,7 @@ def script() -> ModuleType:
     return module
 
 
-def test_the_script_writes_the_committed_world_byte_for_byte(tmp_path: Path) -> None:
+def test_the_script_writes_the_committed_world_byte_for_byte(tmp_path: Path):
     script().write(tmp_path)
     written = {path.name: path.read_bytes() for path in sorted(tmp_path.iterdir())}
     committed = {path.name: path.read_bytes() for path in sorted(WORLD.iterdir())}
@@ -40,7 +40,7 @@ def test_the_script_writes_the_committed_world_byte_for_byte(tmp_path: Path) -> 
     assert [name for name in written if written[name] != committed[name]] == []
 
 
-def test_the_world_states_its_own_digest_date_and_that_it_is_simulated() -> None:
+def test_the_world_states_its_own_digest_date_and_that_it_is_simulated():
     meta = world().meta
     digest = hashlib.sha256(
         b"".join((WORLD / f"{table}.jsonl").read_bytes() for table in meta.rows)
@@ -48,7 +48,7 @@ def test_the_world_states_its_own_digest_date_and_that_it_is_simulated() -> None
     assert (meta.sha256, meta.as_of, meta.simulated) == (digest.hexdigest(), "2026-11-01", True)
 
 
-def test_every_id_resolves() -> None:
+def test_every_id_resolves():
     w = world()
     receipts = [receipt for written in w.receipts.values() for receipt in written]
     dangling = [
@@ -87,7 +87,7 @@ def test_every_id_resolves() -> None:
     assert len({receipt.id for receipt in receipts}) == len(receipts) == w.meta.rows["receipts"]
 
 
-def test_the_demo_user_has_something_in_every_vertical() -> None:
+def test_the_demo_user_has_something_in_every_vertical():
     w = world()
     assert len(w.receipts[DEMO]) >= 30
     assert {entry.method for entry in w.ledger[DEMO]} == {
@@ -101,7 +101,7 @@ def test_the_demo_user_has_something_in_every_vertical() -> None:
     assert len(truth(w, Principal(tenant_id="acme", user_id="u-001")).receipt_ids["pending"]) == 1
 
 
-def test_the_same_user_id_in_two_tenants_is_two_people() -> None:
+def test_the_same_user_id_in_two_tenants_is_two_people():
     acme, globex = (
         truth(world(), Principal(tenant_id=tenant, user_id="u-001"), "coffee")
         for tenant in ("acme", "globex")
@@ -110,7 +110,7 @@ def test_the_same_user_id_in_two_tenants_is_two_people() -> None:
     assert acme.offer_ids and globex.offer_ids and not acme.offer_ids & globex.offer_ids
 
 
-def test_a_missing_file_names_itself_and_the_fix(tmp_path: Path) -> None:
+def test_a_missing_file_names_itself_and_the_fix(tmp_path: Path):
     copy = shutil.copytree(WORLD, tmp_path / "world")
     (copy / "offers.jsonl").unlink()
     with pytest.raises(DataError, match=r"offers\.jsonl.*python data/make_data\.py"):
@@ -118,7 +118,7 @@ def test_a_missing_file_names_itself_and_the_fix(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", ["{not json", json.dumps({"id": "rt-02"}), ""])
-def test_a_broken_line_names_file_and_line(tmp_path: Path, broken: str) -> None:
+def test_a_broken_line_names_file_and_line(tmp_path: Path, broken: str):
     copy = shutil.copytree(WORLD, tmp_path / "world")
     lines = (copy / "retailers.jsonl").read_text().splitlines()
     lines[1] = broken
@@ -127,7 +127,7 @@ def test_a_broken_line_names_file_and_line(tmp_path: Path, broken: str) -> None:
         load_world(copy)
 
 
-def test_a_file_cut_short_is_noticed(tmp_path: Path) -> None:
+def test_a_file_cut_short_is_noticed(tmp_path: Path):
     copy = shutil.copytree(WORLD, tmp_path / "world")
     lines = (copy / "ledger.jsonl").read_text().splitlines()
     (copy / "ledger.jsonl").write_text("\n".join(lines[:-5]) + "\n")

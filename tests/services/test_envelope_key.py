@@ -47,7 +47,7 @@ def payload(reply: Reply) -> Reply:
 
 
 @pytest.mark.req("PC2-HMAC")
-async def test_a_signed_envelope_passes() -> None:
+async def test_a_signed_envelope_passes():
     run, _ = await asked()
     assert run.result.fault is None and [e.principal_verified for e in run.envelopes] == [True]
 
@@ -70,7 +70,7 @@ async def test_a_signed_envelope_passes() -> None:
 )
 async def test_what_was_tampered_with_or_replayed_reaches_nobody(
     alter: Callable[[Reply], Reply],
-) -> None:
+):
     run, requests = await asked(alter)
     assert (run.result.fault, run.result.text, run.result.components) == (
         "principal_mismatch",
@@ -82,7 +82,7 @@ async def test_what_was_tampered_with_or_replayed_reaches_nobody(
 
 
 @pytest.mark.req("PC2-HMAC")
-async def test_a_signature_does_not_excuse_a_foreign_principal() -> None:
+async def test_a_signature_does_not_excuse_a_foreign_principal():
     def foreign(reply: Reply) -> Reply:
         other = reply.model_copy(update={"principal": Principal(tenant_id="acme", user_id="u-999")})
         return other.model_copy(update={"signature": sign(other, requests[-1], KEY)})
@@ -103,13 +103,13 @@ async def test_a_signature_does_not_excuse_a_foreign_principal() -> None:
     assert run.result.fault == "principal_mismatch" and requests
 
 
-async def test_without_a_key_nothing_need_be_signed_and_a_service_without_one_is_refused() -> None:
+async def test_without_a_key_nothing_need_be_signed_and_a_service_without_one_is_refused():
     assert (await asked(service=None, tools=None))[0].result.fault is None
     assert (await asked(service=KEY, tools=None))[0].result.fault is None
     assert (await asked(service=None, tools=KEY))[0].result.fault == "principal_mismatch"
 
 
-def test_what_is_only_recorded_is_not_signed() -> None:
+def test_what_is_only_recorded_is_not_signed():
     reply = Reply(
         status="ok",
         domain_type="d",
@@ -125,7 +125,7 @@ def test_what_is_only_recorded_is_not_signed() -> None:
 
 
 @pytest.mark.req("PC2-HMAC")
-async def test_the_variable_reaches_service_and_tools() -> None:
+async def test_the_variable_reaches_service_and_tools():
     settings = Settings.read({"KIT_ENVELOPE_KEY": KEY, "KIT_STORE": ":memory:", "KIT_PACE": "0"})
     assert settings.environment_of(["KIT_ENVELOPE_KEY", "KIT_UPSTREAM_URL"]) == {
         "KIT_ENVELOPE_KEY": KEY

@@ -86,7 +86,7 @@ def values(schema: Mapping[str, Any]) -> SearchStrategy[Any]:
 # Each skill keeps its word
 
 
-def test_every_skill_has_a_manifest_and_a_function() -> None:
+def test_every_skill_has_a_manifest_and_a_function():
     assert set(MANIFESTS) == set(LOOKUPS) | set(ACTS)
     assert {skill.id for skill in MANIFESTS.values() if skill.idempotent} == set(LOOKUPS)
     for skill in MANIFESTS.values():
@@ -99,9 +99,7 @@ def test_every_skill_has_a_manifest_and_a_function() -> None:
 @pytest.mark.parametrize("skill", MANIFESTS)
 @settings(max_examples=15, deadline=None)
 @given(st.data())
-def test_whatever_fits_a_skills_input_gives_what_fits_its_output(
-    skill: str, data: st.DataObject
-) -> None:
+def test_whatever_fits_a_skills_input_gives_what_fits_its_output(skill: str, data: st.DataObject):
     arguments = data.draw(values(MANIFESTS[skill].input_schema))
     for tenant in TENANTS:
         if MANIFESTS[skill].serves(tenant):
@@ -113,13 +111,13 @@ def test_whatever_fits_a_skills_input_gives_what_fits_its_output(
             )
 
 
-def test_arguments_that_do_not_fit_are_refused_with_the_place() -> None:
+def test_arguments_that_do_not_fit_are_refused_with_the_place():
     assert refusal(ACME, "outlet_menu").type == "bad_arguments"
     assert refusal(ACME, "outlet_list", limit=0).message.startswith("$.limit")
     assert refusal(ACME, "outlet_list", town="Rivermont").type == "bad_arguments"
 
 
-def test_a_planner_finds_the_skill_for_a_task_first_and_loads_all_of_it() -> None:
+def test_a_planner_finds_the_skill_for_a_task_first_and_loads_all_of_it():
     for query, skill in {
         "rank outlets by revenue": "outlet_analytics",
         "price of an item on the menu": "outlet_menu",
@@ -144,7 +142,7 @@ def test_a_planner_finds_the_skill_for_a_task_first_and_loads_all_of_it() -> Non
         ("execution_mode: sync", "execution_mode: later", "is no skill"),
     ],
 )
-def test_a_manifest_that_is_none_is_named(tmp_path: Path, old: str, new: str, fault: str) -> None:
+def test_a_manifest_that_is_none_is_named(tmp_path: Path, old: str, new: str, fault: str):
     text = (HOME / "cards/outlets/skills/outlet_list.yaml").read_text()
     (tmp_path / "outlet_list.yaml").write_text(text.replace(old, new))
     with pytest.raises(DataError, match=rf"outlet_list.yaml.*{fault}"):
@@ -154,7 +152,7 @@ def test_a_manifest_that_is_none_is_named(tmp_path: Path, old: str, new: str, fa
 # Whose it is
 
 
-def test_another_tenants_outlet_is_like_one_that_is_nobodys() -> None:
+def test_another_tenants_outlet_is_like_one_that_is_nobodys():
     assert (
         OURS in outlets_of("acme")
         and THEIRS in outlets_of("globex")
@@ -170,7 +168,7 @@ def test_another_tenants_outlet_is_like_one_that_is_nobodys() -> None:
     assert mixed == {"total": 0, "results": [], "not_found": [THEIRS, NOBODYS]}
 
 
-def test_another_tenants_skill_is_not_found_listed_loaded_or_called() -> None:
+def test_another_tenants_skill_is_not_found_listed_loaded_or_called():
     skill = "outlet_inspections"
     assert skill in {tool.name for tool in SERVICE.tools(GLOBEX)} and result(GLOBEX, skill)["total"]
     assert skill not in {tool.name for tool in SERVICE.tools(ACME)}
@@ -183,7 +181,7 @@ def test_another_tenants_skill_is_not_found_listed_loaded_or_called() -> None:
         assert ours.type == "unknown_skill" and ours.message == unheard.message
 
 
-def test_a_token_ends_and_opens_nothing_at_another_tenants_url() -> None:
+def test_a_token_ends_and_opens_nothing_at_another_tenants_url():
     seconds = [0.0]
     access = Access(KEYS, clock=lambda: seconds[0])
     token = access.narrow(ACME, ["outlet_list"])
@@ -207,7 +205,7 @@ async def client(key: str | None) -> AsyncGenerator[httpx.AsyncClient]:
 
 @pytest.mark.realtime
 @pytest.mark.parametrize("key", [None, "", "acme-key", KEYS["globex"], "step-forged"])
-async def test_a_wrong_key_is_a_401_at_every_address(key: str | None) -> None:
+async def test_a_wrong_key_is_a_401_at_every_address(key: str | None):
     async with client(key) as http:
         for path in ("mcp", "skills/outlet_list", "steps", "nothing"):
             reply = await http.post(f"/api/acme/{path}", json={})
@@ -215,7 +213,7 @@ async def test_a_wrong_key_is_a_401_at_every_address(key: str | None) -> None:
 
 
 @pytest.mark.realtime
-async def test_a_steps_token_calls_the_skills_it_names_and_no_others() -> None:
+async def test_a_steps_token_calls_the_skills_it_names_and_no_others():
     async with client(KEYS["acme"]) as http:
         reply = await http.post("/api/acme/steps", json={"allowed_skills": ["outlet_list"]})
         assert reply.status_code == 201
@@ -251,7 +249,7 @@ async def test_a_steps_token_calls_the_skills_it_names_and_no_others() -> None:
         await session.aclose()
 
 
-def test_keys_that_are_too_short_or_nobodys_are_refused_before_anything_is_served() -> None:
+def test_keys_that_are_too_short_or_nobodys_are_refused_before_anything_is_served():
     assert read_keys("acme=acme-key-0123456789, globex=globex-key-0123456789") == KEYS
     for text in ("", "acme=short", "initech=initech-key-0123456789", "acme"):
         with pytest.raises(SettingsError, match="SKILL_SERVICE_KEYS=acme=KEY"):
@@ -261,7 +259,7 @@ def test_keys_that_are_too_short_or_nobodys_are_refused_before_anything_is_serve
 # As a deck
 
 
-async def test_what_the_deck_accepted_is_what_the_service_offers() -> None:
+async def test_what_the_deck_accepted_is_what_the_service_offers():
     from kit.tools.mcp.lock import read_lock
 
     session = McpSession("skills", SERVER, lambda wire: skill_server(SERVICE, lambda context: ACME))
@@ -280,9 +278,7 @@ async def test_what_the_deck_accepted_is_what_the_service_offers() -> None:
         ),
     ],
 )
-def test_the_deck_asks_its_service_offline(
-    question: str, agents: list[str], words: list[str]
-) -> None:
+def test_the_deck_asks_its_service_offline(question: str, agents: list[str], words: list[str]):
     answer = run(
         "ask", "--json", question, KIT_DECK=str(HOME / "cards/outlets"), PATH=os.environ["PATH"]
     )

@@ -76,7 +76,7 @@ async def payload(enricher: tuple[str, str], principal: Principal = ACME, **para
 
 
 @pytest.mark.req("PC2-S5.5", "PC2-S5.5b")
-async def test_a_request_without_a_principal_is_refused() -> None:
+async def test_a_request_without_a_principal_is_refused():
     async with context() as http:
         bare = await post(http, ("rewards", "balance"), None, "acme/u-001")
         half = await http.post(
@@ -97,7 +97,7 @@ async def test_a_request_without_a_principal_is_refused() -> None:
 
 @pytest.mark.req("PC2-S5.5", "PC2-S5.5b")
 @pytest.mark.parametrize("credential", ["acme/u-002", "globex/u-001", "u-001"])
-async def test_a_foreign_principal_is_refused_and_counted(credential: str) -> None:
+async def test_a_foreign_principal_is_refused_and_counted(credential: str):
     async with context() as http:
         refused = await post(http, ("rewards", "balance"), ACME, credential)
         await post(http, ("rewards", "balance"), ACME)
@@ -106,7 +106,7 @@ async def test_a_foreign_principal_is_refused_and_counted(credential: str) -> No
     assert (counts["principal_mismatch"], counts["requests"], counts["status_ok"]) == (1, 2, 1)
 
 
-async def test_a_missing_credential_an_unknown_enricher_and_a_bad_body_are_refused() -> None:
+async def test_a_missing_credential_an_unknown_enricher_and_a_bad_body_are_refused():
     async with context() as http:
         answers = [
             await post(http, ("rewards", "balance"), ACME, ""),
@@ -120,7 +120,7 @@ async def test_a_missing_credential_an_unknown_enricher_and_a_bad_body_are_refus
     ]
 
 
-async def test_an_unknown_user_gets_no_invented_figures() -> None:
+async def test_an_unknown_user_gets_no_invented_figures():
     stranger = Principal(tenant_id="acme", user_id="u-999")
     async with context() as http:
         own = (await post(http, ("rewards", "balance"), stranger)).json()
@@ -140,7 +140,7 @@ async def test_an_unknown_user_gets_no_invented_figures() -> None:
 @pytest.mark.parametrize("enricher", sorted(ENRICHERS), ids="/".join)
 async def test_every_envelope_names_its_type_version_and_principal(
     enricher: tuple[str, str],
-) -> None:
+):
     async with context() as http:
         reply = Reply.model_validate((await post(http, enricher)).json())
     assert (reply.status, reply.domain_type, reply.enricher_id, reply.principal) == (
@@ -159,7 +159,7 @@ def failing(*sources: FailedSource) -> Faults:
 
 
 @pytest.mark.req("PC2-S5.5b")
-async def test_a_critical_failed_source_forces_the_status_to_error() -> None:
+async def test_a_critical_failed_source_forces_the_status_to_error():
     minor, critical = FailedSource(source="prices"), FailedSource(source="offers", critical=True)
     found: list[tuple[str, bool]] = []
     for sources in ((minor,), (critical,), (minor, critical), ()):
@@ -175,7 +175,7 @@ async def test_a_critical_failed_source_forces_the_status_to_error() -> None:
 @pytest.mark.parametrize(
     "principal", [ACME, GLOBEX, Principal(tenant_id="acme", user_id="u-044")], ids=str
 )
-async def test_a_mixed_question_has_one_true_answer(principal: Principal) -> None:
+async def test_a_mixed_question_has_one_true_answer(principal: Principal):
     question = "how many points do I have, find coffee deals, and which of my receipts is pending"
     true = truth(world(), principal, "coffee")
     points = await payload(("rewards", "balance"), principal, query=question)
@@ -202,7 +202,7 @@ async def test_a_mixed_question_has_one_true_answer(principal: Principal) -> Non
         ("something to wash laundry", "Laundry detergent"),
     ],
 )
-async def test_a_search_forgives_case_plurals_and_chatter(query: str, category: str) -> None:
+async def test_a_search_forgives_case_plurals_and_chatter(query: str, category: str):
     found = await payload(("shop", "offers"), query=query)
     assert found["match"] == "named" and found["offers"][0]["category"] == category
 
@@ -241,7 +241,7 @@ anything = st.dictionaries(
 )
 def test_no_argument_breaks_an_enricher_or_crosses_a_tenant(
     enricher: tuple[str, str], params: dict[str, Any], principal: Principal
-) -> None:
+):
     async def ask() -> httpx.Response:
         async with context() as http:
             body = {
@@ -296,7 +296,7 @@ def support(pace: float = 0.0) -> httpx.AsyncClient:
     return client(support_app(world(), pace=pace))
 
 
-async def test_support_streams_its_answer_sentence_by_sentence() -> None:
+async def test_support_streams_its_answer_sentence_by_sentence():
     async with support(pace=1.0) as http:
         chunks = await say(http, "my receipt didn't scan")
     assert [at for at, _ in chunks] == [0.0, 0.4, 0.52, 0.64, 0.76, 0.76]
@@ -306,7 +306,7 @@ async def test_support_streams_its_answer_sentence_by_sentence() -> None:
     )
 
 
-async def test_a_conversation_continues_within_55_minutes_for_its_owner_only() -> None:
+async def test_a_conversation_continues_within_55_minutes_for_its_owner_only():
     async with support() as http:
         key = (await say(http, "my receipt didn't scan"))[0][1]["conversation_id"]
         await asyncio.sleep(54 * 60)
@@ -324,7 +324,7 @@ async def test_a_conversation_continues_within_55_minutes_for_its_owner_only() -
         )
 
 
-async def test_support_refuses_a_question_for_nobody() -> None:
+async def test_support_refuses_a_question_for_nobody():
     async with support() as http:
         answer = await http.post("/v1/ask", json={"query": "hello"})
     assert (answer.status_code, answer.json()) == (400, {"error": "missing_principal"})
@@ -334,7 +334,7 @@ async def test_support_refuses_a_question_for_nobody() -> None:
 
 
 @pytest.mark.realtime
-async def test_both_services_answer_alike_over_a_socket() -> None:
+async def test_both_services_answer_alike_over_a_socket():
     async with context() as http:
         here = (await post(http, ("shop", "offers"), query="coffee")).json()
     async with support() as http:
@@ -347,7 +347,7 @@ async def test_both_services_answer_alike_over_a_socket() -> None:
     assert (here, said_here) == (there, said_there)
 
 
-def test_a_taken_port_is_a_clear_sentence() -> None:
+def test_a_taken_port_is_a_clear_sentence():
     with listen("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(

@@ -158,7 +158,7 @@ def trace_and_spans(
     return trace, dict(zip(names, sorted(spans, key=lambda span: span["start_time"]), strict=True))
 
 
-def test_a_turn_arrives_as_one_trace_in_the_thread_of_its_session(sent: Sent) -> None:
+def test_a_turn_arrives_as_one_trace_in_the_thread_of_its_session(sent: Sent):
     trace, _ = trace_and_spans(sent[0])
     assert trace["project_name"] == "trial" and trace["thread_id"] == "acme/s1"
     assert (trace["input"], trace["output"]) == ({"message": "hi"}, {"text": "Three beans."})
@@ -171,14 +171,14 @@ def test_a_turn_arrives_as_one_trace_in_the_thread_of_its_session(sent: Sent) ->
     assert "error_info" not in trace
 
 
-def test_the_link_to_a_turn_is_what_the_sdk_itself_would_give(sent: Sent) -> None:
+def test_the_link_to_a_turn_is_what_the_sdk_itself_would_give(sent: Sent):
     trace, _ = trace_and_spans(sent[0])
     ours, sdks = sent[1]["link"]
     assert ours == sdks and f"trace_id={trace['id']}&" in ours
 
 
 @pytest.mark.req("SO-5")
-def test_spans_arrive_under_their_parents_with_their_times(sent: Sent) -> None:
+def test_spans_arrive_under_their_parents_with_their_times(sent: Sent):
     trace, spans = trace_and_spans(sent[0])
     assert {name: span.get("parent_span_id") for name, span in spans.items()} == {
         "m1": None,
@@ -197,7 +197,7 @@ def test_spans_arrive_under_their_parents_with_their_times(sent: Sent) -> None:
     } == {7}
 
 
-def test_tokens_and_cost_arrive_once_on_the_model_calls(sent: Sent) -> None:
+def test_tokens_and_cost_arrive_once_on_the_model_calls(sent: Sent):
     _, spans = trace_and_spans(sent[0])
     used = {
         name: (span["usage"], span["total_estimated_cost"], span["model"])
@@ -214,7 +214,7 @@ def test_tokens_and_cost_arrive_once_on_the_model_calls(sent: Sent) -> None:
     assert (cost, model) == (0.5, "offline")
 
 
-def test_errors_arrive_on_the_spans_that_failed(sent: Sent) -> None:
+def test_errors_arrive_on_the_spans_that_failed(sent: Sent):
     _, spans = trace_and_spans(sent[0])
     errors = {
         name: span["error_info"]["message"] for name, span in spans.items() if "error_info" in span
@@ -222,12 +222,12 @@ def test_errors_arrive_on_the_spans_that_failed(sent: Sent) -> None:
     assert errors == {"a2": "invocation: timeout: 12 s", "m2": "503"}
 
 
-def test_sending_a_turn_again_overwrites_it(sent: Sent) -> None:
+def test_sending_a_turn_again_overwrites_it(sent: Sent):
     assert len(sent[0].traces) == 5, "twenty sends of five turns"
     assert len(sent[0].spans) == 5 * (len(trace_of(some_events()).spans) - 1)
 
 
-def test_a_live_server_gets_everything_without_a_word(sent: Sent) -> None:
+def test_a_live_server_gets_everything_without_a_word(sent: Sent):
     _, report, stderr = sent
     assert report["live"]["warnings"] == []
     assert stderr == ""
@@ -236,7 +236,7 @@ def test_a_live_server_gets_everything_without_a_word(sent: Sent) -> None:
 @pytest.mark.parametrize("server", ["dead", "mute"])
 def test_a_server_that_does_not_answer_costs_a_second_and_one_warning_however_often_it_is_opened(
     sent: Sent, server: str
-) -> None:
+):
     report = sent[1][server]
     assert report["sinks"] == [None, None, None] and not report["loaded"], (
         "its SDK is not even imported"
@@ -246,7 +246,7 @@ def test_a_server_that_does_not_answer_costs_a_second_and_one_warning_however_of
     assert "does not answer: nothing is sent there, the store has every turn" in warning
 
 
-def test_a_server_that_goes_silent_costs_a_short_close_and_one_warning(sent: Sent) -> None:
+def test_a_server_that_goes_silent_costs_a_short_close_and_one_warning(sent: Sent):
     report = sent[1]["dying"]
     assert report["close"] < 120
     (warning,) = report["warnings"]
@@ -254,12 +254,12 @@ def test_a_server_that_goes_silent_costs_a_short_close_and_one_warning(sent: Sen
     assert sent[1]["exit"] < 120
 
 
-def test_handing_a_turn_over_takes_under_two_milliseconds_of_cpu(sent: Sent) -> None:
+def test_handing_a_turn_over_takes_under_two_milliseconds_of_cpu(sent: Sent):
     middle = [sent[1][server]["cpu"][10] for server in ("live", "dying")]
     assert max(middle) < 0.002
 
 
-def test_nothing_is_sent_to_anyone_else(sent: Sent) -> None:
+def test_nothing_is_sent_to_anyone_else(sent: Sent):
     assert sent[1]["outside"] == ["127.0.0.1"]
     assert sent[1]["switches"] == {"OPIK_SENTRY_ENABLE": "false", "OPIK_ANALYTICS_ENABLE": "false"}
     assert {path.partition("/api/")[2].partition("?")[0] for _, path, _ in sent[0].calls} <= {
@@ -269,5 +269,5 @@ def test_nothing_is_sent_to_anyone_else(sent: Sent) -> None:
     }
 
 
-def test_unconfigured_the_sdk_is_never_imported_and_nothing_is_sent(sent: Sent) -> None:
+def test_unconfigured_the_sdk_is_never_imported_and_nothing_is_sent(sent: Sent):
     assert sent[1]["unconfigured"] == [[], []]

@@ -45,7 +45,7 @@ def exported(content: bool = False) -> dict[str, ReadableSpan]:
 
 
 @pytest.mark.req("PC2-FR-15b")
-def test_every_span_arrives_under_its_parent_with_its_own_times() -> None:
+def test_every_span_arrives_under_its_parent_with_its_own_times():
     spans, trace = exported(), trace_of(some_events())
     ids = {name: span.context.span_id for name, span in spans.items() if span.context}
     for want in trace.spans:
@@ -59,7 +59,7 @@ def test_every_span_arrives_under_its_parent_with_its_own_times() -> None:
 
 
 @pytest.mark.req("PC2-FR-15b")
-def test_the_routing_decision_is_an_event_of_the_root_span() -> None:
+def test_the_routing_decision_is_an_event_of_the_root_span():
     (event,) = exported()["root"].events
     assert event.name == "routing_decision"
     assert dict(event.attributes or {}) == {
@@ -79,7 +79,7 @@ def test_the_routing_decision_is_an_event_of_the_root_span() -> None:
     }
 
 
-def test_spans_carry_the_genai_names_and_tokens_stand_on_model_calls_only() -> None:
+def test_spans_carry_the_genai_names_and_tokens_stand_on_model_calls_only():
     spans = exported()
     said = {name: dict(span.attributes or {}) for name, span in spans.items()}
     assert [spans[name].name for name in ("root", "m1", "a1", "k1")] == [
@@ -101,7 +101,7 @@ def test_spans_carry_the_genai_names_and_tokens_stand_on_model_calls_only() -> N
     } == {"m1", "m2"}
 
 
-def test_errors_are_a_status_with_a_type() -> None:
+def test_errors_are_a_status_with_a_type():
     spans = exported(content=True)
     failed = {
         name: span.status.description
@@ -116,7 +116,7 @@ def test_errors_are_a_status_with_a_type() -> None:
     assert dict(spans["k2"].attributes or {})["kit.unfinished"] is True
 
 
-def test_what_people_and_models_said_travels_only_when_asked_for() -> None:
+def test_what_people_and_models_said_travels_only_when_asked_for():
     told = "".join(span.to_json() for span in exported().values())
     assert "Three" not in told and "beans" not in told
     spans = exported(content=True)
@@ -139,7 +139,7 @@ class Stuck(SpanExporter):
 @pytest.mark.req("PC2-FR-15b")
 def test_turns_that_find_the_queue_full_are_left_out_whole_and_counted(
     caplog: pytest.LogCaptureFixture,
-) -> None:
+):
     exporter = Stuck()
     sink = OtelSink(exporter, limit=16)
     for _ in range(5):
@@ -162,7 +162,7 @@ class Refusing(SpanExporter):
 
 
 @pytest.mark.req("PC2-FR-15b")
-def test_spans_the_receiver_refused_are_counted() -> None:
+def test_spans_the_receiver_refused_are_counted():
     sink = OtelSink(Refusing())
     send(sink)
     sink.close()
@@ -171,7 +171,7 @@ def test_spans_the_receiver_refused_are_counted() -> None:
 
 @pytest.mark.req("PC2-FR-15b")
 @pytest.mark.parametrize("path", ["", "/", "/v1/traces", "/tenant"])
-def test_spans_and_the_decision_reach_an_otlp_receiver(path: str) -> None:
+def test_spans_and_the_decision_reach_an_otlp_receiver(path: str):
     with otlp_receiver() as receiver:
         sink = OtelSink(endpoint=receiver.url + path, service="helpdesk")
         send(sink)
@@ -193,7 +193,7 @@ def test_spans_and_the_decision_reach_an_otlp_receiver(path: str) -> None:
 
 def test_a_receiver_that_is_not_there_costs_a_bounded_close_and_one_warning(
     caplog: pytest.LogCaptureFixture,
-) -> None:
+):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         sink = OtelSink(endpoint=f"http://127.0.0.1:{unused.getsockname()[1]}")
@@ -205,12 +205,12 @@ def test_a_receiver_that_is_not_there_costs_a_bounded_close_and_one_warning(
     assert len([record for record in caplog.records if record.name == "kit.otel"]) == 1
 
 
-def test_a_sink_with_nowhere_to_send_to_says_so() -> None:
+def test_a_sink_with_nowhere_to_send_to_says_so():
     with pytest.raises(SettingsError, match="give it an exporter, or the endpoint"):
         OtelSink()
 
 
-def test_importing_the_sink_loads_no_opentelemetry() -> None:
+def test_importing_the_sink_loads_no_opentelemetry():
     code = (
         "import sys, kit.sinks.opentelemetry; print([name for name in sys.modules if "
         "name.startswith('opentelemetry')])"

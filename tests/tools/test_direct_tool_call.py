@@ -150,18 +150,18 @@ async def outcome(run: Callable[[BaseTool, ToolCall], Any], name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", TOOLS)
-async def test_a_direct_call_ends_as_the_wrapped_one(name: str) -> None:
+async def test_a_direct_call_ends_as_the_wrapped_one(name: str):
     assert await outcome(result_of, name) == await outcome(through_wrapper, name)
 
 
-async def test_a_result_of_the_kit_comes_as_it_is() -> None:
+async def test_a_result_of_the_kit_comes_as_it_is():
     result = ToolResult(text="three", detail="of five")
     tool = of_json(returning(("three", result)), response_format=both)
     assert await result_of(tool, called()) is result
     assert await through_wrapper(tool, called()) is result
 
 
-async def test_a_list_of_texts_is_read_an_item_a_line() -> None:
+async def test_a_list_of_texts_is_read_an_item_a_line():
     async def prices() -> list[str]:
         """Tells prices."""
         return ["cleaning: 45 euros", "first visit: 20 euros"]
@@ -170,7 +170,7 @@ async def test_a_list_of_texts_is_read_an_item_a_line() -> None:
     assert result.text == "cleaning: 45 euros\nfirst visit: 20 euros"
 
 
-async def test_the_arguments_of_the_call_stay_as_they_are() -> None:
+async def test_the_arguments_of_the_call_stay_as_they_are():
     async def greedy(**arguments: Any) -> str:
         arguments.clear()
         return "done"
@@ -180,7 +180,7 @@ async def test_the_arguments_of_the_call_stay_as_they_are() -> None:
     assert call["args"] == {"limit": 1}
 
 
-async def test_a_listener_gets_its_events_and_only_then_is_the_wrapper_back() -> None:
+async def test_a_listener_gets_its_events_and_only_then_is_the_wrapper_back():
     tool, own, outer = of_json(task_of), Listener(), Listener()
     assert await runs_directly(tool)
     tool.callbacks = [own]
@@ -233,7 +233,7 @@ def blocking(limit: int) -> str:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_the_wrapper_runs_what_is_its_own_work(tool: BaseTool, text: str) -> None:
+async def test_the_wrapper_runs_what_is_its_own_work(tool: BaseTool, text: str):
     answer, expected = (
         await result_of(tool, called(limit=1)),
         await through_wrapper(tool, called(limit=1)),
@@ -241,7 +241,7 @@ async def test_the_wrapper_runs_what_is_its_own_work(tool: BaseTool, text: str) 
     assert answer.text == expected.text == text
 
 
-async def test_an_argument_named_like_the_wrappers_own_goes_the_way_it_always_went() -> None:
+async def test_an_argument_named_like_the_wrappers_own_goes_the_way_it_always_went():
     tool = of_json()
     assert await result_of(tool, called(config=1, limit=2)) == await through_wrapper(
         tool, called(config=1, limit=2)
@@ -260,7 +260,7 @@ SIGNATURES = {
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
-def test_the_private_parts_of_langchain_are_as_the_direct_call_knows_them(name: str) -> None:
+def test_the_private_parts_of_langchain_are_as_the_direct_call_knows_them(name: str):
     owner, expected = SIGNATURES[name]
     method = getattr(owner, name, None)
     assert method is not None, (

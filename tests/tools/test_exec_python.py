@@ -54,7 +54,7 @@ def boundary() -> None:
 
 
 @pytest.mark.req("AS-7")
-async def test_a_card_that_lists_it_computes_and_the_trace_has_the_scripts_hash() -> None:
+async def test_a_card_that_lists_it_computes_and_the_trace_has_the_scripts_hash():
     reply = await ask(
         desk_deck([TOOLS], EXEC_PYTHON),
         Line(calls=[(EXEC_PYTHON, {"script": SUM, "data": "[1, 2, 39]"})]),
@@ -78,7 +78,7 @@ async def test_a_card_that_lists_it_computes_and_the_trace_has_the_scripts_hash(
     assert spans[Script] == spans[ToolEnded]
 
 
-async def test_without_data_it_reads_what_the_agents_tools_have_found() -> None:
+async def test_without_data_it_reads_what_the_agents_tools_have_found():
     async def search() -> tuple[str, ToolResult]:
         rows = tuple(
             ComponentPayload(type="offer", payload={"points": points}) for points in (20, 22)
@@ -114,7 +114,7 @@ async def test_without_data_it_reads_what_the_agents_tools_have_found() -> None:
 )
 async def test_a_model_reads_why_its_script_failed_and_writes_a_better_one(
     script: str, config: dict[str, Any], words: str, reason: str
-) -> None:
+):
     read: list[str] = []
 
     def correct(messages: Sequence[Any]) -> Line:
@@ -133,7 +133,7 @@ async def test_a_model_reads_why_its_script_failed_and_writes_a_better_one(
     assert (outcome.data_faults, outcome.caveat) == ((), None), "the model's fault, not the data's"
 
 
-async def test_where_no_sandbox_holds_every_script_is_refused_and_the_trace_says_why() -> None:
+async def test_where_no_sandbox_holds_every_script_is_refused_and_the_trace_says_why():
     tool = exec_python_tool(
         SandboxUnavailable("install bubblewrap"), ScriptLimits(), TempFiles(Path())
     )
@@ -148,7 +148,7 @@ async def test_where_no_sandbox_holds_every_script_is_refused_and_the_trace_says
     assert (script.reason, script.boundary, script.exit) == ("unavailable", None, None)
 
 
-async def test_a_recorded_script_is_played_and_not_run(tmp_path: Path) -> None:
+async def test_a_recorded_script_is_played_and_not_run(tmp_path: Path):
     lines = (
         Line(calls=[(EXEC_PYTHON, {"script": "import random\nprint(random.random())"})]),
         repeats,
@@ -181,9 +181,7 @@ def menu_tool(text: str = MENU) -> Any:
 
 
 @pytest.mark.req("AS-6", "AS-25")
-async def test_of_a_large_result_the_model_reads_a_sample_and_a_script_brings_back_what_is_needed() -> (
-    None
-):
+async def test_of_a_large_result_the_model_reads_a_sample_and_a_script_brings_back_what_is_needed():
     read: list[str] = []
 
     def extract(messages: Sequence[Any]) -> Line:
@@ -220,9 +218,7 @@ async def text_read(deck: Deck) -> str:
 
 
 @pytest.mark.req("AS-6")
-async def test_what_fits_is_read_whole_and_so_is_everything_by_an_agent_that_runs_no_scripts() -> (
-    None
-):
+async def test_what_fits_is_read_whole_and_so_is_everything_by_an_agent_that_runs_no_scripts():
     fitting, longer = "x" * 50_000, "x" * 50_001
     both = ("menu", EXEC_PYTHON)
     assert await text_read(desk_deck([TOOLS, menu_tool(fitting)], *both)) == fitting
@@ -230,7 +226,7 @@ async def test_what_fits_is_read_whole_and_so_is_everything_by_an_agent_that_run
     assert await text_read(desk_deck([menu_tool(longer)], "menu")) == longer
 
 
-async def test_a_large_result_that_no_disk_takes_is_unavailable(tmp_path: Path) -> None:
+async def test_a_large_result_that_no_disk_takes_is_unavailable(tmp_path: Path):
     (tmp_path / "full").write_text("")
     result = await put_away(
         ToolResult(text=MENU), Task(ALICE.principal, "s", "t", "desk"), TempFiles(tmp_path / "full")
@@ -241,7 +237,7 @@ async def test_a_large_result_that_no_disk_takes_is_unavailable(tmp_path: Path) 
     ) and "Not a directory" in result.detail
 
 
-async def test_a_file_larger_than_a_script_may_read_is_no_input(files: TempFiles) -> None:
+async def test_a_file_larger_than_a_script_may_read_is_no_input(files: TempFiles):
     deck = desk_deck(
         [TOOLS, WRITING], "write_temp", EXEC_PYTHON, tool_config={EXEC_PYTHON: {"input": 5}}
     )
@@ -255,7 +251,7 @@ async def test_a_file_larger_than_a_script_may_read_is_no_input(files: TempFiles
     assert large.error == "script_failed: There is no such file of at most 5 bytes."
 
 
-async def test_a_file_that_is_not_its_tasks_own_is_no_input() -> None:
+async def test_a_file_that_is_not_its_tasks_own_is_no_input():
     reply = await ask(
         desk_deck([TOOLS], EXEC_PYTHON),
         Line(calls=[(EXEC_PYTHON, {"script": SUM, "file_id": "../secret"})]),

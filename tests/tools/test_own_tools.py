@@ -128,7 +128,7 @@ def outside(folder: Path, *arguments: str) -> Result:
 
 
 @pytest.mark.req("K-1")
-def test_a_deck_outside_the_checkout_is_checked_and_its_code_named_first(folder: Path) -> None:
+def test_a_deck_outside_the_checkout_is_checked_and_its_code_named_first(folder: Path):
     result = outside(folder, "check", str(folder))
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines()[0] == f"imports ./tools.py:TOOLS ({folder}/tools.py)"
@@ -137,9 +137,7 @@ def test_a_deck_outside_the_checkout_is_checked_and_its_code_named_first(folder:
 
 @pytest.mark.req("K-1")
 @pytest.mark.parametrize("tools", ["./tools.py:TOOLS", "tools.py", ["./tools.py"]])
-def test_one_reference_may_stand_alone_and_a_file_means_its_tools(
-    folder: Path, tools: object
-) -> None:
+def test_one_reference_may_stand_alone_and_a_file_means_its_tools(folder: Path, tools: object):
     (folder / "deck.yaml").write_text(
         yaml.safe_dump({"orchestrator": "lead", "required_blocks": [], "tools": tools})
     )
@@ -149,7 +147,7 @@ def test_one_reference_may_stand_alone_and_a_file_means_its_tools(
 
 
 @pytest.mark.req("K-1")
-def test_plain_async_and_raising_functions_are_tools_of_the_terminal(folder: Path) -> None:
+def test_plain_async_and_raising_functions_are_tools_of_the_terminal(folder: Path):
     assert (
         "The printer of floor 3 stands beside the lift."
         in ask(folder, "where is the printer on floor 3?").stdout
@@ -168,7 +166,7 @@ def test_plain_async_and_raising_functions_are_tools_of_the_terminal(folder: Pat
 @pytest.mark.req("K-1")
 async def test_a_simulated_agent_passes_on_what_a_tool_says_with_nothing_behind_it(
     folder: Path,
-) -> None:
+):
     (folder / "tools.py").write_text(f"{FILES['helpdesk/tools.py']}\n{SHELF}")
     card = yaml.safe_load(FILES["helpdesk/desk.yaml"]) | {"tools": ["shelf"]}
     (folder / "desk.yaml").write_text(yaml.safe_dump(card))
@@ -184,7 +182,7 @@ async def test_a_simulated_agent_passes_on_what_a_tool_says_with_nothing_behind_
 
 
 @pytest.mark.req("K-1")
-def test_a_fault_of_deck_yaml_is_the_only_one_and_blames_no_tool_it_names(folder: Path) -> None:
+def test_a_fault_of_deck_yaml_is_the_only_one_and_blames_no_tool_it_names(folder: Path):
     declare(folder, ["./tools.py"], zzz=3)
     with pytest.raises(DeckError) as caught:
         load_deck(folder)
@@ -195,7 +193,7 @@ def test_a_fault_of_deck_yaml_is_the_only_one_and_blames_no_tool_it_names(folder
 
 
 @pytest.mark.req("K-1")
-def test_a_mapping_names_its_tools_and_langchain_tools_are_taken_as_they_are(folder: Path) -> None:
+def test_a_mapping_names_its_tools_and_langchain_tools_are_taken_as_they_are(folder: Path):
     text = (folder / "tools.py").read_text().partition("TOOLS =")[0]
     text += """
 from langchain_core.tools import tool
@@ -258,9 +256,7 @@ def models() -> dict[str, Any]:
 
 
 @pytest.mark.req("K-1")
-async def test_a_factory_is_opened_with_the_kit_and_closed_with_it_and_told_what_the_deck_names() -> (
-    None
-):
+async def test_a_factory_is_opened_with_the_kit_and_closed_with_it_and_told_what_the_deck_names():
     door = Door("lookup")
     deck = deck_of([door.factory("lookup")], tool_config={"lookup": {"limit": 3}})
     deck = Deck.of(
@@ -282,14 +278,14 @@ async def test_a_factory_is_opened_with_the_kit_and_closed_with_it_and_told_what
 
 
 @pytest.mark.req("K-1")
-async def test_a_factory_that_makes_something_else_than_it_declares_is_refused() -> None:
+async def test_a_factory_that_makes_something_else_than_it_declares_is_refused():
     with pytest.raises(BindError, match="declares lookup and makes other; declare what it makes"):
         async with open_kit(OFFLINE, deck=deck_of([Door("other").factory("lookup")])):
             pass
 
 
 @pytest.mark.req("K-1")
-async def test_python_adds_tools_and_a_clash_is_an_error() -> None:
+async def test_python_adds_tools_and_a_clash_is_an_error():
     def lookup() -> str:
         """Look it up."""
         return "found"
@@ -305,7 +301,7 @@ async def test_python_adds_tools_and_a_clash_is_an_error() -> None:
             pass
 
 
-def test_tools_cross_to_another_process_by_the_names_that_led_to_them(folder: Path) -> None:
+def test_tools_cross_to_another_process_by_the_names_that_led_to_them(folder: Path):
     copy = pickle.loads(pickle.dumps(load_deck(folder)))
     assert copy.tools.ids == {"find_printer", "laptop_renewal", "open_ticket"}
     [printer] = [entry for name, entry in copy.tools.tools.items() if name == "find_printer"]
@@ -354,7 +350,7 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
 
 @pytest.mark.req("K-1")
 @pytest.mark.parametrize("case", BROKEN)
-def test_code_that_cannot_be_used_is_a_line_of_the_report(folder: Path, case: str) -> None:
+def test_code_that_cannot_be_used_is_a_line_of_the_report(folder: Path, case: str):
     reference, words = BROKEN[case]
     with (folder / "tools.py").open("a") as code:
         code.write(
@@ -379,7 +375,7 @@ def test_code_that_cannot_be_used_is_a_line_of_the_report(folder: Path, case: st
         ("\n\n1 / 0\n", "importing ./tools.py raised ZeroDivisionError: division by zero (line 3)"),
     ],
 )
-def test_an_import_error_says_file_line_and_cause(folder: Path, text: str, words: str) -> None:
+def test_an_import_error_says_file_line_and_cause(folder: Path, text: str, words: str):
     (folder / "tools.py").write_text(text)
     with pytest.raises(DeckError) as error:
         load_deck(folder)
@@ -388,7 +384,7 @@ def test_an_import_error_says_file_line_and_cause(folder: Path, text: str, words
 
 
 @pytest.mark.req("K-1")
-def test_clashes_unknown_tools_and_broken_cards_stand_in_one_report(folder: Path) -> None:
+def test_clashes_unknown_tools_and_broken_cards_stand_in_one_report(folder: Path):
     declare(folder, ["./tools.py:TOOLS", "./tools.py:TOOLS"])
     desk = folder / "desk.yaml"
     desk.write_text(desk.read_text().replace("open_ticket]", "open_tickets]"))
@@ -405,7 +401,7 @@ def test_clashes_unknown_tools_and_broken_cards_stand_in_one_report(folder: Path
     )
 
 
-def test_a_link_that_leads_out_of_the_folder_is_not_followed(folder: Path, tmp_path: Path) -> None:
+def test_a_link_that_leads_out_of_the_folder_is_not_followed(folder: Path, tmp_path: Path):
     (tmp_path / "elsewhere.py").write_text("TOOLS = []\n")
     (folder / "linked.py").symlink_to(tmp_path / "elsewhere.py")
     declare(folder, ["./linked.py:TOOLS"])
@@ -417,7 +413,7 @@ def test_a_link_that_leads_out_of_the_folder_is_not_followed(folder: Path, tmp_p
 
 
 @pytest.mark.req("K-6")
-async def test_nobody_of_the_demo_asks_a_strangers_deck(folder: Path) -> None:
+async def test_nobody_of_the_demo_asks_a_strangers_deck(folder: Path):
     async with open_kit(OFFLINE.with_(deck=folder)) as kit:
         session = kit.session("s")
         reply = await kit.ask("where is the printer?", session)

@@ -155,7 +155,7 @@ async def run(service: Listening, client: SkillClient, folder: Path, poison: str
 @pytest.mark.parametrize("name", POISONS)
 async def test_a_model_that_obeys_a_poisoned_response_calls_no_skill_but_the_steps(
     name: str, tmp_path: Path
-) -> None:
+):
     service = Listening("")
     async with in_memory(service) as client:
         await run(service, client, tmp_path, POISONS[name])
@@ -163,7 +163,7 @@ async def test_a_model_that_obeys_a_poisoned_response_calls_no_skill_but_the_ste
 
 @pytest.mark.realtime
 @pytest.mark.req("AS-32")
-async def test_and_it_learns_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_and_it_learns_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The environment has the key, the client has it, and the service knows it and says it; nobody
     else ever reads it."""
     monkeypatch.setenv("SKILL_SERVICE_KEY", SECRET)
@@ -185,7 +185,7 @@ async def test_and_it_learns_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.req("AS-32")
 async def test_a_skill_that_breaks_its_schema_is_a_fault_that_names_the_place(
     tmp_path: Path,
-) -> None:
+):
     service = SkillService(faults={"outlet_details": ["lies"]})
     executor = ScriptedModel(
         Line(calls=[("call_skill", {"skill": "outlet_details", "arguments": {"outlet_id": OURS}})]),
@@ -231,7 +231,7 @@ class Stricter(SkillService):
 @pytest.mark.req("AS-5")
 async def test_a_skill_that_has_changed_since_the_plan_was_made_refuses_and_is_planned_for_as_it_is(
     tmp_path: Path,
-) -> None:
+):
     arguments = {"outlet_id": OURS}, {"outlet_id": OURS, "why": "we ask"}
     asks = [
         Line(calls=[("call_skill", {"skill": "outlet_details", "arguments": one})])
@@ -257,7 +257,7 @@ async def test_a_skill_that_has_changed_since_the_plan_was_made_refuses_and_is_p
 @pytest.mark.req("AS-32")
 async def test_what_a_task_or_a_shape_holds_stands_in_the_stand_ins_script_as_data(
     tmp_path: Path,
-) -> None:
+):
     """Names of fields that would end a literal; the script is compiled, and what is not the
     template is one call of it."""
     hostile = "x'}, {}); print('owned'); import os  # \"\"\""

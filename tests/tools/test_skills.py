@@ -95,7 +95,7 @@ async def fault(client: Skills, skill: str, key: str = "k-1", **arguments: Any) 
 
 @pytest.mark.realtime
 @pytest.mark.req("AS-10")
-async def test_what_a_key_does_not_open_is_as_if_it_were_not_there() -> None:
+async def test_what_a_key_does_not_open_is_as_if_it_were_not_there():
     """Globex has one skill more. With acme's key nothing tells it from a skill that nobody has."""
     hidden, unheard = "outlet_inspections", "outlet_astrologies"
     async with serving(skill_app(SkillService(), KEYS)) as url:
@@ -136,7 +136,7 @@ def _told(outcome: object, name: str) -> str:
 @pytest.mark.parametrize("transport", ["memory", "stdio", "http"])
 async def test_a_planner_finds_and_loads_and_a_step_calls_however_it_travels(
     transport: str, tmp_path: Path
-) -> None:
+):
     environment = {"PATH": os.environ["PATH"]}
     command = McpServer(command=(sys.executable, "-m", "kit.worlds.outlets"))
     ways: Mapping[str, Callable[[], Any]] = {
@@ -178,7 +178,7 @@ async def _closing(client: SkillClient) -> AsyncGenerator[SkillClient]:
 # What a step may call
 
 
-async def test_a_skill_that_the_step_does_not_name_never_leaves_the_process() -> None:
+async def test_a_skill_that_the_step_does_not_name_never_leaves_the_process():
     async with (
         in_memory(SkillService(), step_key=_no_key) as client,
         client.step(["outlet_list"]) as step,
@@ -198,7 +198,7 @@ async def _no_key(names: Sequence[str]) -> SkillFault:
 
 
 @pytest.mark.realtime
-async def test_the_service_holds_a_step_to_its_skills_when_the_client_does_not() -> None:
+async def test_the_service_holds_a_step_to_its_skills_when_the_client_does_not():
     log = CallLog()
     async with (
         over_http(KEYS["acme"], SkillService(log=log)) as client,
@@ -218,7 +218,7 @@ async def test_the_service_holds_a_step_to_its_skills_when_the_client_does_not()
 
 
 @pytest.mark.realtime
-async def test_a_key_of_a_step_that_cannot_be_read_is_not_quoted() -> None:
+async def test_a_key_of_a_step_that_cannot_be_read_is_not_quoted():
     """pydantic's words for what does not fit hold what was sent: here the token."""
     token = "step-token-0123456789"
 
@@ -236,7 +236,7 @@ async def test_a_key_of_a_step_that_cannot_be_read_is_not_quoted() -> None:
     assert refused.reason == "schema_mismatch" and token not in repr(refused)
 
 
-async def test_without_tokens_the_names_that_travel_with_a_call_narrow_it() -> None:
+async def test_without_tokens_the_names_that_travel_with_a_call_narrow_it():
     server = skill_server(SkillService(), lambda context: Scope("acme"))
     session = McpSession("skills", McpServer(url="http://skills.example/mcp"), lambda wire: server)
     for allowed, refused in (
@@ -260,7 +260,7 @@ async def test_without_tokens_the_names_that_travel_with_a_call_narrow_it() -> N
 )
 async def test_each_fault_of_a_skill_is_a_value_and_the_next_call_is_none(
     script: Fault, reason: SkillReason, uncertain: bool
-) -> None:
+):
     log = CallLog()
     async with in_memory(SkillService(log=log, faults={"outlet_list": [script]})) as client:
         lost = await fault(client, "outlet_list")
@@ -272,7 +272,7 @@ async def test_each_fault_of_a_skill_is_a_value_and_the_next_call_is_none(
         assert (await result(client, "outlet_list")).content
 
 
-async def test_a_call_that_could_not_be_sent_has_certainly_not_run() -> None:
+async def test_a_call_that_could_not_be_sent_has_certainly_not_run():
     """Nobody answers when it connects; or whoever connects, and then not the call."""
     async with in_memory(SkillService(faults={"outlet_call": ["hangs"]})) as client:
         lost = await fault(client, "outlet_call", outlet_id=OURS, message="we are late")
@@ -297,7 +297,7 @@ class _Silent:
         return None
 
 
-async def test_arguments_that_do_not_fit_run_nothing() -> None:
+async def test_arguments_that_do_not_fit_run_nothing():
     log = CallLog()
     async with in_memory(SkillService(log=log)) as client:
         assert (await fault(client, "outlet_list", limit=0)).detail.startswith("$.limit")
@@ -309,7 +309,7 @@ async def test_arguments_that_do_not_fit_run_nothing() -> None:
 
 
 @pytest.mark.realtime
-async def test_a_wrong_key_a_dead_service_and_too_long_a_result_are_told_apart() -> None:
+async def test_a_wrong_key_a_dead_service_and_too_long_a_result_are_told_apart():
     async with over_http("no-such-key-0123456789") as client:
         for outcome in (
             await client.find("menu"),
@@ -339,7 +339,7 @@ async def test_a_wrong_key_a_dead_service_and_too_long_a_result_are_told_apart()
         {"capabilities": None},
     ],
 )
-async def test_a_manifest_that_is_none_is_a_fault_of_its_service(change: dict[str, Any]) -> None:
+async def test_a_manifest_that_is_none_is_a_fault_of_its_service(change: dict[str, Any]):
     service, honest = SkillService(), SkillService.call
 
     def lie(scope: Scope, name: str, arguments: Mapping[str, Any], key: str | None = None) -> Any:
@@ -355,9 +355,7 @@ async def test_a_manifest_that_is_none_is_a_fault_of_its_service(change: dict[st
 # Acts, and the keys that make them once
 
 
-async def test_a_call_with_the_key_of_an_earlier_one_gets_its_result_and_runs_no_second_time() -> (
-    None
-):
+async def test_a_call_with_the_key_of_an_earlier_one_gets_its_result_and_runs_no_second_time():
     log = CallLog()
     async with in_memory(SkillService(log=log, faults={"outlet_note": ["loses"]})) as client:
         assert (await fault(client, "outlet_note", outlet_id=OURS, text="call back")).uncertain
@@ -386,7 +384,7 @@ async def test_a_call_with_the_key_of_an_earlier_one_gets_its_result_and_runs_no
 @pytest.mark.realtime
 async def test_a_key_outlives_the_process_of_the_service_in_the_file_of_its_log(
     tmp_path: Path,
-) -> None:
+):
     file = tmp_path / "calls.jsonl"
     command = McpServer(
         command=(sys.executable, "-m", "kit.worlds.outlets"), environment=("SKILL_SERVICE_LOG",)
@@ -426,7 +424,7 @@ class Echo(SkillService):
 
 @pytest.mark.realtime
 @pytest.mark.req("AS-10")
-async def test_the_key_is_in_no_result_fault_repr_or_log(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_key_is_in_no_result_fault_repr_or_log(caplog: pytest.LogCaptureFixture):
     secret = KEYS["acme"]
     caplog.set_level(logging.DEBUG)
     seen: list[object] = []
@@ -455,7 +453,7 @@ async def test_the_key_is_in_no_result_fault_repr_or_log(caplog: pytest.LogCaptu
 
 
 @pytest.mark.realtime
-async def test_what_is_no_key_is_left_in_a_result() -> None:
+async def test_what_is_no_key_is_left_in_a_result():
     """Of what a service is told, the names tell what is secret: a city that stands in a variable stays in the rows."""
     headers = {"X-Region": "$REGION", "X-Api-Key": "$A_KEY", "X-Other": "$OTHER_TOKEN"}
     told = {"REGION": "Rivermont", "A_KEY": KEYS["acme"], "OTHER_TOKEN": "Harbor Way"}
@@ -471,7 +469,7 @@ async def test_what_is_no_key_is_left_in_a_result() -> None:
 # Which service, and what the log keeps
 
 
-def test_the_environment_names_the_service_before_the_deck_does() -> None:
+def test_the_environment_names_the_service_before_the_deck_does():
     deck = McpServer(command=("python", "-m", "kit.worlds.outlets"))
     assert chosen_service(deck, None) is deck and chosen_service(None, None) is None
     service = chosen_service(deck, "https://skills.example/api/acme")
@@ -480,7 +478,7 @@ def test_the_environment_names_the_service_before_the_deck_does() -> None:
         skill_client(service, Path(), {})
 
 
-def test_check_says_what_a_deck_runs_or_calls_for_skills_and_starts_nothing(tmp_path: Path) -> None:
+def test_check_says_what_a_deck_runs_or_calls_for_skills_and_starts_nothing(tmp_path: Path):
     deck = tmp_path / "deck.yaml"
     deck.write_text(
         "orchestrator: lead\nskill_service: {url: '$SKILLS/api/acme', headers: {X-Api-Key: $MY_KEY}}\n"
@@ -504,7 +502,7 @@ def test_check_says_what_a_deck_runs_or_calls_for_skills_and_starts_nothing(tmp_
     assert wrong.returncode == 2 and "SKILL_SERVICE_URL='127.0.0.1' cannot be used" in wrong.stderr
 
 
-def test_a_makers_key_is_sent_to_no_other_service() -> None:
+def test_a_makers_key_is_sent_to_no_other_service():
     service = McpServer(url="$SKILLS/api", headers={KEY: "$OPENAI_API_KEY"})
     with pytest.raises(
         BindError,

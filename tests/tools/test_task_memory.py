@@ -64,7 +64,7 @@ async def events(stores: Documents, kind: str) -> list[Any]:
 
 
 @pytest.mark.req("AS-8")
-async def test_the_tool_makes_the_key_and_only_its_principal_reads_by_it() -> None:
+async def test_the_tool_makes_the_key_and_only_its_principal_reads_by_it():
     memory = memory_over(documents())
     report = await memory.write(a_task(), "outlet_ids", {"outlet_ids": ["o1"]}, IDS)
     assert report == {"status": "written", "key": "acme:s1:t1:outlet_ids"}
@@ -85,7 +85,7 @@ async def test_the_tool_makes_the_key_and_only_its_principal_reads_by_it() -> No
 @pytest.mark.req("AS-8")
 @given(TASKS, TASKS)
 @example(("acme", ("user", "ann"), "taste", "session"), ("acme", ("", "ann"), "taste", "user"))
-def test_no_two_tasks_make_the_same_key(first: Any, second: Any) -> None:
+def test_no_two_tasks_make_the_same_key(first: Any, second: Any):
     """Whatever ids and labels hold, colons among them: a label cannot reach into another task, user or tenant."""
 
     def key_of(tenant: str, middle: tuple[str, str], label: str, scope: Any) -> str:
@@ -101,7 +101,7 @@ def test_no_two_tasks_make_the_same_key(first: Any, second: Any) -> None:
 
 
 @pytest.mark.req("AS-8")
-async def test_a_memory_is_kept_as_long_as_the_card_says() -> None:
+async def test_a_memory_is_kept_as_long_as_the_card_says():
     memory = memory_over(documents())
     config = MemoryConfig(seconds=60)
     key = (await memory.write(a_task(), "taste", "dry", "string", config))["key"]
@@ -114,7 +114,7 @@ async def test_a_memory_is_kept_as_long_as_the_card_says() -> None:
 
 
 @pytest.mark.req("AS-8")
-async def test_what_breaks_the_contract_is_not_written_and_the_report_says_what_it_was() -> None:
+async def test_what_breaks_the_contract_is_not_written_and_the_report_says_what_it_was():
     stores = documents()
     memory, task = memory_over(stores), a_task()
     report = await memory.write(task, "ids", {"outlet_ids": [1], "more": "x"}, IDS)
@@ -131,7 +131,7 @@ async def test_what_breaks_the_contract_is_not_written_and_the_report_says_what_
 
 
 @pytest.mark.req("AS-8")
-async def test_another_task_waits_five_seconds_for_the_reader_to_confirm() -> None:
+async def test_another_task_waits_five_seconds_for_the_reader_to_confirm():
     stores, loop = documents(), asyncio.get_running_loop()
     memory = memory_over(stores)
     key = (await memory.write(a_task(1), "taste", "dry", "string", USER))["key"]
@@ -203,7 +203,7 @@ def results(reply: Reply, tool: str) -> list[Any]:
 @pytest.mark.req("AS-8")
 async def test_a_card_writes_and_another_reads_and_the_data_stays_behind_after_the_turn(
     tmp_path: Any,
-) -> None:
+):
     path = tmp_path / "kit.sqlite"
 
     def reads(messages: Sequence[Any]) -> Line:
@@ -228,9 +228,7 @@ async def test_a_card_writes_and_another_reads_and_the_data_stays_behind_after_t
     store.close()
 
 
-async def test_the_bus_says_which_key_was_written_once_it_can_be_read_and_nothing_of_what_is_in_it() -> (
-    None
-):
+async def test_the_bus_says_which_key_was_written_once_it_can_be_read_and_nothing_of_what_is_in_it():
     bus, stores = LocalBus(), documents()
     memory = TaskMemory(stores, bus=bus)
     waiting = asyncio.create_task(bus.read(STREAM, "monitors", "one", wait=60))
@@ -254,7 +252,7 @@ async def test_the_bus_says_which_key_was_written_once_it_can_be_read_and_nothin
 
 
 @pytest.mark.req("AS-8")
-async def test_a_model_cannot_loosen_the_contract_of_its_card_and_reads_what_was_expected() -> None:
+async def test_a_model_cannot_loosen_the_contract_of_its_card_and_reads_what_was_expected():
     loose = {"key": "ids", "data": {"x": 1}, "return_spec": {"shape": {"x": "integer"}}}
     reply = await ask({"shape": IDS}, [Line(calls=[(WRITE, loose)]), Line("I could not keep it.")])
     (result,) = results(reply, WRITE)
@@ -272,6 +270,6 @@ async def test_a_model_cannot_loosen_the_contract_of_its_card_and_reads_what_was
     assert "did you mean 'array'" in results(reply, WRITE)[0].result
 
 
-async def test_a_shape_on_a_card_that_is_none_is_refused_when_the_kit_opens() -> None:
+async def test_a_shape_on_a_card_that_is_none_is_refused_when_the_kit_opens():
     with pytest.raises(ShapeError, match="field 'ids'"):
         await ask({"shape": {"ids": "list"}}, [])

@@ -47,7 +47,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TempFiles:
 
 async def test_a_task_reads_the_lines_it_asks_for_and_no_file_of_another_task(
     files: TempFiles,
-) -> None:
+):
     file_id = files.write(TASK, "".join(f"line {number}\n" for number in range(1_000)))
     assert files.lines(TASK, file_id, 2, 2) == ["line 2", "line 3"] and files.lines(
         TASK, file_id, 999, 5
@@ -72,7 +72,7 @@ async def test_a_task_reads_the_lines_it_asks_for_and_no_file_of_another_task(
     ] == [None] * 2 * len(escapes)
 
 
-async def test_writes_of_one_task_at_the_same_time_have_a_file_each(files: TempFiles) -> None:
+async def test_writes_of_one_task_at_the_same_time_have_a_file_each(files: TempFiles):
     ids = await asyncio.gather(
         *(asyncio.to_thread(files.write, TASK, str(number)) for number in range(60))
     )
@@ -82,7 +82,7 @@ async def test_writes_of_one_task_at_the_same_time_have_a_file_each(files: TempF
     ]
 
 
-async def test_a_reading_is_bounded_also_where_the_data_is_one_line(files: TempFiles) -> None:
+async def test_a_reading_is_bounded_also_where_the_data_is_one_line(files: TempFiles):
     lines = files.lines(TASK, files.write(TASK, "x" * 1_000_000), 0, 20)
     assert lines == ["x" * MOST_CHARACTERS + " [cut: this line has 1,000,000 characters]"]
     assert (
@@ -96,7 +96,7 @@ async def test_a_reading_is_bounded_also_where_the_data_is_one_line(files: TempF
 @pytest.mark.req("AS-9")
 async def test_folders_are_one_users_and_swept_an_hour_after_the_last_write(
     files: TempFiles,
-) -> None:
+):
     now = time.time()
     for task, age in ((TASK, HOUR + 60), (OTHERS[0], HOUR - 60)):
         files.write(task, "data")
@@ -113,7 +113,7 @@ async def test_folders_are_one_users_and_swept_an_hour_after_the_last_write(
 
 
 @pytest.mark.req("AS-9")
-async def test_who_resumes_a_task_wipes_what_the_process_before_it_left(files: TempFiles) -> None:
+async def test_who_resumes_a_task_wipes_what_the_process_before_it_left(files: TempFiles):
     files.write(TASK, "half of it")
     files.write(OTHERS[0], "somebody else's")
     resumed = TempFiles(files.root)
@@ -144,7 +144,7 @@ PUT = Line(calls=[(WRITE, {"data": "one\ntwo\nthree"})])
 @pytest.mark.req("AS-9")
 async def test_a_card_puts_data_away_reads_some_of_it_and_its_folder_ends_with_its_work(
     files: TempFiles,
-) -> None:
+):
     folders = list[int]()
 
     def counts(messages: Sequence[Any]) -> Line:
@@ -161,6 +161,6 @@ async def test_a_card_puts_data_away_reads_some_of_it_and_its_folder_ends_with_i
     [Line(error=RuntimeError("broken")), Line("late", delay=600.0)],
     ids=["fails", "is too late"],
 )
-async def test_the_folder_ends_also_with_an_agent_that(files: TempFiles, end: Line) -> None:
+async def test_the_folder_ends_also_with_an_agent_that(files: TempFiles, end: Line):
     reply = await ask(PUT, end)
     assert results(reply, WRITE) == ["tmp_1"] and list(files.root.iterdir()) == []

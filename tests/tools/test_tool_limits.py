@@ -137,7 +137,7 @@ def retries(reply: Reply) -> list[ToolRetry]:
 @pytest.mark.parametrize("form", FORMS)
 async def test_a_call_that_takes_longer_than_its_tool_may_is_cut_off_whatever_the_tool_is(
     form: str,
-) -> None:
+):
     work = Counter(seconds=5)
     reply = await play(deck_of(FORMS[form](work.lookup, ToolLimits(timeout_ms=300))))
     assert endings(reply) == ["timeout: no answer within 0.3 s"]
@@ -149,7 +149,7 @@ async def test_a_call_that_takes_longer_than_its_tool_may_is_cut_off_whatever_th
 @pytest.mark.parametrize("form", FORMS)
 async def test_an_idempotent_tool_is_tried_again_and_each_attempt_stands_in_the_trace(
     form: str,
-) -> None:
+):
     work = Counter(fails=2)
     reply = await play(deck_of(FORMS[form](work.lookup, ToolLimits(**AGAIN))))
     assert "the answer" in reply.text and endings(reply) == [None]
@@ -162,7 +162,7 @@ async def test_an_idempotent_tool_is_tried_again_and_each_attempt_stands_in_the_
 @pytest.mark.parametrize("form", FORMS)
 async def test_no_more_calls_run_at_once_than_the_tool_allows_over_all_turns_and_cohorts(
     form: str,
-) -> None:
+):
     work = Counter(seconds=1)
     deck = deck_of(FORMS[form](work.lookup, ToolLimits(at_once=2)))
     async with open_kit(OFFLINE, deck=replace(deck, flags={"new": False}), models=models(2)) as kit:
@@ -172,7 +172,7 @@ async def test_no_more_calls_run_at_once_than_the_tool_allows_over_all_turns_and
     assert all(error is None for reply in replies for error in endings(reply))
 
 
-async def test_waiting_for_a_place_counts_as_time_of_the_call() -> None:
+async def test_waiting_for_a_place_counts_as_time_of_the_call():
     work = Counter(seconds=1)
     reply = await play(
         deck_of([LimitedTool(work.lookup, ToolLimits(at_once=1, timeout_ms=700))]), calls=2
@@ -194,7 +194,7 @@ RESULTS: dict[Reason, int] = {
 
 @pytest.mark.req("K-25")
 @pytest.mark.parametrize("fault", RESULTS)
-async def test_only_a_fault_that_may_pass_is_tried_again(fault: Reason) -> None:
+async def test_only_a_fault_that_may_pass_is_tried_again(fault: Reason):
     calls: list[str] = []
 
     async def lookup() -> tuple[str, ToolResult]:
@@ -209,7 +209,7 @@ async def test_only_a_fault_that_may_pass_is_tried_again(fault: Reason) -> None:
 
 
 @pytest.mark.req("K-25")
-async def test_nothing_is_tried_again_past_the_time_of_the_agent() -> None:
+async def test_nothing_is_tried_again_past_the_time_of_the_agent():
     work = Counter(seconds=0.35, fails=9)
     reply = await play(deck_of([LimitedTool(work.lookup, ToolLimits(**AGAIN))], budget_ms=1100))
     assert work.calls == 2 and len(retries(reply)) == 1, (
@@ -219,7 +219,7 @@ async def test_nothing_is_tried_again_past_the_time_of_the_agent() -> None:
 
 
 @pytest.mark.req("K-25")
-async def test_a_tool_that_may_not_run_twice_is_never_tried_again() -> None:
+async def test_a_tool_that_may_not_run_twice_is_never_tried_again():
     work = Counter(fails=1)
     assert (
         endings(await play(deck_of([LimitedTool(work.lookup, ToolLimits(timeout_ms=500))])))[0]
@@ -231,9 +231,7 @@ async def test_a_tool_that_may_not_run_twice_is_never_tried_again() -> None:
 
 
 @pytest.mark.req("K-25")
-async def test_a_tool_that_takes_no_notice_of_its_end_holds_no_turn_longer_than_the_turn_may_take() -> (
-    None
-):
+async def test_a_tool_that_takes_no_notice_of_its_end_holds_no_turn_longer_than_the_turn_may_take():
     go = asyncio.Event()
 
     async def lookup() -> str:
@@ -257,7 +255,7 @@ async def test_a_tool_that_takes_no_notice_of_its_end_holds_no_turn_longer_than_
 # Where limits are declared
 
 
-async def test_a_card_goes_before_deck_yaml_and_deck_yaml_before_the_tool() -> None:
+async def test_a_card_goes_before_deck_yaml_and_deck_yaml_before_the_tool():
     for config, deck, seconds in (
         ({"timeout_ms": 100}, {"timeout_ms": 200}, 0.1),
         (None, {"timeout_ms": 200}, 0.2),
@@ -313,7 +311,7 @@ FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
 
 @pytest.mark.req("K-25")
 @pytest.mark.parametrize("name", FAULTS)
-def test_limits_that_cannot_hold_are_faults_with_their_line(name: str, tmp_path: Path) -> None:
+def test_limits_that_cannot_hold_are_faults_with_their_line(name: str, tmp_path: Path):
     config, limits, sentence = FAULTS[name]
     card = f"tool_config: {{open_ticket: {config}}}\n" if config else ""
     with pytest.raises(DeckError, match=sentence):
@@ -356,7 +354,7 @@ async def opened(kit: Kit, turns: int) -> list[Reply]:
 
 @pytest.mark.realtime
 @pytest.mark.req("K-25")
-async def test_a_hanging_synchronous_tool_holds_its_places_and_no_more_threads_than_those() -> None:
+async def test_a_hanging_synchronous_tool_holds_its_places_and_no_more_threads_than_those():
     hanging, before = Hanging(), tool_threads()
     deck = deck_of([LimitedTool(hanging.lookup, ToolLimits(timeout_ms=1000, at_once=2))])
     try:
@@ -379,9 +377,7 @@ async def test_a_hanging_synchronous_tool_holds_its_places_and_no_more_threads_t
 
 @pytest.mark.realtime
 @pytest.mark.req("K-25")
-async def test_a_synchronous_tool_without_limits_has_so_many_threads_and_leaves_those_of_the_loop_alone() -> (
-    None
-):
+async def test_a_synchronous_tool_without_limits_has_so_many_threads_and_leaves_those_of_the_loop_alone():
     hanging, before = Hanging(), tool_threads()
     try:
         async with open_kit(
@@ -396,7 +392,7 @@ async def test_a_synchronous_tool_without_limits_has_so_many_threads_and_leaves_
         await until(lambda: tool_threads() <= before)
 
 
-def test_a_hanging_tool_does_not_keep_the_process_from_ending() -> None:
+def test_a_hanging_tool_does_not_keep_the_process_from_ending():
     hanging = Hanging()
     deck = deck_of([LimitedTool(hanging.lookup, ToolLimits(timeout_ms=50))])
     reply = asyncio.run(play(deck))

@@ -133,7 +133,7 @@ def altered(**changes: Any) -> Callable[[Reply], Reply]:
 # The box
 
 
-def test_the_toolbox_holds_exactly_the_tools_of_the_deck() -> None:
+def test_the_toolbox_holds_exactly_the_tools_of_the_deck():
     assert {*IDS.split(), *(spec.id for spec in (*RENDERS, *SKILLS))} == TOOL_IDS
     assert (
         {(spec.domain_type, spec.enricher_id) for spec in (*SPECS, *SKILLS)}
@@ -142,12 +142,12 @@ def test_the_toolbox_holds_exactly_the_tools_of_the_deck() -> None:
     )
 
 
-async def test_every_status_a_tool_sends_is_in_the_vocabulary() -> None:
+async def test_every_status_a_tool_sends_is_in_the_vocabulary():
     assert {status for spec in (*SPECS, *SKILLS) for status in spec.statuses} <= STATUSES
     assert all(spec.statuses for spec in (*SPECS, *SKILLS))
 
 
-async def test_a_tools_schema_is_plain_and_shows_neither_principal_nor_context() -> None:
+async def test_a_tools_schema_is_plain_and_shows_neither_principal_nor_context():
     async with opened() as make:
         for name in TOOL_IDS:
             schema = make(name).args_schema
@@ -160,7 +160,7 @@ async def test_a_tools_schema_is_plain_and_shows_neither_principal_nor_context()
 
 
 @pytest.mark.req("PC2-FR-9")
-async def test_a_call_is_one_request_and_one_envelope() -> None:
+async def test_a_call_is_one_request_and_one_envelope():
     async with opened() as make:
         tool = make("search_offers")
         run = await call(tool, query="coffee")
@@ -178,7 +178,7 @@ async def test_a_call_is_one_request_and_one_envelope() -> None:
 @pytest.mark.parametrize("version", ["1.2.0", "9.0.0"])
 async def test_a_reply_for_another_principal_reaches_nobody(
     foreign: Principal, status: str, version: str
-) -> None:
+):
     def swapped(reply: Reply) -> Reply:
         sent: dict[str, Any] = reply.payload or {}
         marked = {
@@ -205,7 +205,7 @@ async def test_a_reply_for_another_principal_reaches_nobody(
 
 
 @pytest.mark.req("PC2-FR-10", "PC2-S9.1-6", "PC2-S5.5", "PC2-S9.4-2")
-async def test_ok_gives_the_data_partial_adds_a_caveat_error_gives_none() -> None:
+async def test_ok_gives_the_data_partial_adds_a_caveat_error_gives_none():
     runs: dict[str, Run] = {}
     for status in ("ok", "partial", "error"):
         async with opened(altered(status=status)) as make:
@@ -235,7 +235,7 @@ async def test_ok_gives_the_data_partial_adds_a_caveat_error_gives_none() -> Non
 )
 async def test_a_minor_skew_is_tolerated_and_a_breaking_one_is_reported(
     version: str, fault: Reason | None
-) -> None:
+):
     async with opened(altered(version=version)) as make:
         run = await call(make("search_offers"), query="coffee")
     assert run.result.fault == fault
@@ -256,7 +256,7 @@ async def test_a_minor_skew_is_tolerated_and_a_breaking_one_is_reported(
 )
 async def test_a_payload_is_read_by_its_domain_and_enricher_or_not_at_all(
     changes: dict[str, Any],
-) -> None:
+):
     async with opened(altered(**changes)) as make:
         run = await call(make("search_offers"), query="coffee")
     assert (run.result.fault, run.result.text, run.result.components) == (
@@ -283,7 +283,7 @@ async def test_a_payload_is_read_by_its_domain_and_enricher_or_not_at_all(
 )
 async def test_what_a_failing_service_writes_reaches_neither_model_nor_trace(
     status: int, body: str, fault: Reason
-) -> None:
+):
     async def answer(_: Request) -> Response:
         return Response(body, status_code=status)
 
@@ -294,7 +294,7 @@ async def test_what_a_failing_service_writes_reaches_neither_model_nor_trace(
     assert run.result.detail and MARK not in run.everything()
 
 
-async def test_a_service_that_is_not_there_is_unavailable() -> None:
+async def test_a_service_that_is_not_there_is_unavailable():
     class Nowhere(httpx.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
             raise httpx.ConnectError(MARK)
@@ -315,7 +315,7 @@ async def test_a_service_that_is_not_there_is_unavailable() -> None:
 
 
 @pytest.mark.req("PC1-D4")
-async def test_the_resolved_configuration_sets_the_default_limit() -> None:
+async def test_the_resolved_configuration_sets_the_default_limit():
     async with opened() as make:
         few = await call(make("search_offers", {"limit": 1}), query="coffee")
         said = await call(make("search_offers", {"limit": 1}), query="coffee", limit=4)
@@ -325,7 +325,7 @@ async def test_the_resolved_configuration_sets_the_default_limit() -> None:
 @pytest.mark.parametrize("config", [{"limits": 3}, {"limit": 0}])
 async def test_a_setting_a_tool_does_not_know_is_a_fault_of_the_deck(
     config: dict[str, Any],
-) -> None:
+):
     async with opened() as make:
         with pytest.raises(
             BindError, match=rf"search_offers.*{next(iter(config))}.*limit, timeout_ms"
@@ -341,7 +341,7 @@ async def test_a_setting_a_tool_does_not_know_is_a_fault_of_the_deck(
         {"query": "Coffees?", "limit": "three"},
     ],
 )
-async def test_clumsy_arguments_are_understood(arguments: dict[str, Any]) -> None:
+async def test_clumsy_arguments_are_understood(arguments: dict[str, Any]):
     async with opened() as make:
         result = (await call(make("search_offers"), **arguments)).result
     assert [component.payload["category"] for component in result.components] == ["Coffee"] * 3
@@ -350,7 +350,7 @@ async def test_clumsy_arguments_are_understood(arguments: dict[str, Any]) -> Non
 # What is said
 
 
-async def test_every_tool_speaks_in_sentences_and_shows_typed_components() -> None:
+async def test_every_tool_speaks_in_sentences_and_shows_typed_components():
     kinds: dict[str, set[str]] = {}
     async with opened() as make:
         for spec in SPECS:
@@ -374,7 +374,7 @@ async def test_every_tool_speaks_in_sentences_and_shows_typed_components() -> No
 # Support and feedback
 
 
-async def test_support_that_stops_in_the_middle_is_unavailable() -> None:
+async def test_support_that_stops_in_the_middle_is_unavailable():
     async def half(_: Request) -> Response:
         return Response(
             '{"kind":"opened","conversation_id":"sc-1"}\n{"kind":"text","text":"Half"}\n'

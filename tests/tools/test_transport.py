@@ -104,7 +104,7 @@ async def outcome(client: httpx.AsyncClient, path: str, read: float) -> str:
         return type(error).__name__
 
 
-async def test_chunks_arrive_as_they_are_produced() -> None:
+async def test_chunks_arrive_as_they_are_produced():
     async with inside() as client:
         assert await arrivals(client) == [(0.1, "0\n"), (0.15, "1\n"), (0.3, "2\n")]
     assert nothing_runs()
@@ -119,7 +119,7 @@ TIMEOUTS = [
 
 
 @pytest.mark.parametrize(("path", "read", "expected"), TIMEOUTS)
-async def test_a_read_that_takes_longer_times_out(path: str, read: float, expected: str) -> None:
+async def test_a_read_that_takes_longer_times_out(path: str, read: float, expected: str):
     async with inside() as client:
         began = asyncio.get_running_loop().time()
         assert await outcome(client, path, read) == expected
@@ -129,7 +129,7 @@ async def test_a_read_that_takes_longer_times_out(path: str, read: float, expect
 
 
 @pytest.mark.realtime
-async def test_timeouts_and_failures_are_equal_over_a_socket() -> None:
+async def test_timeouts_and_failures_are_equal_over_a_socket():
     cases = [
         *TIMEOUTS,
         ("/broken", 1.0, "Internal Server Error"),
@@ -143,14 +143,14 @@ async def test_timeouts_and_failures_are_equal_over_a_socket() -> None:
     assert here == there == [expected for *_, expected in cases]
 
 
-async def test_an_app_that_says_nothing_is_a_500() -> None:
+async def test_an_app_that_says_nothing_is_a_500():
     async with httpx.AsyncClient(
         transport=StreamingASGITransport(raw_silence), base_url="http://app.internal"
     ) as client:
         assert (await client.get("/")).status_code == 500
 
 
-async def test_closing_early_cancels_the_app() -> None:
+async def test_closing_early_cancels_the_app():
     left.clear()
     async with inside() as client:
         async with client.stream("GET", "/stream") as response:
@@ -161,14 +161,14 @@ async def test_closing_early_cancels_the_app() -> None:
     assert nothing_runs()
 
 
-async def test_a_whole_body_lets_the_app_finish() -> None:
+async def test_a_whole_body_lets_the_app_finish():
     left.clear()
     async with inside() as client:
         await client.get("/stream")
     assert left == ["finished"]
 
 
-async def test_cancelling_the_caller_cancels_the_app() -> None:
+async def test_cancelling_the_caller_cancels_the_app():
     left.clear()
     async with inside() as client:
         asking = asyncio.create_task(client.get("/slow"))
@@ -180,7 +180,7 @@ async def test_cancelling_the_caller_cancels_the_app() -> None:
     assert nothing_runs()
 
 
-async def test_no_free_connection_is_a_pool_timeout() -> None:
+async def test_no_free_connection_is_a_pool_timeout():
     transport = StreamingASGITransport(APP, connections=1)
     async with httpx.AsyncClient(transport=transport, base_url="http://app.internal") as client:
         first = asyncio.create_task(client.get("/slow"))
@@ -192,7 +192,7 @@ async def test_no_free_connection_is_a_pool_timeout() -> None:
 
 
 @pytest.mark.realtime
-async def test_bodies_headers_and_queries_arrive_alike() -> None:
+async def test_bodies_headers_and_queries_arrive_alike():
     async def ask(client: httpx.AsyncClient) -> object:
         response = await client.post(
             "/echo?a=1&b=%20x", content=b"y" * 300_000, headers={"X-Mark": "seen"}
