@@ -2,20 +2,12 @@
 
 # pyright: reportMissingImports=false
 
-from collections.abc import Generator
-
 import pytest
 from playwright.sync_api import Locator, Page, TimeoutError
 
-from tests.browser.stage import Served, Visitor, serve
+from tests.browser.stage import Visitor
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
-    with serve(tmp_path_factory.mktemp("benchmarks"), {"KIT_PACE": "0"}) as app:
-        yield app
 
 
 def chosen(page: Page, choice: str, shown: Locator) -> Locator:

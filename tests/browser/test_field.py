@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -49,16 +48,10 @@ class TimedLook:
             self.repeats += 1
 
 
-@pytest.fixture
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
-    with serve(tmp_path_factory.mktemp("field"), {"KIT_PACE": "0"}) as app:
-        yield app
-
-
 def test_the_field_takes_the_next_question_whenever_the_page_looks_for_other_turns(
-    chromium: Any, quick: Served
+    chromium: Any, served: Served
 ):
-    visitor = visit(chromium, quick.url)
+    visitor = visit(chromium, served.url)
     look = TimedLook(visitor.page)
     visitor.open()
     visitor.ready()
