@@ -400,7 +400,6 @@ FRAGMENTS = (
         '{"name":',
         '"ask_shop"',
         '"ask_rewards"',
-        '"ask_weather"',
         ',"arguments":',
         '{"query":"x"}',
         "}",
@@ -426,6 +425,7 @@ FRAGMENTS = (
         "\n",
     ),
     *('{"say": "', '", "calls": [', json.dumps(COFFEE), json.dumps([POINTS])),
+    json.dumps({"name": "ask_weather", "arguments": {}}),
 )
 
 
