@@ -79,7 +79,7 @@ def _copy(db: sqlite3.Connection, turns: int) -> None:
         f"JOIN played ON place = n % {count} JOIN logs ON logs.number = played.number"
     )
     db.execute(
-        f"INSERT INTO messages {numbers} SELECT printf('%032x', n), position, tenant_id, 's' || (n / 20 * 2 "
+        f"INSERT INTO messages {numbers} SELECT printf('%032x', n), position, m.tenant_id, 's' || (n / 20 * 2 "
         f"+ n % 2), agent, role, m.text "
         f"FROM numbers JOIN played ON place = n % {count} JOIN messages m ON m.turn_id = played.id"
     )

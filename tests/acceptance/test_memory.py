@@ -16,7 +16,7 @@ from kit.core.bodies.call import AgentEnded, AgentStarted, ModelStarted
 from kit.core.bodies.memory import Compacted, ContextCarried
 from kit.core.bodies.speech import Component, Text
 from kit.core.card import AgentCard, Handoff
-from kit.core.context import OPERATOR, Principal, Session
+from kit.core.context import OPERATOR, Principal, Session, SessionKey
 from kit.core.errors import SessionError, UnknownId
 from kit.core.outcome import ComponentPayload, Usage
 from kit.core.record import UNANSWERED
@@ -315,11 +315,11 @@ def test_over_any_turns_an_agent_sees_exactly_its_own_and_the_store_holds_all(
 def test_history_never_crosses_principals_or_sessions(turns: list[tuple[str, str, str]]):
     async def conversation() -> None:
         kit = remembering("ann")
-        owners: dict[str, Principal] = {}
+        owners: dict[SessionKey, Principal] = {}
         for number, (tenant, user, key) in enumerate(turns):
             who = Principal(tenant_id=tenant, user_id=user)
             session = Session(id=key, principal=who)
-            if owners.setdefault(key, who) != who:
+            if owners.setdefault(session.key, who) != who:
                 with pytest.raises(SessionError):
                     run_turn("@ann", session, kit)
                 continue

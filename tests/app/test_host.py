@@ -162,7 +162,7 @@ def test_turns_that_a_page_shows_are_read_from_the_store_once(host: Host):
 
 
 def test_whoever_is_named_has_a_session_in_their_own_city(host: Host):
-    who = Principal(tenant_id="globex", user_id="u-003")
+    who = Principal(tenant_id="acme", user_id="u-003")
     theirs = host.session("s9", who)
     assert theirs is not None and (theirs.principal, theirs.location) == (
         who,
