@@ -1,4 +1,4 @@
-"""`python notebooks/studies/silent_loss.py [every]`: parts of the mixed cases that were lost without a word, by pattern.
+"""Parts of mixed cases that were lost without a word, by pattern: `python notebooks/studies/silent_loss.py [every]`.
 
 The offline stand-in plays every n-th mixed case. A labelled part is lost unsaid when its sub-agent neither answered
 nor is owned up to in the reply; "elsewhere" counts those whose words another sub-agent was sent. A false alarm is a

@@ -80,15 +80,9 @@ def test_eight_verticals_ship_each_with_tools_and_blocks_of_its_own(deck: Deck):
 
 
 @pytest.mark.req("PC1-FR-4", "PC1-S4.3")
-def test_every_sub_agent_of_the_orchestrator_resolves_to_a_card(deck: Deck, cards: Path):
+def test_every_sub_agent_of_the_orchestrator_resolves_to_a_card(deck: Deck):
     root = deck.cards["orchestrator"]
     assert tuple(card.id for card in deck.active_sub_agents(root)) == VERTICALS
-    edit(cards / "consumer" / "orchestrator.yaml", "- rewards\n", "- reward\n")
-    with pytest.raises(
-        DeckError,
-        match=r"orchestrator\.yaml:\d+: unknown sub-agent 'reward': did you mean 'rewards'",
-    ):
-        load_deck(cards / "consumer")
 
 
 @pytest.mark.req("PC1-NFR-3")
