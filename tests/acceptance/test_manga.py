@@ -12,11 +12,9 @@ import pytest
 
 from kit.compose.deck import Deck, load_deck
 from kit.core.bodies.call import AgentStarted, AnswerChosen
-from kit.core.bodies.guard import AccessDenied
 from kit.core.card import HandoffField
 from kit.core.context import Principal
 from kit.core.outcome import Answer
-from kit.models.scripted import Line, ScriptedModel
 from kit.patterns import PATTERNS
 from kit.runtime.handle import Reply
 from kit.settings import Settings
@@ -25,7 +23,7 @@ from kit.worlds.manga.enrichers import ENRICHERS
 from kit.worlds.manga.library import Library
 from kit.worlds.manga.names import named_titles
 from kit.worlds.service.parameters import Parameters
-from tests.kits import answering, bodies, stitched
+from tests.kits import bodies
 
 ROOT = Path(__file__).parent.parent.parent
 SETTINGS = Settings(deck=ROOT / "cards" / "manga", store=":memory:", pace=0.0, today="2026-11-01")
@@ -113,40 +111,6 @@ def test_the_explainers_contract_is_that_of_its_design():
     assert card.eval is not None and card.eval.rubric == "explanation-quality-v3" in deck().rubrics
 
 
-@pytest.mark.req("SO-23")
-async def test_limits_of_the_hand_off_are_held_by_the_runtime_whatever_the_planner_asks():
-    args = {
-        "query": "dark " * 1000,
-        "intent_count": 1,
-        "candidate_title_ids": [f"mg-{number:04}" for number in range(40)],
-        "user_prefs_summary": "loves wolves " * 500,
-        "conversation": "everything that was ever said",
-    }
-    explained = {
-        "ranked_explanations": [
-            {"title_id": "mg-0001", "explanation": "Iron Wolf is grim.", "confidence": 0.9}
-        ]
-    }
-    sub = answering(json.dumps(explained))
-    helper = ScriptedModel(
-        Line(calls=[("submit_explainer_fields", {"user_prefs_summary": "hates romance " * 500})])
-    )
-    lead = ScriptedModel("Noted.", Line(calls=[("ask_explainer", args)]), stitched, stitched)
-    async with open_kit(SETTINGS, models={"planner": lead, "helper": helper, "*": sub}) as kit:
-        session = kit.session("s")
-        await kit.ask("thanks, I hate romance", session)
-        reply = await kit.ask("dark " * 100, session, surface="batch")
-    call = next(body for body in bodies(reply, AgentStarted))
-    assert call.fields == {"user_prefs_summary": "[personal]", "user_locale": "en-US"}
-    system = str(sub.seen[0][0].content)
-    assert system.count("hates romance ") == 3200 // 14 and len(call.query) <= 2000
-    assert [
-        text
-        for text in ("loves wolves", "mg-0001", "everything that was ever said")
-        if text in str(sub.seen)
-    ] == []
-
-
 @pytest.mark.req("SO-7", "SO-14")
 @pytest.mark.parametrize(
     ("message", "agent", "policy", "members"),
@@ -224,18 +188,6 @@ async def test_what_an_arc_reveals_is_in_no_event_of_a_turn(message: str):
     reply = await asked(message)
     log = "\n".join(event.model_dump_json() for event in reply.events)
     assert [secret for secret in secrets() if secret in log] == [] and len(secrets()) > 20
-
-
-async def test_a_judge_and_an_editor_are_called_by_topologies_alone():
-    lead = ScriptedModel(
-        Line(calls=[("ask_judge", {"query": "judge this", "intent_count": 1})]), "I can't do that."
-    )
-    async with open_kit(SETTINGS, models={"planner": lead, "*": "offline"}) as kit:
-        reply = await kit.ask("judge this", kit.session("s"))
-    assert not reply.outcomes
-    assert [(body.name, body.because) for body in bodies(reply, AccessDenied)] == [
-        ("ask_judge", "not_on_card")
-    ]
 
 
 @pytest.mark.req("SO-14")

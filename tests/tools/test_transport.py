@@ -118,16 +118,6 @@ TIMEOUTS = [
 ]
 
 
-@pytest.mark.parametrize(("path", "read", "expected"), TIMEOUTS)
-async def test_a_read_that_takes_longer_times_out(path: str, read: float, expected: str):
-    async with inside() as client:
-        began = asyncio.get_running_loop().time()
-        assert await outcome(client, path, read) == expected
-        if expected == "ReadTimeout" and path == "/slow":
-            assert asyncio.get_running_loop().time() - began == pytest.approx(read, abs=1e-9)
-    assert nothing_runs()
-
-
 @pytest.mark.realtime
 async def test_timeouts_and_failures_are_equal_over_a_socket():
     cases = [
