@@ -319,6 +319,41 @@ NOTE = a_step("Note that the sign is broken", "outlet_note", FOUND)
 RING = a_step("Say that we are late", "outlet_call", FOUND)
 
 
+async def test_arguments_in_a_file_fill_in_what_a_call_does_not_say_itself(tmp_path: Path) -> None:
+    """A file is the output of an earlier step as often as not: it holds more than the skill takes."""
+    log = CallLog()
+    held = json.dumps({"outlet_id": "ou-0002", "message": "We are late.", "seats": 45})
+    act = {"skill": "outlet_call", "arguments": {"outlet_id": OURS}, "file_id": "tmp_1"}
+    executor = ScriptedModel(
+        calls(("write_temp", {"data": held})),
+        calls(("call_skill", act)),
+        hands_in(found=True),
+        "Done.",
+    )
+    async with in_memory(SkillService(log=log)) as client:
+        kit = step_kit(tmp_path, client, executor, [RING])
+        await run_turn("Do it.", ALICE, kit)
+    (call,) = log.calls()
+    assert call.arguments == {"outlet_id": OURS, "message": "We are late."}
+
+
+@pytest.mark.parametrize(
+    ("held", "says"), [(None, "There is no file 'tmp_1'"), ("no JSON", "is no JSON")]
+)
+async def test_a_file_that_cannot_be_read_calls_nothing_and_says_what_to_do(
+    held: str | None, says: str, tmp_path: Path
+) -> None:
+    log = CallLog()
+    act = {"skill": "outlet_call", "arguments": {}, "file_id": "tmp_1"}
+    writes = [calls(("write_temp", {"data": held}))] if held else []
+    executor = ScriptedModel(*writes, calls(("call_skill", act)), gives_up(), "No.")
+    async with in_memory(SkillService(log=log)) as client:
+        kit = step_kit(tmp_path, client, executor, [RING])
+        await run_turn("Do it.", ALICE, kit)
+    assert log.calls() == []
+    assert any(says in text for text in texts(executor))
+
+
 @pytest.mark.parametrize("lost", ["hangs", "loses"])
 async def test_a_skill_that_honours_keys_is_called_again_by_the_same_key_and_acts_once(
     lost: Fault, tmp_path: Path
