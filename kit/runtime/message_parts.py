@@ -277,7 +277,10 @@ def _merge(stretches: Sequence[_Stretch], cards: Cards) -> list[str]:
 
 SPOKEN_OF = 2
 """Words of a part that an answer must hold, at least, to speak of it: one alone ("points") stands in many answers."""
-DENIES = re.compile(r"\bno\b[^.!?]{0,200}?(?:\bfor [\"“]|\b(?:were|was) found)", re.IGNORECASE)
+DENIES = re.compile(
+    r"\bno\b[^.!?]{0,200}?(?:\b(?:for|called|named|fits?|matche?s?) [\"“]|\b(?:were|was) found)",
+    re.IGNORECASE,
+)
 """A sentence that speaks of something only to say that there is nothing on it."""
 FITS_CLEARLY = 0.15
 """The closeness from which on the card of somebody who was not asked fits a part clearly."""

@@ -3,7 +3,8 @@
 import pytest
 
 from kit.compose.deck import load_deck
-from kit.runtime.message_parts import Cards, parts_of
+from kit.core.outcome import AgentCall, Answer, Timing
+from kit.runtime.message_parts import Cards, coverage, parts_of
 from kit.settings import HOME
 
 
@@ -46,3 +47,27 @@ def test_thanks_and_a_wish_for_the_prompt_are_no_parts(cards: Cards, message: st
 def test_what_is_asked_beside_thanks_is_still_told_apart(cards: Cards, message: str, last: str):
     parts = parts_of(message, cards)
     assert len(parts) == 2 and last in parts[-1].text
+
+
+@pytest.mark.parametrize(
+    "denial",
+    [
+        'There is no reward called "items last slip".',
+        'No receipt fits "items last slip".',
+        'No offers for "items last slip" were found.',
+    ],
+)
+def test_an_answer_that_only_says_there_is_nothing_by_those_words_covers_no_part(
+    cards: Cards, denial: str
+) -> None:
+    message = (
+        "read me the terms of the granola offer, tell me my points, "
+        "and read me the items on my last slip"
+    )
+    parts = parts_of(message, cards)
+    calls: list[AgentCall] = []
+    for agent in ("offer_details", "rewards"):
+        calls.append(AgentCall(call_id=agent, agent=agent, query=message))
+    timing = Timing(started=0.0, ended=1.0)
+    answer = Answer(call_id="rewards", agent="rewards", text=denial, timing=timing)
+    assert coverage(parts, calls, [answer]).left_out.parts == ("read me the items on my last slip",)
