@@ -29,14 +29,15 @@ from kit.models.offline.reply import Reply, reply
 
 NAME = "offline stand-in"
 _LOCKS: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
-_CHUNK = re.compile(r"(?<!\s)\s*+\S++(?:\s++\S++)?(?:\s+$)?")
+_CHUNK = re.compile(r"(?<!\s)\s*+\S++(?:\s++\S++){0,4}+(?:\s+$)?")
+"""Up to five words: about the pieces, and the pace, in which providers send theirs."""
 
 
 class OfflineModel(BaseChatModel):
     """A deterministic chat model embedded in the kit; never to be reported as a language model's result."""
 
     name: str | None = NAME
-    pace: float = 0.004
+    pace: float = 0.01
     """Seconds between streamed chunks."""
     think: float = 0.03
     """Seconds before the first chunk, and before an answer that is not streamed."""
@@ -110,7 +111,7 @@ class OfflineModel(BaseChatModel):
     def _chunks(
         self, messages: list[BaseMessage], kwargs: dict[str, Any]
     ) -> list[ChatGenerationChunk]:
-        """Text a word or two at a time, then the calls, then the usage."""
+        """Text a few words at a time, then the calls, then the usage."""
         requests: Mapping[str, tuple[str, ...]] = kwargs.get("requests") or {}
         tools: list[Tool] = []
         for spec in cast("Sequence[dict[str, Any]]", kwargs.get("tools") or ()):
