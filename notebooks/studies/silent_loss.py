@@ -1,11 +1,13 @@
-"""Parts of mixed cases that were lost without a word, by pattern: `python notebooks/studies/silent_loss.py [every]`.
+"""Parts of mixed cases that were lost without a word, by pattern: `silent_loss.py [every] [set ...]` of notebooks/studies.
 
-The offline stand-in plays every n-th mixed case. A labelled part is lost unsaid when its sub-agent neither answered
-nor is owned up to in the reply; "elsewhere" counts those whose words another sub-agent was sent. A false alarm is a
-turn in which everybody answered and the reply still says that a part was left out.
+The offline stand-in plays every n-th case of these sets of data/cases, `mixed` and `pairs` unless others are named. A
+labelled part is lost unsaid when its sub-agent neither answered nor is owned up to in the reply; "elsewhere" counts
+those whose words another sub-agent was sent. A false alarm is a turn in which everybody answered and the reply still
+says that a part was left out.
 """
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kit.bench.case import Case, read_cases
@@ -57,8 +59,7 @@ def add(losses: Losses, case: Case, observation: Observation, reply: Reply) -> N
         losses.false_alarms += reply.routing.left_out.count > 0
 
 
-async def play(pattern: str, every: int) -> Losses:
-    names = ("mixed", "pairs")
+async def play(pattern: str, every: int, names: Sequence[str]) -> Losses:
     cases = [c for name in names for c in read_cases(HOME / "data" / "cases" / f"{name}.jsonl")]
     losses = Losses()
     deck = load_deck(HOME / "cards" / "consumer")
@@ -71,11 +72,12 @@ async def play(pattern: str, every: int) -> Losses:
     return losses
 
 
-def main(every: int) -> None:
+def main(every: int, names: Sequence[str]) -> None:
     print(f"{'pattern':20}{'turns':>6}{'lost unsaid':>22}{'elsewhere':>12}{'false alarms':>16}")
     for pattern in PATTERNS:
-        print(run_virtual(play(pattern, every)).line(pattern), flush=True)
+        print(run_virtual(play(pattern, every, names)).line(pattern), flush=True)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1)
+    every = sys.argv[1] if len(sys.argv) > 1 else "1"
+    main(int(every), sys.argv[2:] or ("mixed", "pairs"))

@@ -1,7 +1,9 @@
 """The offline stand-in's routing decision: behaviours, and a coarse floor on a small set of our own."""
 
+import sys
 import timeit
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from kit.core.language.small_talk import asks, small_talk
 from kit.models.offline.extraction import noun_phrase
 from kit.models.offline.routing import Routes, Situation, SmallTalk, Unfit, decide
 from kit.models.offline.similarity import Document
+from kit.models.offline.wording import LONG_TO_LEARN, WordingClassifier
 
 AGENTS = {
     "shop": "Finds products, deals, coupons and offers in the catalogue, compares prices and suggests things to buy.",
@@ -234,3 +237,35 @@ def test_telling_clauses_apart_takes_no_longer_than_the_text_is_long(filler: str
         return min(timeit.repeat(lambda: clauses(text, opening=True), number=1, repeat=5))
 
     assert seconds(16_000) < 8 * seconds(4_000) + 0.005
+
+
+def test_what_was_learnt_is_kept_and_a_broken_file_of_it_is_learnt_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    numbers = range(LONG_TO_LEARN)
+    requests = [
+        [f"water the garden of house {number}" for number in numbers],
+        [f"when does train {number} leave" for number in numbers],
+    ]
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
+    first = WordingClassifier.of(requests).score("water my garden").tolist()
+    (kept,) = tmp_path.rglob("wording.*.npz")
+    written = kept.stat().st_mtime_ns
+    assert WordingClassifier.of(requests).score("water my garden").tolist() == first
+    assert kept.stat().st_mtime_ns == written
+    kept.write_bytes(kept.read_bytes()[:1000])
+    assert WordingClassifier.of(requests).score("water my garden").tolist() == first
+    assert first[0] > first[1]
+
+
+def test_a_deck_that_lists_requests_refuses_what_is_asked_elsewhere():
+    listed = (
+        Document(
+            "garden", "Waters plants.", ("water the roses", "is the lawn dry", "feed my ferns")
+        ),
+        Document(
+            "trains", "Knows when trains leave.", ("when is the next train", "trains to York")
+        ),
+    )
+    assert isinstance(decide(Situation("who wrote the great symphony", listed), 4), Unfit)
+    assert isinstance(decide(Situation("are the ferns dry", listed), 4), Routes)

@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessageChunk
 from langchain_core.outputs import ChatGenerationChunk
 from pydantic import PrivateAttr
 
+from kit.compose.locale import ENGLISH
 from kit.core.context import OPERATOR
 from kit.core.limits import DEPTH
 from kit.core.outcome import ComponentPayload
@@ -209,7 +210,7 @@ async def test_no_message_holds_the_loop(message: str):
             )
             async with LoopGap() as gap:
                 reply = await kit.ask(attack, kit.session(f"s{number}"))
-            assert reply.status == "ok" and reply.text
+            assert reply.status == "ok" or ENGLISH.sentences.nobody in reply.text
             gaps.append(gap.longest)
             if gap.longest < LONGEST_GAP:
                 break

@@ -44,20 +44,21 @@ LINKS = word_set(
 )
 """Words that lead from one clause to the next."""
 JOINER = re.compile(
-    r"""(?:(?:^|(?<=\s))(?:\d{1,2}[.)]|[a-h]\)|[-*•])\s+|(?<!\s)\s+/\s+|\n+
+    r"""(?:(?:^|(?<=\s))(?:\d{1,2}[.)]|[a-h]\)|[-*•])\s+|(?<!\s)\s+//?\s+|(?<!\s)\s+\+\s+(?=[^\W\d])|\n+
         |(?<![.?!;])[.?!;]++(?=\s|$)(?:\s*(?:and|also|then|plus|but|oh|y|además|también|luego|pero)\b)*
-        |(?:,|(?<!\s))\s+(?:and\s+also|and\s+then|and\s+after\s+that|as\s+well\s+as|also|plus|then|but\s+also
+        |(?:,|(?<!\s))\s+(?:and\s+(?:also|then|lastly|finally|besides|after\s+that)|as\s+well\s+as|also
+            |plus|then|btw|by\s+the\s+way|but\s+also
             |y\s+además|y\s+también|además|también|luego)\s+
         |,\s*(?:and|but|then|y|pero)\s+|(?<!\s)\s+[-–—]\s+)\s*""",
     re.I | re.X,
 )
 """Ends a clause whatever follows: the end of a sentence, a joining word, the mark of a list's next item."""
 TIE = re.compile(
-    r"[,;/\n–—-]|\d[.)]|\b[a-h]\)|\b(?:and|also|plus|then|but|well|y|e|además|también|luego|pero)\b",
+    r"[,;/&+\n–—-]|\d[.)]|\b[a-h]\)|\b(?:and|also|plus|then|but|well|y|e|además|también|luego|pero)\b",
     re.I,
 )
 """A joiner that says there is more to come."""
-SOFT_JOINER = re.compile(r",\s+|(?<!\s)\s+(?:and|but|y|e|pero)\s+", re.I)
+SOFT_JOINER = re.compile(r",\s+|(?<!\s)\s+(?:and|&|but|y|e|pero)\s+", re.I)
 """Ends a clause only when the next word is an opener, or a list of several items is being told."""
 
 

@@ -55,69 +55,6 @@ POINTLESS = re.compile(
 LINK = re.compile(r"^\W*(?:and|or|but|what about|how about|same|also|only|just|without)\b", re.I)
 """What a message begins with that goes on with the one before it."""
 
-_POLITE = (
-    r"^\W*(?:(?:please|can\ you|could\ you|would\ you|will\ you|help\ me|i\ need\ you\ to)\W+)*"
-)
-TASK = re.compile(
-    rf"""{_POLITE}(?:(?:write|draft|compose|translate|solve|convert|summari[sz]e|paint|sing)\b(?!.*\bmy\b)
-          |call\ (?:me|my)\b|set\ an?\b|turn\ (?:on|off)\b
-          |(?:tell|sing|give)\ me\ an?\ (?:\w+\ )?(?:joke|story|poem|song|recipe|plan)\b|play\ some\b)
-      | \bnames?\ (?:for\ )?(?:my|an?)\b""",
-    re.I | re.X,
-)
-"""A task that no lookup is."""
-GENERAL = re.compile(
-    rf"""{_POLITE}(?:(?:why|who|whose|whom|explain|teach|what\ happened|should\ i
-          |do\ you\ (?:believe|think|like|love))\b | can\ (?:dogs|cats|people|you|we)\b
-          | how\ (?:tall|old|high|deep|far\ is|do|does|did|to|many\ (?:people|sides|calories
-          |countries))\b)""",
-    re.I | re.X,
-)
-"""The way general knowledge is asked for; it counts for what fits no tool, since how to do a thing
-here is asked so as well."""
-WORLD = re.compile(
-    rf"""{_POLITE}(?:what|what's|whats|when|where|which|who|why|how|is|are|was|were|does|did|do|will|has|have
-          |should)\b""",
-    re.I | re.X,
-)
-"""How a question begins."""
-OWN = re.compile(
-    r"\b(?:i|i'm|i've|i'd|i'll|me|my|mine|we|us|our|you|your|here|nearby)\b",
-    re.I,
-)
-"""Words of a question about the user, about who answers, or about something at hand."""
-FEELING = re.compile(
-    r"""^\W*(?:i\ feel|i'm\ feeling|i\ am\ feeling|i'm\ (?:so\ )?(?:bored|lonely|sad|tired|happy|angry|depressed
-        |in\ love|scared|stressed))\b""",
-    re.I | re.X,
-)
-"""How somebody speaks of a mood."""
-SELF = re.compile(
-    r"""\b(?:who|what|how\ old|where)\ are\ you\b(?!\ (?:able|offering|selling))|\byour\ name\b
-        |\bare\ you\ (?:a\ |an\ )?(?:human|real|robot|bot|alive|person|happy|sad|married|single|there)\b""",
-    re.I | re.X,
-)
-"""A question about who answers."""
-DEGREES = word_set("far long old high tall deep fast big many much often")
-"""Words that say how much of something is asked for, not of what."""
-SUM = re.compile(r"\d\s*[-+*/^=x×÷]\s*\d")
-"""A sum to be worked out."""
-WORDLESS = re.compile(r"\A[\W\d_]+\Z")
-"""Figures and signs: at the beginning of a conversation they ask nothing of anybody here."""
-SEEKS = re.compile(
-    r"""\b(?:find|looking\ for|look\ for|search|show|recommend\w*|suggest\w*|need|want|wants|buy|bought|purchase\w*
-        |spend|spent|offers?|deals?|coupons?|discounts?|sale|cheap\w*|price\w*|costs?|compare|stock\w*|swap|brands?
-        |any\ good|out\ of|instead\ of|gift|order\w*|shop\w*|save|savings?|list|budget|under\ \$?\d+)\b""",
-    re.I | re.X,
-)
-"""A wish to find, to buy or to compare something: what nobody knows a thing by name for may still be sought."""
-OPEN = re.compile(
-    r"^\W*(?:can you |please |help me )?(?:what(?! can i\b)|when|which|is it|will it|should i|"
-    r"does|help|book|recommend|suggest"
-    r"|how many|my)\b(?!.*\b(?:for me|i have|have i|do i|finish my)\b)",
-    re.I,
-)
-"""A request that may be about anything: it counts where it fits no tool and nothing of it was found either."""
 _NUMBER_WORDS = "zero one two three four five six seven eight nine ten eleven twelve"
 NUMBERS = {word: n for n, word in enumerate(_NUMBER_WORDS.split())} | {
     "dozen": 12,

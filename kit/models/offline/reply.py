@@ -12,10 +12,10 @@ from langchain_core.messages import HumanMessage, ToolCall
 
 from kit.core.card import PlanExample
 from kit.core.language.retry import retries
-from kit.core.language.small_talk import small_talk
+from kit.core.language.small_talk import asks, small_talk
 from kit.core.language.words import STOP, content_words
 from kit.core.outcome import NO_ANSWER
-from kit.models.offline import composition, english, json_answer
+from kit.models.offline import composition, json_answer
 from kit.models.offline.arguments import Source, fill, unknown_name
 from kit.models.offline.conversation import EARLIER, Conversation, Tool, text_of
 from kit.models.offline.executor import executor_turn, plays_executor
@@ -23,16 +23,15 @@ from kit.models.offline.json_schema import fillable, properties_of
 from kit.models.offline.phrases import ENGLISH
 from kit.models.offline.planner import planner_turn, plays_planner
 from kit.models.offline.routing import (
-    FITS,
     Decision,
     Part,
     Routes,
     Situation,
     SmallTalk,
-    Unfit,
+    certainty,
     classify,
     decide,
-    is_sentence,
+    is_wordless,
     points_back,
 )
 from kit.models.offline.similarity import Document, index, spoken
@@ -47,6 +46,8 @@ _ORDER = re.compile(
     re.I,
 )
 """A sentence of a prompt that tells the model what to do."""
+NONE_FOUND = 0.5
+"""How much less a request need be worded like what is asked elsewhere once no lookup has found anything for it."""
 Call = tuple[Tool, dict[str, Any]]
 """A tool to call and its arguments."""
 
@@ -70,6 +71,11 @@ class Request:
     plan_examples: Sequence[PlanExample] = ()
     requests: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Agent id -> the requests of its card; "" for the agent that speaks."""
+
+    @property
+    def own_requests(self) -> tuple[str, ...]:
+        """What people ask the agent that speaks."""
+        return self.requests.get("", ())
 
     @property
     def routers(self) -> list[Tool]:
@@ -101,7 +107,7 @@ def reply(
         answer = mode(request)
         if answer is not None:
             return answer
-    return _look_up(talk, tools, must=request.must_call)
+    return _look_up(request)
 
 
 def _plan(request: Request) -> Reply | None:
@@ -172,7 +178,7 @@ def _share_in_swarm(request: Request) -> Reply | None:
     talk, peers = request.talk, request.routers
     if not peers or not talk.role:
         return None
-    own_part = Document("this", talk.role, request.requests.get("", ()))
+    own_part = Document("this", talk.role, request.own_requests)
     documents = (own_part, *_documents(peers))
     decision = decide(Situation(talk.request, documents), talk.most_calls)
     parts = decision.parts if isinstance(decision, Routes) else (Part(0, talk.request, 0.0),)
@@ -190,7 +196,7 @@ def _share_in_swarm(request: Request) -> Reply | None:
         return _make_calls(talk, "", handover)
     own_talk = Conversation([*talk.messages[: talk.asked_at], HumanMessage(mine)])
     own_tools = [tool for tool in request.tools if not tool.routes]
-    own_reply = _look_up(own_talk, own_tools, must=False)
+    own_reply = _look_up(replace(request, talk=own_talk, tools=own_tools, choice=None))
     if own_reply.calls:
         return own_reply
     return _make_calls(talk, own_reply.text, handover)
@@ -226,11 +232,7 @@ def _compose(request: Request) -> Reply | None:
         results += talk.left_out
         return Reply(composition.compose(results, talk.phrases))
     found_none = all(composition.UNMATCHED.match(result.text) for result in results)
-    # A few words that are no sentence are the name of something, which may well be missing here.
-    is_open = english.OPEN.match(talk.request) or (
-        is_sentence(talk.request) and not english.SEEKS.search(talk.request)
-    )
-    if found_none and talk.may_pass and is_open and _is_foreign(talk, request.tools):
+    if talk.may_pass and found_none and _is_elsewhere(request, doubt=NONE_FOUND):
         return Reply(NO_ANSWER)
     return Reply(composition.answer(talk.request, results))
 
@@ -297,8 +299,6 @@ def _route(request: Request) -> Reply | None:
 def _decide(talk: Conversation, situation: Situation, names: Sequence[str]) -> Decision:
     """An open question is tried again, else the words decide. A picture counts where they say
     nothing or fit nothing: by the prompt's rule for it, else by likeness."""
-    if not leans(talk) and english.WORDLESS.match(talk.request):
-        return Unfit()
     open_parts = [
         Part(i, talk.request, 1.0) for i, name in enumerate(names) if name in talk.unanswered
     ]
@@ -350,14 +350,17 @@ def _name_entities(texts: Sequence[str]) -> str:
     return ""
 
 
-def _look_up(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
+def _look_up(request: Request) -> Reply:
     """The calls of the one or two lookups that a request is for."""
+    talk = request.talk
+    must = request.must_call
     if not must and not talk.request:
         return Reply(_puzzled(talk))
     if not must and small_talk(talk.request, talk.last_reply):
         return Reply(composition.chat(talk.request, talk.phrases))
-    if talk.may_pass and not must and _is_beside(talk, tools):
+    if talk.may_pass and not must and _is_elsewhere(request):
         return Reply(NO_ANSWER)
+    tools = request.tools
     able = [tool for tool in tools if fillable(tool.schema)] or (list(tools) if must else [])
     if not able:
         return Reply(_unaided(talk))
@@ -380,28 +383,22 @@ def _look_up(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
     return _make_calls(talk, "", calls)
 
 
-def _is_beside(talk: Conversation, tools: Sequence[Tool]) -> bool:
-    """Whether a request is for no lookup: a task, a sum, a question about who answers, general knowledge."""
-    for pattern in (english.TASK, english.SUM, english.SELF):
-        if pattern.search(talk.request):
-            return True
-    if english.WORDLESS.match(talk.request):
-        return not leans(talk)
-    return english.GENERAL.match(talk.request) is not None and _is_foreign(talk, tools)
-
-
-def _is_foreign(talk: Conversation, tools: Sequence[Tool]) -> bool:
-    """Whether an opening request is like nothing these tools are for, and most of its words are none of theirs."""
-    if not tools or talk.picture_text or leans(talk):
+def _is_elsewhere(request: Request, *, doubt: float = 0.0) -> bool:
+    """Whether a request is for none of an agent's lookups, nor worded like what the agent is asked."""
+    talk = request.talk
+    if not (request.tools and request.own_requests) or talk.picture_text:
+        # Whoever sent the request here knows more of it than a few descriptions of lookups say.
         return False
-    documents = _documents(tools)
-    request_words = content_words(talk.request) - english.DEGREES
-    tool_words = content_words(
-        " ".join(f"{label} {description}" for label, description, _ in documents)
-    )
-    if 2 * len(request_words & tool_words) >= max(1, len(request_words)):
-        return False
-    return float(index(documents).score(talk.request).max()) < FITS
+    if leans(talk):
+        if asks(talk.last_reply) or retries(talk.request):
+            return False
+        doubt = -certainty(talk.request)
+    elif is_wordless(talk.request):
+        return True
+    first, *others = _documents(request.tools)
+    # Whichever lookup they are for, the requests of the agent are none that are asked elsewhere.
+    documents = (first._replace(requests=request.own_requests), *others)
+    return index(documents).is_elsewhere(talk.request, doubt=doubt)
 
 
 def leans(talk: Conversation) -> bool:

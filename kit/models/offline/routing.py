@@ -9,28 +9,29 @@ from kit.core.language.clauses import OPENERS, Clause, clauses
 from kit.core.language.small_talk import asks, small_talk
 from kit.core.language.words import content_words, words
 from kit.models.offline import english
-from kit.models.offline.similarity import Document, Floats, Index, content, index
+from kit.models.offline.similarity import FITS, Document, Index, content, index
+from kit.models.offline.wording import Floats
 
-FITS = 0.15
-"""The score below which nothing fits."""
-OWN = 0.05
-"""The score below which a wish that stands on its own has nothing to do with a tool, in play or not; a question that
-stands on its own needs FITS."""
+NOTHING = 0.05
+"""The score below which a request has nothing to do with a tool, however it is worded."""
 RELEVANT = 0.08
 """The score below which a clause says nothing about any tool."""
-CLEAR = 0.065
+CLEAR = 0.06
 """What a further tool must gain over those chosen, on a clause of its own, before a request is split."""
-CLEAR_BY_WORDING = 0.03
-"""The same where descriptions list requests: what a clause gains by its wording is seldom there by chance."""
 MIDWAY = 0.1
 """What it must gain beside that while another tool is in play: most long replies go on with one matter."""
 SENTENCE = 0.08
 """What it must gain beside that on a sentence of its own: the next sentence mostly explains the one before it."""
 LONGEST_JOINER = 8
 """Characters that may stand between two clauses that are given in one piece."""
+CERTAIN = 0.2
+"""How much more a request that says that it leans on another must be worded like what is asked elsewhere, to be for
+nobody here."""
+LIKELY = 0.15
+"""The same for a few words that are no sentence."""
 STAY = 0.1
 QUESTION = 0.12
-BACK = 0.08
+BACK = 0.12
 ELLIPTIC = 0.25
 """Head start of the tools in play: always; when the assistant asked; when the request points back; when it
 does and says next to nothing else."""
@@ -85,35 +86,32 @@ def points_back(request: str, last_reply: str = "") -> bool:
 
     What is carried over from earlier turns is carried for such requests alone; every other one stands on its own.
     """
+    if says_so(request, last_reply):
+        return True
+    # A few words that are no sentence, such as "decaf" or "in Leeds".
+    meaning = content_words(request)
+    return bool(request.strip()) and len(meaning) <= 2 and not is_sentence(request)
+
+
+def says_so(request: str, last_reply: str) -> bool:
+    """Whether a request leans on what was said by its own words, or answers a question."""
     meaning = content_words(request)
     if len(meaning) > 6:
         return False
     if len(meaning) <= 4 and asks(last_reply):
         return True
     pointed = english.POINTLESS.sub(" ", request)
-    if english.REFERENCE.search(pointed) or english.LINK.search(request):
-        return True
-    # A few words that are no sentence, such as "decaf" or "in Leeds".
-    return bool(request.strip()) and len(meaning) <= 2 and not is_sentence(request)
+    return bool(english.REFERENCE.search(pointed) or english.LINK.search(request))
 
 
-def is_stray(request: str) -> bool:
-    """Whether a request is of a kind that is mostly about the world at large: a question that speaks neither of the
-    user nor of what is at hand, a feeling, a task that no lookup is."""
-    if is_general(request) or english.FEELING.search(request):
-        return True
-    return english.WORLD.match(request) is not None and english.OWN.search(request) is None
+def is_wordless(request: str) -> bool:
+    """Whether a request is figures and signs alone, which ask nothing of anybody here."""
+    return not any(sign.isalpha() for sign in request)
 
 
 def is_elliptic(request: str) -> bool:
     """Whether a request names next to nothing itself, such as "are they going to expire?"."""
     return len(content_words(request) - english.FAINT) <= 1
-
-
-def is_general(request: str) -> bool:
-    """Whether a request asks for general knowledge, or sets a task that no lookup is."""
-    patterns = (english.GENERAL, english.TASK, english.SUM, english.SELF)
-    return any(pattern.search(request) for pattern in patterns)
 
 
 def is_sentence(request: str) -> bool:
@@ -137,15 +135,12 @@ def decide(situation: Situation, cap: int) -> Decision:
     if not (situation.in_play and points_back(situation.request, situation.last_reply)):
         preferred = fitting + table.wording(situation.request)
     first = int(preferred.argmax())
-    if fitting[first] < FITS:
-        # Nobody is asked for the wording alone: "recommend a film for tonight" is no wish to eat.
-        first = int(fitting.argmax())
     matters: list[_Matter] = []
     for clause in clauses(situation.request, opening=not situation.in_play):
         if clause.content:
             matters.append(_matter(clause, table, head_start))
     if len(matters) > 1:
-        groups = _groups(matters, first, table, is_going_on=bool(head_start.any()))
+        groups = _groups(matters, first, is_going_on=bool(head_start.any()))
         if len(groups) > 1:
             return _routes(situation.request, groups, cap)
     return _single(situation, closeness, head_start, first)
@@ -201,28 +196,35 @@ def _head_start(situation: Situation) -> Floats:
 
 
 def _single(situation: Situation, scores: Floats, head_start: Floats, best: int) -> Decision:
-    """One call, or none where the request stands on its own and nothing here is close to it."""
-    answers = asks(situation.last_reply) or points_back(situation.request, situation.last_reply)
-    fits = float((scores + head_start).max()) >= FITS
-    if not (situation.in_play and answers):
-        floor = FITS if is_stray(situation.request) else OWN
-        if not fits or float(scores.max()) < floor:
-            return Unfit()
-    if not fits:
-        best = max(situation.in_play, key=lambda position: (float(scores[position]), -position))
-    return Routes((Part(best, situation.request.strip(), float(scores[best])),), 1)
+    """One call, or none where the request stands on its own and is for nobody here."""
+    table = index(situation.tools)
+    request = situation.request
+    leans = asks(situation.last_reply)
+    if not leans and points_back(request):
+        leans = not table.is_elsewhere(request, doubt=-certainty(request))
+    if situation.in_play and leans:
+        if float((scores + head_start).max()) < FITS:
+            best = max(situation.in_play, key=lambda position: (float(scores[position]), -position))
+    elif float(scores.max()) < NOTHING or is_wordless(request) or table.is_elsewhere(request):
+        return Unfit()
+    return Routes((Part(best, request.strip(), float(scores[best])),), 1)
+
+
+def certainty(request: str) -> float:
+    """How much more a request that points back must be worded like what is asked elsewhere to be for nobody here."""
+    if english.LINK.search(request):
+        return 1.0
+    return CERTAIN if says_so(request, "") else LIKELY
 
 
 def _groups(
-    matters: Sequence[_Matter], first: int, table: Index, *, is_going_on: bool
+    matters: Sequence[_Matter], first: int, *, is_going_on: bool
 ) -> dict[int, list[_Matter]]:
     """Adds tools while each gains enough on a clause of its own; every clause goes to the tool it prefers among those.
 
     `is_going_on`: another tool is in play.
     """
-    bar = CLEAR_BY_WORDING if table.lists_requests else CLEAR
-    if is_going_on:
-        bar += MIDWAY
+    bar = CLEAR + MIDWAY if is_going_on else CLEAR
     tools = [first]
     while len(tools) < len(matters):
         gains = np.max([matter.gains(tools) for matter in matters], axis=0)

@@ -5,9 +5,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.util import find_spec
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,28 +16,32 @@ from numpy.typing import NDArray
 from kit.core.errors import DataError
 from kit.core.language.words import STOP, words
 from kit.models.offline.english import FAINT, NEGATED
-
-Floats = NDArray[np.float32]
+from kit.models.offline.wording import (
+    MOST_WORDS,
+    Floats,
+    TermTable,
+    WordingClassifier,
+    elsewhere,
+    grams,
+)
 
 LONGEST = 4000
 """Characters of one text that are read."""
-MOST_WORDS = 400
-"""Words of one text that are compared."""
-LONGEST_WORD = 40
-GRAM_SIZES = (3, 4, 5)
-"""Lengths of the parts of a word that are compared."""
 WHOLE = 0.5
 UNIT = 0.2
 WORD = 0.15
 TERMS = 0.15
 """Shares of a score: the whole text, its closest sentence or list item, word by word, terms in common."""
-WORDING = 0.6
-"""How much the wording of the requests of a card counts beside a score."""
-MOST_REQUESTS = 2000
-"""Requests that are learnt from: the time it takes grows with the third power of their number."""
-RIDGE = 0.1
-"""How much the learnt weights are held back. From 0.05 to 0.5 the requests of the consumer deck tell one another's
-cards equally well, each left out once."""
+FITS = 0.15
+"""The score below which a text hardly fits a document."""
+FAR = 0.12
+"""The score below which a text is hardly for a document that lists no requests."""
+DOUBT = 0.1
+"""How much more a text may be worded like what is asked of a document than like what is asked elsewhere, and count as
+elsewhere: an honest "none of us" does less harm than an answer to something else."""
+CLOSE = 0.25
+"""The score from which a text is for a document that lists requests, even one that is worded like what is asked
+elsewhere."""
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n+|[()]")
 
@@ -130,96 +133,6 @@ def _units(text: str) -> list[str]:
     return units
 
 
-class _Terms:
-    """The terms of some texts, weighted: one that few of the texts have counts for more."""
-
-    def __init__(self, texts: Sequence[list[str]], base: float):
-        spread: Counter[str] = Counter()
-        for terms in texts:
-            spread.update(set(terms))
-        # Sorted, for a set has another order in each process, and sums of floats depend on it.
-        self._column = {term: column for column, term in enumerate(sorted(spread))}
-        numbers = np.array([spread[term] for term in self._column], np.float32)
-        self._rarity = np.log((len(texts) + 1) / (numbers + 0.5)) + base
-
-    def table(self, texts: Sequence[list[str]]) -> Floats:
-        """A row for each text."""
-        table = np.zeros((len(texts), len(self._column)), np.float32)
-        for row, terms in zip(table, texts, strict=True):
-            columns, values = self.weigh(terms)
-            row[columns] = values
-        return table
-
-    def weigh(self, terms: list[str]) -> tuple[list[int], Floats]:
-        """The columns of the terms that a text shares with the others, and their weights, of length 1 together."""
-        counts = Counter(self._column[term] for term in terms if term in self._column)
-        columns = list(counts)
-        numbers = np.array(list(counts.values()), np.float32)
-        values = (1 + np.log(numbers)) * self._rarity[columns]
-        return columns, _unit(np.asarray(values, np.float32))
-
-
-def _grams(tokens: Sequence[str]) -> list[str]:
-    """The parts of words."""
-    grams: list[str] = []
-    for token in tokens:
-        padded = f" {token[:LONGEST_WORD]} "
-        for size in GRAM_SIZES:
-            for start in range(len(padded) - size + 1):
-                grams.append(padded[start : start + size])
-    return grams
-
-
-def _wording(text: str) -> list[str]:
-    """The words of a request, its pairs of neighbours and the parts of its words."""
-    tokens = words(text)[:MOST_WORDS]
-    pairs = [f"{first}+{second}" for first, second in pairwise(["^", *tokens, "$"])]
-    return [*_grams(tokens), *pairs, *(f"{token}+" for token in tokens)]
-
-
-class _Requests:
-    """A linear classifier of requests by the documents that list them: ridge regression over their wording.
-
-    Word vectors say what a text is about. Only its wording says that "find a coffee deal" and "when does the coffee
-    deal end" are for two agents.
-    """
-
-    def __init__(self, documents: Sequence[Document]):
-        requests: list[str] = []
-        owners: list[int] = []
-        for number, document in enumerate(documents):
-            requests += document.requests
-            owners += [number] * len(document.requests)
-        self._count = len(documents)
-        self._lists_none = ~np.isin(np.arange(self._count), owners)
-        self.is_empty = len(set(owners)) < 2 or len(requests) > MOST_REQUESTS
-        if not self.is_empty:
-            wordings = [_wording(request) for request in requests]
-            self._terms = _Terms(wordings, base=0.0)
-            self._weights = self._learn(self._terms.table(wordings), np.array(owners))
-
-    def _learn(self, rows: Floats, owners: NDArray[np.intp]) -> Floats:
-        sizes = np.bincount(owners, minlength=self._count)
-        # A card that lists many requests must not draw requests for that reason alone.
-        penalty = RIDGE * sizes[owners] / sizes[owners].mean()
-        wanted = np.zeros((len(owners), self._count), np.float32)
-        wanted[np.arange(len(owners)), owners] = 1.0
-        wanted -= wanted.mean(axis=0)
-        shares = np.asarray(np.linalg.solve(rows @ rows.T + np.diag(penalty), wanted), np.float32)
-        return np.asarray(rows.T @ shares, np.float32)
-
-    def score(self, text: str) -> Floats:
-        """How much a text is worded like the requests of each document: about 0 for nothing, 1 for one of them."""
-        if self.is_empty:
-            return np.zeros(self._count, np.float32)
-        columns, values = self._terms.weigh(_wording(text))
-        scores = values @ self._weights[columns]
-        scores = np.asarray(scores - scores.mean(), np.float32)
-        # How a document that lists none would be asked is not known, so wording decides nothing against it.
-        scores[self._lists_none] = max(0.0, float(scores.max()))
-        return scores
-
-
 class Index:
     """Documents ready to be compared with texts; building costs about 1 ms a document."""
 
@@ -248,10 +161,16 @@ class Index:
         scale = np.array([weight[word] for word in flat_words], np.float32)
         self._words = _unit(np.stack([_vector(word) for word in flat_words])) * scale[:, None]
         self._word_starts = _starts(vocabularies)
-        grams = [_grams(content(whole)) for whole in wholes]
-        self._terms = _Terms(grams, base=1.0)
-        self._term_rows = self._terms.table(grams)
-        self._requests = _Requests(documents)
+        terms = [grams(content(whole)) for whole in wholes]
+        self._terms = TermTable.of(terms, base=1.0)
+        self._term_rows = self._terms.rows(terms)
+        self._lists = np.array([bool(document.requests) for document in documents])
+        self._requests = [document.requests for document in documents]
+
+    @cached_property
+    def _wordings(self) -> WordingClassifier:
+        """Learnt when it is first asked. The last list is of what is asked elsewhere."""
+        return WordingClassifier.of([*self._requests, elsewhere(sum(map(len, self._requests)))])
 
     def score(self, text: str) -> Floats:
         """Closeness of a text to each document, about -0.1 (unrelated) to 1 (the same)."""
@@ -266,23 +185,39 @@ class Index:
         # Squared, so that words which are near by chance count for little.
         shares = lengths / (lengths.sum() + 1e-9)
         per_word = (np.square(np.maximum(near, 0)) * shares).sum(axis=1)
-        columns, values = self._terms.weigh(_grams([t for t in tokens if t not in FAINT]))
+        columns, values = self._terms.weigh(grams([t for t in tokens if t not in FAINT]))
         shared = self._term_rows[:, columns] @ values
         total = WHOLE * (self._whole @ pooled) + UNIT * per_unit + WORD * per_word + TERMS * shared
         return np.asarray(total, np.float32)
 
     @property
     def lists_requests(self) -> bool:
-        """Whether the documents list requests by whose wording others can be told."""
-        return not self._requests.is_empty
+        """Whether a document lists requests, by whose wording others can be told."""
+        return bool(self._lists.any())
 
     def wording(self, text: str) -> Floats:
         """How much a text is worded like the requests that each document lists, beside the others.
 
-        It says which document a text is for, and never whether it is for any: "how many people live in Peru" is
-        worded like a request for points, and is about nothing here.
+        It says which document a text is for, and never whether it is for any.
         """
-        return WORDING * self._requests.score(text)
+        if not self.lists_requests:
+            return np.zeros(len(self._lists), np.float32)
+        scores = self._wordings.score(text)[:-1]
+        # How a document that lists none would be asked is not known, so wording decides nothing against it.
+        scores[~self._lists] = max(0.0, float(scores.max()))
+        return scores
+
+    def is_elsewhere(self, text: str, *, doubt: float = DOUBT) -> bool:
+        """Whether a text asks for something that no document is about.
+
+        `doubt`: how much more it may be worded like what is asked of them than like what is asked elsewhere; below 0,
+        how much less. Where no document lists requests, a text that there is less doubt of is for them.
+        """
+        closest = float(self.score(text).max())
+        if not self.lists_requests:
+            return doubt >= 0 and closest < FAR
+        scores = self._wordings.score(text)
+        return scores[-1] > scores[:-1].max() - doubt and closest < CLOSE
 
 
 def _starts(groups: Sequence[Sequence[str]]) -> NDArray[np.intp]:

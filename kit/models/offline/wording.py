@@ -1,0 +1,183 @@
+"""Which of several documents a text is worded like, learnt from what people ask of each.
+
+Word vectors say what a text is about. Only its wording says that "find a coffee deal" and "when does the coffee deal
+end" are for two agents, and that "how do I boil an egg" is for none of them.
+"""
+
+import json
+import logging
+import os
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import blake2s
+from importlib.util import cache_from_source
+from itertools import pairwise
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kit.core.language.words import words
+
+Floats = NDArray[np.float32]
+
+log = logging.getLogger("kit.models")
+
+MOST_WORDS = 400
+"""Words of one text that are compared."""
+LONGEST_WORD = 40
+GRAM_SIZES = (3, 4)
+"""Lengths of the parts of a word that are compared."""
+MOST_REQUESTS = 3000
+"""Requests that are learnt from, about: the time it takes grows with the third power of their number."""
+LONG_TO_LEARN = 500
+"""Requests from which on what was learnt is kept in a file. Two thousand take a second."""
+MOST_AGAINST = 4
+"""Messages for nobody here that are learnt from, for each request of a deck."""
+FEWEST = 2
+"""Requests that must have a term before anything is learnt of it: it halves the time, and no figure."""
+RIDGE = 0.2
+"""How much the learnt weights are held back. From 0.05 to 0.5 the requests of the consumer deck tell one another's
+cards equally well, each left out once."""
+
+
+@lru_cache(maxsize=1)
+def _all_elsewhere() -> tuple[str, ...]:
+    text = Path(__file__).with_name("elsewhere.txt").read_text(encoding="utf-8")
+    return tuple(text.splitlines())
+
+
+def elsewhere(requests: int) -> Sequence[str]:
+    """What people ask that a deck of lookups has nothing on: general knowledge, chores, moods, who answers.
+
+    `requests`: those that a deck lists. Of a few, as few are set against them as they can hold their own against.
+    """
+    lines = _all_elsewhere()
+    return lines[:: 1 + len(lines) // (MOST_AGAINST * max(1, requests))]
+
+
+def grams(tokens: Sequence[str]) -> list[str]:
+    """The parts of words."""
+    parts: list[str] = []
+    for token in tokens:
+        padded = f" {token[:LONGEST_WORD]} "
+        for size in GRAM_SIZES:
+            for start in range(len(padded) - size + 1):
+                parts.append(padded[start : start + size])
+    return parts
+
+
+def _terms_of(text: str) -> list[str]:
+    """The words of a request, its pairs of neighbours and the parts of its words."""
+    tokens = words(text)[:MOST_WORDS]
+    pairs = [f"{first}+{second}" for first, second in pairwise(["^", *tokens, "$"])]
+    return [*grams(tokens), *pairs, *(f"{token}+" for token in tokens)]
+
+
+class TermTable:
+    """Terms and their weights: one that few of some texts have counts for more."""
+
+    def __init__(self, terms: Sequence[str], rarity: Floats):
+        self.terms = terms
+        self.rarity = rarity
+        self._column = {term: column for column, term in enumerate(terms)}
+
+    @classmethod
+    def of(cls, texts: Sequence[list[str]], *, base: float, fewest: int = 1) -> "TermTable":
+        """Counts the terms that at least `fewest` of the texts have; `base` is added to the weight of each."""
+        spread: Counter[str] = Counter()
+        for terms in texts:
+            spread.update(set(terms))
+        # Sorted, for a set has another order in each process, and sums of floats depend on it.
+        shared = sorted(term for term, number in spread.items() if number >= fewest)
+        numbers = np.array([spread[term] for term in shared], np.float32)
+        rarity = np.log((len(texts) + 1) / (numbers + 0.5)) + base
+        return cls(shared, np.asarray(rarity, np.float32))
+
+    def rows(self, texts: Sequence[list[str]]) -> Floats:
+        """A row for each text, a column for each term."""
+        rows = np.zeros((len(texts), len(self.terms)), np.float32)
+        for row, terms in zip(rows, texts, strict=True):
+            columns, values = self.weigh(terms)
+            row[columns] = values
+        return rows
+
+    def weigh(self, terms: list[str]) -> tuple[list[int], Floats]:
+        """The columns of the terms that a text shares with the others, and their weights, of length 1 together."""
+        counts = Counter(self._column[term] for term in terms if term in self._column)
+        columns = list(counts)
+        numbers = np.array(list(counts.values()), np.float32)
+        values = (1 + np.log(numbers)) * self.rarity[columns]
+        length = np.sqrt((values * values).sum())
+        return columns, np.asarray(values / max(length, 1e-9), np.float32)
+
+
+class WordingClassifier:
+    """A linear classifier of texts by the list of requests that they are worded like: ridge regression over terms."""
+
+    def __init__(self, table: TermTable, weights: Floats):
+        self._table = table
+        self._weights = weights
+        """Of each term for each list."""
+
+    @classmethod
+    def of(cls, requests: Sequence[Sequence[str]]) -> "WordingClassifier":
+        """Learns from the requests of each list, or reads what an earlier process learnt from the same ones."""
+        if sum(map(len, requests)) < LONG_TO_LEARN:
+            return _learn(requests)
+        path = _path_of(requests)
+        try:
+            with path.open("rb") as file, np.load(file) as stored:
+                return cls(TermTable(stored["terms"].tolist(), stored["rarity"]), stored["weights"])
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+            # There is none yet, or it is broken.
+            learnt = _learn(requests)
+        learnt._save(path)
+        return learnt
+
+    def score(self, text: str) -> Floats:
+        """How much a text is worded like each list: about 0 for nothing, 1 for one of its requests."""
+        columns, values = self._table.weigh(_terms_of(text))
+        scores = values @ self._weights[columns]
+        return np.asarray(scores - scores.mean(), np.float32)
+
+    def _save(self, path: Path) -> None:
+        # Another process may read or write it at the same time, so that it appears there whole.
+        unfinished = path.with_suffix(f".{os.getpid()}.npz")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            terms = np.array(self._table.terms)
+            np.savez(unfinished, terms=terms, rarity=self._table.rarity, weights=self._weights)
+            unfinished.replace(path)
+        except OSError:
+            log.debug("what was learnt is not kept: %s cannot be written", path)
+
+
+def _path_of(requests: Sequence[Sequence[str]]) -> Path:
+    """The file of what is learnt from these requests, beside the bytecode of this module: it is derived as that is."""
+    digest = blake2s(Path(__file__).read_bytes())
+    digest.update(json.dumps(requests).encode())
+    return Path(cache_from_source(__file__)).with_name(f"wording.{digest.hexdigest()[:16]}.npz")
+
+
+def _learn(requests: Sequence[Sequence[str]]) -> WordingClassifier:
+    step = 1 + sum(map(len, requests)) // MOST_REQUESTS
+    texts: list[str] = []
+    owners: list[int] = []
+    for number, listed in enumerate(requests):
+        learnt = listed[::step]
+        texts += learnt
+        owners += [number] * len(learnt)
+    terms = [_terms_of(text) for text in texts]
+    table = TermTable.of(terms, base=0.0, fewest=FEWEST)
+    rows = table.rows(terms)
+    sizes = np.bincount(owners, minlength=len(requests))
+    # A list of many requests must not draw texts for that reason alone.
+    penalty = np.asarray(RIDGE * sizes[owners] / sizes[owners].mean(), np.float32)
+    wanted = np.zeros((len(owners), len(requests)), np.float32)
+    wanted[np.arange(len(owners)), owners] = 1.0
+    wanted -= wanted.mean(axis=0)
+    shares = np.asarray(np.linalg.solve(rows @ rows.T + np.diag(penalty), wanted), np.float32)
+    return WordingClassifier(table, np.asarray(rows.T @ shares, np.float32))
