@@ -1,4 +1,4 @@
-"""Parts of mixed cases that were lost without a word, by pattern: `silent_loss.py [every] [set ...]` of notebooks/studies.
+"""Parts that were lost without a word, by pattern: `python notebooks/studies/silent_loss.py [every] [set ...]`.
 
 The offline stand-in plays every n-th case of these sets of data/cases, `mixed` and `pairs` unless others are named. A
 labelled part is lost unsaid when its sub-agent neither answered nor is owned up to in the reply; "elsewhere" counts

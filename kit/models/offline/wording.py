@@ -91,10 +91,10 @@ class TermTable:
         for terms in texts:
             spread.update(set(terms))
         # Sorted, for a set has another order in each process, and sums of floats depend on it.
-        shared = sorted(term for term, number in spread.items() if number >= fewest)
-        numbers = np.array([spread[term] for term in shared], np.float32)
+        frequent_terms = sorted(term for term, number in spread.items() if number >= fewest)
+        numbers = np.array([spread[term] for term in frequent_terms], np.float32)
         rarity = np.log((len(texts) + 1) / (numbers + 0.5)) + base
-        return cls(shared, np.asarray(rarity, np.float32))
+        return cls(frequent_terms, np.asarray(rarity, np.float32))
 
     def rows(self, texts: Sequence[list[str]]) -> Floats:
         """A row for each text, a column for each term."""
@@ -129,13 +129,15 @@ class WordingClassifier:
             return _learn(requests)
         path = _path_of(requests)
         try:
-            with path.open("rb") as file, np.load(file) as stored:
-                return cls(TermTable(stored["terms"].tolist(), stored["rarity"]), stored["weights"])
+            with path.open("rb") as file, np.load(file) as archive:
+                return cls(
+                    TermTable(archive["terms"].tolist(), archive["rarity"]), archive["weights"]
+                )
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             # There is none yet, or it is broken.
-            learnt = _learn(requests)
-        learnt._save(path)
-        return learnt
+            classifier = _learn(requests)
+        classifier._save(path)
+        return classifier
 
     def score(self, text: str) -> Floats:
         """How much a text is worded like each list: about 0 for nothing, 1 for one of its requests."""
@@ -166,10 +168,10 @@ def _learn(requests: Sequence[Sequence[str]]) -> WordingClassifier:
     step = 1 + sum(map(len, requests)) // MOST_REQUESTS
     texts: list[str] = []
     owners: list[int] = []
-    for number, listed in enumerate(requests):
-        learnt = listed[::step]
-        texts += learnt
-        owners += [number] * len(learnt)
+    for number, owner_requests in enumerate(requests):
+        sample = owner_requests[::step]
+        texts += sample
+        owners += [number] * len(sample)
     terms = [_terms_of(text) for text in texts]
     table = TermTable.of(terms, base=0.0, fewest=FEWEST)
     rows = table.rows(terms)
