@@ -60,7 +60,8 @@ Places = dict[tuple[str, int], asyncio.Semaphore]
 _Schemas = Sequence[dict[str, Any]]
 _Private = Mapping[str, frozenset[str]]
 _Requests = Mapping[str, tuple[str, ...]]
-"""Agent id -> the requests that its card lists; "" for the agent that the model is bound for."""
+"""Agent id -> the requests that its card lists; "" for the agent that the model is bound for. A tool that an
+orchestrator holds itself stands there with the requests of the card that lists it."""
 
 
 @dataclass(frozen=True)
@@ -240,7 +241,7 @@ class _Binder:
             private=private_fields(sub_cards),
             prefix=prompt.prefix,
             access=self._access,
-            requests={"": card.requests, **_requests_of(subs)},
+            requests={"": card.requests, **_requests_of(subs), **self._requests_of_tools(card)},
         )
         fallback_key: str | None = None
         composer_key: str | None = None
@@ -327,6 +328,16 @@ class _Binder:
         if at_once:
             places = self._places.setdefault((tool_id, at_once), asyncio.Semaphore(at_once))
         return ToolBounds(limits, places)
+
+    def _requests_of_tools(self, card: AgentCard) -> _Requests:
+        if card.id != self._deck.settings.orchestrator:
+            return {}
+        requests: dict[str, tuple[str, ...]] = {}
+        for owner in self._deck.cards.values():
+            if owner.id != card.id:
+                for tool_id in owner.tools:
+                    requests.setdefault(tool_id, owner.requests)
+        return {tool: requests[tool] for tool in card.tools if requests.get(tool)}
 
     def _model(self, card: AgentCard) -> tuple[ModelSpec, BaseChatModel]:
         choice = self._models

@@ -366,7 +366,9 @@ def _look_up(request: Request) -> Reply:
         return Reply(_unaided(talk))
     text = _with_antecedent(talk)
     documents = _documents(able)
-    decision = decide(Situation(text, documents), 2)
+    # The lookups of one agent answer one matter, or two; whoever has those of several agents is asked as they are.
+    most = talk.most_calls if any(tool.requests for tool in able) else 2
+    decision = decide(Situation(text, documents), most)
     if not isinstance(decision, Routes):
         closest = int(index(documents).score(text).argmax())
         decision = Routes((Part(closest, text, 0.0),), 1)

@@ -164,13 +164,18 @@ class Index:
         terms = [grams(content(whole)) for whole in wholes]
         self._terms = TermTable.of(terms, base=1.0)
         self._term_rows = self._terms.rows(terms)
-        self._lists = np.array([bool(document.requests) for document in documents])
-        self._requests = [document.requests for document in documents]
+        # Documents with the same list, such as the lookups of one agent, are not told from each other by it.
+        self._lists = list(dict.fromkeys(d.requests for d in documents if d.requests))
+        self._list_of: list[int] = []
+        """Of each document the position of its list; -1 where it has none."""
+        for document in documents:
+            position = self._lists.index(document.requests) if document.requests else -1
+            self._list_of.append(position)
 
     @cached_property
     def _wordings(self) -> WordingClassifier:
         """Learnt when it is first asked. The last list is of what is asked elsewhere."""
-        return WordingClassifier.of([*self._requests, elsewhere(sum(map(len, self._requests)))])
+        return WordingClassifier.of([*self._lists, elsewhere(sum(map(len, self._lists)))])
 
     def score(self, text: str) -> Floats:
         """Closeness of a text to each document, about -0.1 (unrelated) to 1 (the same)."""
@@ -190,22 +195,18 @@ class Index:
         total = WHOLE * (self._whole @ pooled) + UNIT * per_unit + WORD * per_word + TERMS * shared
         return np.asarray(total, np.float32)
 
-    @property
-    def lists_requests(self) -> bool:
-        """Whether a document lists requests, by whose wording others can be told."""
-        return bool(self._lists.any())
-
     def wording(self, text: str) -> Floats:
         """How much a text is worded like the requests that each document lists, beside the others.
 
         It says which document a text is for, and never whether it is for any.
         """
-        if not self.lists_requests:
-            return np.zeros(len(self._lists), np.float32)
+        if not self._lists:
+            return np.zeros(len(self._list_of), np.float32)
         scores = self._wordings.score(text)[:-1]
         # How a document that lists none would be asked is not known, so wording decides nothing against it.
-        scores[~self._lists] = max(0.0, float(scores.max()))
-        return scores
+        best = max(0.0, float(scores.max()))
+        own = [float(scores[position]) if position >= 0 else best for position in self._list_of]
+        return np.array(own, np.float32)
 
     def is_elsewhere(self, text: str, *, doubt: float = DOUBT) -> bool:
         """Whether a text asks for something that no document is about.
@@ -214,7 +215,7 @@ class Index:
         how much less. Where no document lists requests, a text that there is less doubt of is for them.
         """
         closest = float(self.score(text).max())
-        if not self.lists_requests:
+        if not self._lists:
             return doubt >= 0 and closest < FAR
         scores = self._wordings.score(text)
         return scores[-1] > scores[:-1].max() - doubt and closest < CLOSE
