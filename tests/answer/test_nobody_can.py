@@ -25,7 +25,7 @@ OFFLINE = Settings(store=":memory:", model="offline", pace=0.0)
 HONEST = 36
 UNSEEN_HONEST = 32
 """Of forty messages that are for nobody here, and of forty that the stand-in was not tuned by."""
-GONE_ON_WITH = 32
+GONE_ON_WITH = 30
 """Of forty messages that lean on the turn before, which the stand-in was not tuned by either."""
 REFUSED = 2
 """Of forty messages that are for somebody here."""

@@ -25,6 +25,8 @@ LONG = 6
 """Letters of a word that may be misspelt: one letter makes another word of a short one (`pills`, `bills`)."""
 LONGEST_WORD = 40
 """Letters of a word that are compared; no language here has a longer one, and a message may be one word without end."""
+MOST_KNOWN = 2_000
+"""Words whose places are remembered."""
 _STRETCH_END = re.compile(r"[.!?;:,()\n]")
 _LIST_NAME = re.compile(r"<([\w-]+)>")
 
@@ -140,8 +142,8 @@ class PhraseFinder:
             if len(word) >= LONG:
                 for index in range(1, len(word)):
                     self._shortened[word[:index] + word[index + 1 :]] = word
-        # Most words of a message have stood in an earlier one.
-        self._known_places_of = lru_cache(maxsize=2_000)(self._places_of)
+        self._known_places: dict[str, list[tuple[int, int]]] = {}
+        """Word -> its places, for most words of a message have stood in an earlier one."""
 
     def find(self, text: str, without: "PhraseFinder | None" = None) -> list[PhraseMatch]:
         """Returns every match, in the order of the text.
@@ -167,7 +169,7 @@ class PhraseFinder:
             if word == STRETCH_END:
                 begun.clear()
                 stretch += 1
-            for phrase, step in self._known_places_of(word):
+            for phrase, step in self._places_of(word):
                 start = position
                 if step > 0:
                     previous = begun.get((phrase, step - 1))
@@ -186,6 +188,14 @@ class PhraseFinder:
         return matches
 
     def _places_of(self, word: str) -> list[tuple[int, int]]:
+        # A dictionary and no `lru_cache`: a deck goes to other processes, and a cache bound to this object cannot.
+        if word not in self._known_places:
+            if len(self._known_places) >= MOST_KNOWN:
+                self._known_places.clear()
+            self._known_places[word] = self._find_places(word)
+        return self._known_places[word]
+
+    def _find_places(self, word: str) -> list[tuple[int, int]]:
         """The places where a word stands, later steps first: no word is two steps of one phrase at once."""
         places = set(self._exact.get(word, ()))
         if not places and len(word) >= LONG - 1 and word not in self._small_words:

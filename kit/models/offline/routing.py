@@ -31,7 +31,7 @@ LIKELY = 0.15
 """The same for a few words that are no sentence."""
 STAY = 0.1
 QUESTION = 0.12
-BACK = 0.12
+BACK = 0.1
 ELLIPTIC = 0.25
 """Head start of the tools in play: always; when the assistant asked; when the request points back; when it
 does and says next to nothing else."""
@@ -100,6 +100,8 @@ def says_so(request: str, last_reply: str) -> bool:
         return False
     if len(meaning) <= 4 and asks(last_reply):
         return True
+    # "Got it." is no reference.
+    request = " ".join(clause.text for clause in clauses(request)) or request
     pointed = english.POINTLESS.sub(" ", request)
     return bool(english.REFERENCE.search(pointed) or english.LINK.search(request))
 
