@@ -78,6 +78,13 @@ UNTRUTHFUL = {
         "return {'content': [{'type': 'text', 'text': 'disk full'}], 'isError': True}",
         "exception: .*disk full",
     ),
+    "a key in an error": (
+        "return {'content': [{'type': 'text', 'text': 'sk-proj-"
+        + "a1b2c3d4" * 5
+        + " is refused'}],"
+        " 'isError': True}",
+        r"exception: (?!.*a1b2c3d4).* is refused",
+    ),
     "nested garbage": ("print('[' * 200_000)", "There are 4 packs"),
     "half an emoji": (
         "return {'content': [{'type': 'text', 'text': 'Four ' + chr(0xd83c)}]}",
