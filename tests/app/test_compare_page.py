@@ -248,12 +248,7 @@ def test_one_question_runs_on_all_patterns_at_once(page: AppTest, store: tuple[P
     page.text_input[0].set_value(MIXED)
     button(page, "Ask on all 7 patterns").click().run()
     assert len(named(page)) == 7 == len(timelines(page)) and not page.exception
-    words = text(page)
-    assert (
-        "D Monolith lost Shop “find coffee deals” (nobody was asked);" in words
-        and "A Mediated, B Direct, C Classifier gateway, E Supervisor, F Swarm and G A2a lost nothing."
-        in words
-    )
+    assert " lost " not in text(page).replace("lost nothing", "")
     kept = SqliteStore(store[0])
     turns = [kept.turn(turn_id, OPERATOR) for turn_id in named(page)]
     kept.close()
