@@ -178,8 +178,9 @@ def _sources() -> Iterator[Path]:
     for name in SOURCES:
         paths = Path(name).rglob("*") if Path(name).is_dir() else [Path(name)]
         for path in paths:
-            # `make docs` builds the site after the tests have run, and changes no source by that.
-            built = path.suffix == ".pyc" or SITE in path.parents
+            # `make docs` builds the site after the tests have run, and changes no source by that; nor does what
+            # Python and the stand-in keep beside the bytecode.
+            built = "__pycache__" in path.parts or SITE in path.parents
             if path.is_file() and not built and path != DOCUMENT:
                 yield path
 
