@@ -91,5 +91,6 @@ def test_lists_a_trace_and_metrics_of_a_full_store_are_read_at_once_and_no_loop_
     fill(tmp_path / "kit.db", 3_000)
     sums, *readings = measure(tmp_path / "kit.db")
     assert len(readings) >= 8 and sums.cpu < 1.0
-    assert {figure.name: figure.cpu for figure in readings if figure.cpu > 0.1} == {}
+    # The dearest takes 0.05 s of CPU, on a busy machine twice that. Whatever reads the whole store takes more than this.
+    assert {figure.name: figure.cpu for figure in readings if figure.cpu > 0.2} == {}
     assert {figure.name: figure.gap for figure in (sums, *readings) if figure.gap > 0.1} == {}
