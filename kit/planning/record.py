@@ -159,5 +159,6 @@ async def cancel(plans: PlanStore, plan_id: str, principal: Principal) -> bool:
     plan = await plans.lease(principal, plan_id, CANCEL, LEASE)
     if plan is None:
         return False
-    await plans.replace(_released(plan, "cancelled"))
+    # It may have ended since it was read.
+    await plans.replace(_released(plan, None if plan.status in OVER else "cancelled"))
     return True

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from kit.core.value import Value
-from kit.stores.documents.document import AgentEvent, Memory, Persona, Plan, PlanStatus, Scope
+from kit.stores.documents.document import AgentEvent, Persona, PlanStatus, Scope
 
 Id = Annotated[str, StringConstraints(pattern=r"^\w[\w.@:+-]{0,127}$")]
 """An id of a tenant, a user or a session. It stands in keys and addresses, so not every text is one."""
@@ -120,32 +120,3 @@ class Problem(Value):
     """Why a request was refused."""
 
     detail: str
-
-
-def summary_of(plan: Plan) -> PlanSummary:
-    """Returns what a list shows of a plan."""
-    return PlanSummary(
-        plan_id=plan.plan_id,
-        session_id=plan.session_id,
-        status=plan.status,
-        original_task=plan.original_task,
-        replan_count=plan.replan_count,
-        created_at=plan.created_at,
-        completed_at=plan.completed_at,
-    )
-
-
-def found(memory: Memory) -> FoundMemory:
-    """Returns what a query gives of a memory."""
-    return FoundMemory(
-        key=memory.key,
-        scope=memory.scope,
-        source=memory.source,
-        text=memory.text,
-        value=memory.value,
-        created_at=memory.created_at,
-        session_id=memory.session_id,
-        task_id=memory.task_id,
-        plan_id=memory.plan_id,
-        step_index=memory.step_index,
-    )

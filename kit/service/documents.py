@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Path, Query
 
-from kit.service.bodies import Id, MemoryList, SoulRequest, found
+from kit.service.bodies import FoundMemory, Id, MemoryList, SoulRequest
 from kit.service.identity import Who
 from kit.service.service import Serving
 from kit.stores.documents.document import Scope, Soul
@@ -53,4 +53,5 @@ async def query_memory(
     memories = await service.documents.memory.search(
         caller.principal, scope, query_text, top_k, caller.session_id or ""
     )
-    return MemoryList(memories=tuple([found(memory) for memory in memories]))
+    matches = [FoundMemory.model_validate(memory, from_attributes=True) for memory in memories]
+    return MemoryList(memories=tuple(matches))

@@ -11,10 +11,10 @@ from kit.service.bodies import (
     AnswerRequest,
     PlanList,
     PlanNow,
+    PlanSummary,
     PlanTrace,
     ResumeRequest,
     RunResult,
-    summary_of,
 )
 from kit.service.identity import Caller, Who
 from kit.service.runs import EVENTS
@@ -33,7 +33,8 @@ async def plans(
 ) -> PlanList:
     """Lists the caller's plans, the newest first."""
     stored = await service.documents.plans.of(caller.principal, limit)
-    return PlanList(plans=tuple([summary_of(plan) for plan in stored]))
+    summaries = [PlanSummary.model_validate(plan, from_attributes=True) for plan in stored]
+    return PlanList(plans=tuple(summaries))
 
 
 @router.get("/{plan_id}")

@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from operator import attrgetter
 from typing import NamedTuple
 
 from pydantic import Field
@@ -13,6 +14,8 @@ from kit.core.value import Value
 
 SMALL = "small"
 """The list of words that the mark `~` lets through."""
+END = attrgetter("end")
+STRETCH = attrgetter("stretch")
 TOGETHER = 12
 """Words within which the terms of a rule stand together, whatever their order."""
 BESIDE = 8
@@ -141,7 +144,7 @@ def _holds(
         match = last_match.get(term)
         if match is None or last.end - match.end > TOGETHER:
             return False
-        first = min(first, match, key=_end)
+        first = min(first, match, key=END)
     for term in rule.shut_out:
         if _stands_beside(matches_by_term.get(term, []), first, last):
             return False
@@ -154,20 +157,12 @@ def _stands_beside(matches: list[PhraseMatch], first: PhraseMatch, last: PhraseM
     What stands in another clause says nothing of them: "my kid drank bleach. And I want my points".
     """
     # A message may name many shops: to look at each for every rule would cost more than the message's length.
-    near = bisect_left(matches, first.end - BESIDE, key=_end)
-    same_clause = bisect_left(matches, first.stretch, key=_stretch)
+    near = bisect_left(matches, first.end - BESIDE, key=END)
+    same_clause = bisect_left(matches, first.stretch, key=STRETCH)
     index = max(near, same_clause)
     if index == len(matches):
         return False
     return matches[index].end <= last.end + BESIDE and matches[index].stretch <= last.stretch
-
-
-def _end(match: PhraseMatch) -> int:
-    return match.end
-
-
-def _stretch(match: PhraseMatch) -> int:
-    return match.stretch
 
 
 def _rules(danger: Danger) -> Iterator[Rule]:

@@ -12,7 +12,7 @@ from langchain_core.messages import HumanMessage, ToolCall
 
 from kit.core.card import PlanExample
 from kit.core.language.retry import retries
-from kit.core.language.small_talk import asks, small_talk
+from kit.core.language.small_talk import small_talk
 from kit.core.language.words import STOP, content_words
 from kit.core.outcome import NO_ANSWER
 from kit.models.offline import composition, json_answer
@@ -28,10 +28,9 @@ from kit.models.offline.routing import (
     Routes,
     Situation,
     SmallTalk,
-    certainty,
     classify,
     decide,
-    is_wordless,
+    is_for_nobody,
     points_back,
 )
 from kit.models.offline.similarity import Document, index, spoken
@@ -391,16 +390,10 @@ def _is_elsewhere(request: Request, *, doubt: float = 0.0) -> bool:
     if not (request.tools and request.own_requests) or talk.picture_text:
         # Whoever sent the request here knows more of it than a few descriptions of lookups say.
         return False
-    if leans(talk):
-        if asks(talk.last_reply) or retries(talk.request):
-            return False
-        doubt = -certainty(talk.request)
-    elif is_wordless(talk.request):
-        return True
     first, *others = _documents(request.tools)
     # Whichever lookup they are for, the requests of the agent are none that are asked elsewhere.
-    documents = (first._replace(requests=request.own_requests), *others)
-    return index(documents).is_elsewhere(talk.request, doubt=doubt)
+    table = index((first._replace(requests=request.own_requests), *others))
+    return is_for_nobody(talk.request, talk.last_reply, table, leans=leans(talk), doubt=doubt)
 
 
 def leans(talk: Conversation) -> bool:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from kit.core.language.clauses import OPENERS, Clause, clauses
+from kit.core.language.retry import retries
 from kit.core.language.small_talk import asks, small_talk
 from kit.core.language.words import content_words, words
 from kit.models.offline import english
-from kit.models.offline.similarity import FITS, Document, Index, content, index
+from kit.models.offline.similarity import DOUBT, FITS, Document, Index, content, index
 from kit.models.offline.wording import Floats
 
 NOTHING = 0.05
@@ -25,10 +26,7 @@ SENTENCE = 0.08
 LONGEST_JOINER = 8
 """Characters that may stand between two clauses that are given in one piece."""
 CERTAIN = 0.2
-"""How much more a request that says that it leans on another must be worded like what is asked elsewhere, to be for
-nobody here."""
-LIKELY = 0.15
-"""The same for a few words that are no sentence."""
+"""How much more a request that points back must be worded like what is asked elsewhere, to be for nobody here."""
 STAY = 0.1
 QUESTION = 0.12
 BACK = 0.1
@@ -86,29 +84,32 @@ def points_back(request: str, last_reply: str = "") -> bool:
 
     What is carried over from earlier turns is carried for such requests alone; every other one stands on its own.
     """
-    if says_so(request, last_reply):
-        return True
-    # A few words that are no sentence, such as "decaf" or "in Leeds".
-    meaning = content_words(request)
-    return bool(request.strip()) and len(meaning) <= 2 and not is_sentence(request)
-
-
-def says_so(request: str, last_reply: str) -> bool:
-    """Whether a request leans on what was said by its own words, or answers a question."""
     meaning = content_words(request)
     if len(meaning) > 6:
         return False
     if len(meaning) <= 4 and asks(last_reply):
         return True
     # "Got it." is no reference.
-    request = " ".join(clause.text for clause in clauses(request)) or request
-    pointed = english.POINTLESS.sub(" ", request)
-    return bool(english.REFERENCE.search(pointed) or english.LINK.search(request))
+    matter = " ".join(clause.text for clause in clauses(request)) or request
+    if english.REFERENCE.search(english.POINTLESS.sub(" ", matter)) or english.LINK.search(matter):
+        return True
+    # A few words that are no sentence, such as "decaf" or "in Leeds".
+    return bool(request.strip()) and len(meaning) <= 2 and not is_sentence(request)
 
 
-def is_wordless(request: str) -> bool:
-    """Whether a request is figures and signs alone, which ask nothing of anybody here."""
-    return not any(sign.isalpha() for sign in request)
+def is_for_nobody(
+    request: str, last_reply: str, table: Index, *, leans: bool, doubt: float = DOUBT
+) -> bool:
+    """Whether a request asks for something that no tool of a table is for.
+
+    `leans`: it points back at something that was said. `doubt`: of one that does not, as `Index.is_elsewhere` takes it.
+    """
+    if not leans:
+        has_words = any(sign.isalpha() for sign in request)
+        return not has_words or table.is_elsewhere(request, doubt=doubt)
+    if asks(last_reply) or retries(request) or english.LINK.search(request):
+        return False
+    return table.is_elsewhere(request, doubt=-CERTAIN)
 
 
 def is_elliptic(request: str) -> bool:
@@ -198,25 +199,17 @@ def _head_start(situation: Situation) -> Floats:
 
 
 def _single(situation: Situation, scores: Floats, head_start: Floats, best: int) -> Decision:
-    """One call, or none where the request stands on its own and is for nobody here."""
-    table = index(situation.tools)
+    """One call, or none where the request is for nobody here."""
     request = situation.request
-    leans = asks(situation.last_reply)
-    if not leans and points_back(request):
-        leans = not table.is_elsewhere(request, doubt=-certainty(request))
-    if situation.in_play and leans:
-        if float((scores + head_start).max()) < FITS:
-            best = max(situation.in_play, key=lambda position: (float(scores[position]), -position))
-    elif float(scores.max()) < NOTHING or is_wordless(request) or table.is_elsewhere(request):
+    last_reply = situation.last_reply
+    leans = bool(situation.in_play) and (asks(last_reply) or points_back(request))
+    if not leans and float(scores.max()) < NOTHING:
         return Unfit()
+    if is_for_nobody(request, last_reply, index(situation.tools), leans=leans):
+        return Unfit()
+    if leans and float((scores + head_start).max()) < FITS:
+        best = max(situation.in_play, key=lambda position: (float(scores[position]), -position))
     return Routes((Part(best, request.strip(), float(scores[best])),), 1)
-
-
-def certainty(request: str) -> float:
-    """How much more a request that points back must be worded like what is asked elsewhere to be for nobody here."""
-    if english.LINK.search(request):
-        return 1.0
-    return CERTAIN if says_so(request, "") else LIKELY
 
 
 def _groups(

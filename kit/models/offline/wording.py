@@ -34,6 +34,8 @@ MOST_REQUESTS = 3000
 """Requests that are learnt from, about: the time it takes grows with the third power of their number."""
 LONG_TO_LEARN = 500
 """Requests from which on what was learnt is kept in a file. Two thousand take a second."""
+MOST_KEPT = 60
+"""Files of what was learnt, a megabyte each at most: every change of a card's requests makes new ones."""
 MOST_AGAINST = 4
 """Messages for nobody here that are learnt from, for each request of a deck."""
 FEWEST = 2
@@ -153,6 +155,9 @@ class WordingClassifier:
             terms = np.array(self._table.terms)
             np.savez(unfinished, terms=terms, rarity=self._table.rarity, weights=self._weights)
             unfinished.replace(path)
+            files = sorted(path.parent.glob("wording.*.npz"), key=lambda file: file.stat().st_mtime)
+            for old in files[:-MOST_KEPT]:
+                old.unlink(missing_ok=True)
         except OSError:
             log.debug("what was learnt is not kept: %s cannot be written", path)
 
