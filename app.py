@@ -2,12 +2,14 @@
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 
 import streamlit as st
 
 from kit.ui.shared import address
 from kit.ui.shared.frame import deck_pages, draw_style, freeze_modules
+from kit.ui.shared.visitor import draw_refusal, find_refusal, is_operator
 
 
 def drawn_by(page: str) -> Callable[[], None]:
@@ -25,6 +27,8 @@ st.set_page_config(
 freeze_modules(len(sys.modules))
 address.keep()
 draw_style()
+# Before anything of a page is drawn, or even imported, somebody has to be there who may see it.
+refusal = find_refusal()
 pages = {
     "chat": st.Page(drawn_by("chat"), title="Chat", icon=":material/chat:", default=True),
     "traces": st.Page(
@@ -36,14 +40,17 @@ pages = {
     "compare": st.Page(
         drawn_by("compare"), title="Compare", icon=":material/compare_arrows:", url_path="compare"
     ),
-    "cards": st.Page(drawn_by("cards"), title="Cards", icon=":material/style:", url_path="cards"),
-    "metrics": st.Page(
-        drawn_by("metrics"), title="Metrics", icon=":material/monitoring:", url_path="metrics"
-    ),
-    "benchmarks": st.Page(
-        drawn_by("benchmarks"), title="Benchmarks", icon=":material/science:", url_path="benchmarks"
-    ),
 }
+if refusal is None and is_operator():
+    pages["cards"] = st.Page(
+        drawn_by("cards"), title="Cards", icon=":material/style:", url_path="cards"
+    )
+    pages["metrics"] = st.Page(
+        drawn_by("metrics"), title="Metrics", icon=":material/monitoring:", url_path="metrics"
+    )
+    pages["benchmarks"] = st.Page(
+        drawn_by("benchmarks"), title="Benchmarks", icon=":material/science:", url_path="benchmarks"
+    )
 for name, draw in deck_pages().items():
     # The prefix keeps a deck's page from taking the address of one of the kit's.
     pages[f"own-{name}"] = st.Page(
@@ -52,8 +59,12 @@ for name, draw in deck_pages().items():
         icon=":material/extension:",
         url_path=f"own-{name}",
     )
-st.session_state["pages"] = pages
-page = st.navigation(list(pages.values()), position="top")
+if refusal is None:
+    st.session_state["pages"] = pages
+    page = st.navigation(list(pages.values()), position="top")
+else:
+    sign_in = st.Page(partial(draw_refusal, refusal), title="Sign in", default=True)
+    page = st.navigation([sign_in], position="hidden")
 with st.container(
     key="page", height=1, border=False, autoscroll=False
 ):  # as low as that until the style is there

@@ -100,6 +100,22 @@ class Settings(Value):
     """KIT_TENANT: who the command line and the app speak for; unset, the visitor that the deck names."""
     user: str | None = None
     """KIT_USER."""
+    visitor: Annotated[str, Field(pattern=r"^(demo|oidc|header:[A-Za-z0-9-]+)$")] = "demo"
+    """KIT_VISITOR: who the app's visitors are. `demo`: everybody is the one above, and may pass for
+    any of the deck's people; `oidc`: whom Streamlit signs in; `header:NAME`: whom the signed token
+    in that header of a proxy names (docs/deploy.md)."""
+    visitor_key: str | None = Field(default=None, repr=False)
+    """KIT_VISITOR_KEY: what that token is verified with: a secret, or the path of a JWKS or of a
+    public key as PEM."""
+    visitor_audience: str | None = None
+    """KIT_VISITOR_AUDIENCE: whom that token has to be meant for; unset, anybody."""
+    visitor_claim: str = "sub"
+    """KIT_VISITOR_CLAIM: the claim that holds the id of the user, such as `email`."""
+    tenant_claim: str | None = None
+    """KIT_TENANT_CLAIM: the claim that holds the id of the tenant; unset, all are of one tenant."""
+    operator_claim: Annotated[str, Field(pattern=r"^[^=]+=.+$")] | None = None
+    """KIT_OPERATOR_CLAIM: the claim and the value that an operator has, such as `groups=kit-operators`;
+    unset, nobody is one outside the demo."""
     location: str | None = None
     """KIT_LOCATION."""
     locale: str | None = None
@@ -188,6 +204,12 @@ _VARIABLES: Mapping[str, str] = {
     "otlp_service": "OTEL_SERVICE_NAME",
     "tenant": "KIT_TENANT",
     "user": "KIT_USER",
+    "visitor": "KIT_VISITOR",
+    "visitor_key": "KIT_VISITOR_KEY",
+    "visitor_audience": "KIT_VISITOR_AUDIENCE",
+    "visitor_claim": "KIT_VISITOR_CLAIM",
+    "tenant_claim": "KIT_TENANT_CLAIM",
+    "operator_claim": "KIT_OPERATOR_CLAIM",
     "location": "KIT_LOCATION",
     "locale": "KIT_LOCALE",
 }

@@ -17,7 +17,7 @@ from kit.patterns.plan_execute import PLAN_EXECUTE
 from kit.runtime.handle import Turn
 from kit.service.bodies import PlanFailure, RunResult
 from kit.service.identity import Caller
-from kit.service.limits import Limits, Tenants
+from kit.service.limits import Limits, TurnCounts
 from kit.service.turns import ServedTurn, ServedTurns
 from kit.stores.documents.document import Plan
 from kit.stores.documents.protocol import Documents
@@ -40,7 +40,7 @@ class Service:
         """
         self.kit = kit
         self.limits = limits or Limits()
-        self.tenants = Tenants(self.limits)
+        self.tenants = TurnCounts(self.limits)
         self.turns = ServedTurns(self.limits)
         self.pattern = kit.pattern
         if pattern is not None:

@@ -12,7 +12,8 @@ import pytest
 from tests.browser import chromium as found
 
 if TYPE_CHECKING:
-    from tests.browser.stage import Served, Visitor
+    from tests.browser.stage import Visitor
+    from tests.streamlit_server import Served
 
 
 def _wanting() -> str | None:
@@ -61,7 +62,7 @@ def desk(chromium: Any) -> Any:
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> "Generator[Served]":
     """The app, at its quickest: one for every test that does not watch a turn's own pace. Sessions keep tests apart."""
-    from tests.browser.stage import serve
+    from tests.streamlit_server import serve
 
     with serve(tmp_path_factory.mktemp("app"), {"KIT_PACE": "0.1"}) as app:
         yield app

@@ -2,7 +2,7 @@
 them cost the server."""
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,11 +24,15 @@ class RawVisitor:
     """Id of the chat's input."""
     received: int = 0
     """Bytes so far."""
+    text: str = ""
+    """All that the last run of the page was told, as text."""
 
-    def run(self, question: str = "") -> None:
+    def run(self, question: str = "", page: str = "") -> None:
         """Runs the page, with a question or without, until it is done: with a question, until the turn is."""
         message = BackMsg()
         message.rerun_script.query_string = self.address
+        message.rerun_script.page_name = page
+        self.text = ""
         if question:
             widget = message.rerun_script.widget_states.widgets.add(id=self.box)
             widget.chat_input_value.data = question
@@ -37,6 +41,7 @@ class RawVisitor:
             message_bytes = bytes(self.socket.recv(timeout=LONGEST))  # type: ignore[arg-type]
             self.received += len(message_bytes)
             said = ForwardMsg.FromString(message_bytes)
+            self.text += str(said)
             if said.delta.new_element.HasField("chat_input"):
                 self.box = said.delta.new_element.chat_input.id
             if said.HasField("page_info_changed"):
@@ -46,12 +51,16 @@ class RawVisitor:
 
 
 @contextmanager
-def raw_visitor(url: str) -> Generator[RawVisitor]:
+def raw_visitor(
+    url: str, headers: Mapping[str, str] | None = None, subprotocols: Sequence[str] = ()
+) -> Generator[RawVisitor]:
     """Opens the chat's socket."""
     with connect(
         url.replace("http", "ws", 1) + "/_stcore/stream",
         origin=url,  # type: ignore
         max_size=None,
+        additional_headers=headers,
+        subprotocols=subprotocols or None,  # type: ignore
     ) as socket:
         yield RawVisitor(socket)
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 
-from tests.browser.stage import DESK, MIXED, PHONE, ROOT, Served, Visitor, browser, serve, visit
+from tests.browser.stage import DESK, MIXED, PHONE, Visitor, browser, visit
+from tests.streamlit_server import ROOT, Served, serve
 
 PICTURES = ROOT / "docs" / "screenshots"
 TALL = {"width": 1280, "height": 1230}

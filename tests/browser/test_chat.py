@@ -13,8 +13,9 @@ from kit.core.context import OPERATOR
 from kit.core.event import Event
 from kit.core.trace import trace_of
 from kit.stores.sqlite import SqliteStore
-from tests.browser.stage import DESK, MIXED, Served, serve, told, visit, within
+from tests.browser.stage import DESK, MIXED, told, visit, within
 from tests.kits import STATUSES
+from tests.streamlit_server import Served, serve
 
 pytestmark = pytest.mark.browser
 

@@ -23,7 +23,8 @@ from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
 from tests.browser.raw import raw_visitor, resident
-from tests.browser.stage import MIXED, Served, Visitor, told, visit, within
+from tests.browser.stage import MIXED, Visitor, told, visit, within
+from tests.streamlit_server import Served
 
 pytestmark = pytest.mark.browser
 HANGS = "?fault=rewards%3Dhang"

@@ -17,8 +17,9 @@ from playwright.sync_api import expect
 from kit.core.context import Principal, Session
 from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
-from tests.browser.stage import DESK, MIXED, PHONE, Served, Visitor, visit
+from tests.browser.stage import DESK, MIXED, PHONE, Visitor, visit
 from tests.plan_kits import draft, plan_kit
+from tests.streamlit_server import Served
 
 pytestmark = pytest.mark.browser
 STREAMLITS = "stFileUploaderDropzone"

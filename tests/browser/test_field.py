@@ -9,7 +9,8 @@ import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from kit.stores.sqlite import SqliteStore
-from tests.browser.stage import Served, Visitor, serve, told, visit
+from tests.browser.stage import Visitor, told, visit
+from tests.streamlit_server import Served, serve
 
 pytestmark = pytest.mark.browser
 

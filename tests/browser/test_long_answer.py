@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.browser.raw import processor, raw_visitor
-from tests.browser.stage import serve, told, within
+from tests.browser.stage import told, within
+from tests.streamlit_server import serve
 
 pytestmark = pytest.mark.browser
 

@@ -10,7 +10,8 @@ import pytest
 from kit.core.context import OPERATOR
 from kit.core.trace import Trace, trace_of
 from kit.stores.sqlite import SqliteStore
-from tests.browser.stage import DESK, MIXED, Served, Visitor, visit, within
+from tests.browser.stage import DESK, MIXED, Visitor, visit, within
+from tests.streamlit_server import Served
 
 pytestmark = pytest.mark.browser
 BAR = "[data-testid=stVegaLiteChart] svg path[aria-roledescription=bar]"

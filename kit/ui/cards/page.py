@@ -14,9 +14,10 @@ from kit.ui.cards.card import card_html
 from kit.ui.cards.prompt import assembled, prompt_html
 from kit.ui.cards.routing_heatmap import routes_html
 from kit.ui.shared import address
-from kit.ui.shared.frame import visitor, with_host
+from kit.ui.shared.frame import with_host
 from kit.ui.shared.host import Host
 from kit.ui.shared.selection import draw_list
+from kit.ui.shared.visitor import visitor
 from kit.ui.shared.wording import label
 
 if TYPE_CHECKING:

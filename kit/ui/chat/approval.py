@@ -7,9 +7,9 @@ import streamlit as st
 
 from kit.core.bodies.turn import ApprovalAsked
 from kit.core.errors import KitError
-from kit.ui.shared.frame import visitor
 from kit.ui.shared.host import Host
 from kit.ui.shared.turn_view import TurnView
+from kit.ui.shared.visitor import visitor
 from kit.ui.shared.wording import literal
 
 

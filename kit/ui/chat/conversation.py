@@ -15,10 +15,11 @@ from kit.ui.chat.scenario import Scenario
 from kit.ui.chat.turn_canvas import Canvas
 from kit.ui.chat.turn_panel import Panel
 from kit.ui.shared import address
-from kit.ui.shared.frame import open_host, report_errors, visitor
+from kit.ui.shared.frame import open_host, report_errors
 from kit.ui.shared.host import Host
 from kit.ui.shared.turn_fold import advance, interrupt
 from kit.ui.shared.turn_view import TurnView
+from kit.ui.shared.visitor import is_operator, visitor
 from kit.ui.shared.wording import is_simulated
 
 WINDOW = 10
@@ -134,7 +135,9 @@ def _look(host: Host, session: Session, newest: str) -> None:
 
 def _start(host: Host, session: Session, question: Question, choices: Scenario) -> None:
     """Starts a turn; the page starts none anywhere else."""
-    faults = tuple(dict.fromkeys((*choices.faults, *question.faults)))
+    faults: tuple[str, ...] = ()
+    if is_operator():
+        faults = tuple(dict.fromkeys((*choices.faults, *question.faults)))
     host.start(
         question.text,
         session,

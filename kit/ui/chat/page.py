@@ -8,6 +8,7 @@ from kit.settings import Settings
 from kit.ui.chat.layout import Places
 from kit.ui.shared import address
 from kit.ui.shared.frame import report_errors
+from kit.ui.shared.visitor import is_operator
 
 
 def page() -> None:
@@ -26,7 +27,14 @@ def page() -> None:
 
 def _page_settings() -> PageSettings:
     try:
-        return read_page(Settings.read().deck)
+        settings = read_page(Settings.read().deck)
     # Opening the kit says what is wrong with them.
     except SettingsError:
         return PageSettings()
+    if is_operator():
+        return settings
+    # What shows a deck breaks its parts on purpose, which is not for everybody.
+    suggestions = [suggestion for suggestion in settings.suggestions or () if not suggestion.faults]
+    return settings.model_copy(
+        update={"suggestions": tuple(suggestions), "suggestions_note": "", "tour": ()}
+    )

@@ -12,9 +12,9 @@ from kit.core.fault import CATALOGUE, Fault, kinds_of, parse, parse_all
 from kit.core.value import Value
 from kit.patterns import modes_of
 from kit.ui.shared import address
-from kit.ui.shared.frame import visitor
 from kit.ui.shared.host import Host
 from kit.ui.shared.model_choice import draw_missing, missing_variable
+from kit.ui.shared.visitor import is_demo, is_operator, visitor
 from kit.ui.shared.wording import label, literal, model_words
 
 WIDEST = 8
@@ -54,8 +54,11 @@ class Scenario(Value):
 
 
 def faults(host: Host) -> list[Fault | KitError]:
-    """Returns each `?fault=` of the address as a fault, or as the error that says why it is none."""
+    """Returns each `?fault=` of the address as a fault, or as the error that says why it is none; a
+    visitor who is no operator has none."""
     results: list[Fault | KitError] = []
+    if not is_operator():
+        return results
     for text in address.read_all("fault"):
         try:
             results.append(parse(text, host.kit.team.agents, host.kit.team.root))
@@ -82,12 +85,13 @@ def panel(host: Host) -> Scenario:
                 disabled=plain,
                 on_click=_reset,
             )
-        simulated = "Failures are"
-        if host.people:
-            simulated = "Services, people and failures are"
-        st.caption(f"Break a part, ask, and see what the answer says. {simulated} simulated.")
-        with st.container(key="switches"):
-            _failures(host)
+        if is_operator():
+            simulated = "Failures are"
+            if host.people:
+                simulated = "Services, people and failures are"
+            st.caption(f"Break a part, ask, and see what the answer says. {simulated} simulated.")
+            with st.container(key="switches"):
+                _failures(host)
         _choices(host)
         scenario = Scenario.read(host)
         ignored = _ignored(host, scenario)
@@ -110,6 +114,8 @@ def _ignored(host: Host, scenario: Scenario) -> list[str]:
     for name, choice in choices.items():
         if address.read(name) not in ("", choice):
             ignored.append(f"{name}={address.read(name)}")
+    if not is_operator():
+        ignored += [f"fault={fault}" for fault in address.read_all("fault")]
     return ignored
 
 
@@ -183,7 +189,7 @@ def _choices(host: Host) -> None:
         _choice("At once, at most", "cap", caps, default)
     with detail_column:
         _choice("Detail", "detail", ["simple", "full"], "full", str.capitalize)
-    if host.people:
+    if host.people and is_demo():
         _person(host)
     _choice(
         "Pattern",

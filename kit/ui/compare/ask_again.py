@@ -15,6 +15,7 @@ from kit.patterns import PATTERNS, patterns_of
 from kit.ui.shared.host import Host
 from kit.ui.shared.model_choice import usable_models
 from kit.ui.shared.turn_facts import fault_words
+from kit.ui.shared.visitor import is_operator
 from kit.ui.shared.wording import label, model_words
 
 WIDEST = 8
@@ -60,13 +61,15 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
             cap = _select("At once, at most", caps, str(turn.cap))
             # The browser tells choices apart by their words, and `hang` has those of `hang:3`.
             faults_by_words = {fault_words(fault): fault for fault in (*_faults(host), *faults)}
-            failing = st.multiselect(
-                "Made to fail",
-                list(faults_by_words),
-                list(map(fault_words, faults)),
-                placeholder="Nothing",
-                width=320,
-            )
+            failing: list[str] = []
+            if is_operator():
+                failing = st.multiselect(
+                    "Made to fail",
+                    list(faults_by_words),
+                    list(map(fault_words, faults)),
+                    placeholder="Nothing",
+                    width=320,
+                )
         with st.container(horizontal=True):
             once = st.form_submit_button("Ask again", icon=":material/replay:", type="primary")
             everywhere = st.form_submit_button(ALL, icon=":material/stacked_bar_chart:")

@@ -17,10 +17,11 @@ from kit.ui.compare.difference import compare, differences_html, losses_html
 from kit.ui.compare.timeline import axis_end
 from kit.ui.compare.turn_column import TurnColumn
 from kit.ui.shared import address
-from kit.ui.shared.frame import visitor, with_host
+from kit.ui.shared.frame import with_host
 from kit.ui.shared.host import Host
 from kit.ui.shared.turn_fold import advance, interrupt
 from kit.ui.shared.turn_view import TurnView
+from kit.ui.shared.visitor import visitor
 from kit.ui.shared.wording import label, literal
 
 LOOK = Path(__file__).with_name("page.css")

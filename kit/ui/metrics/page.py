@@ -19,9 +19,10 @@ from kit.metrics.sample import Label
 from kit.metrics.summary import Metrics, metrics
 from kit.metrics.watchdog import Silence
 from kit.stores.tally import Mismatch, Tally
-from kit.ui.shared.frame import draw_link, visitor, with_host
+from kit.ui.shared.frame import draw_link, with_host
 from kit.ui.shared.host import Host
 from kit.ui.shared.template import render, table_html
+from kit.ui.shared.visitor import visitor
 from kit.ui.shared.wording import label, literal, moment, simulated_words, took
 
 WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "All time": None}

@@ -1,4 +1,4 @@
-"""What every page needs: the process' host, its visitor, its style, links to other pages, and errors in words."""
+"""What every page needs: the process' host, its style, links to other pages, and errors in words."""
 
 import gc
 from collections.abc import Callable, Generator, Mapping
@@ -11,7 +11,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.compose.page import read_pages
-from kit.core.context import Principal
 from kit.core.errors import CodeError, KitError
 from kit.settings import Settings
 from kit.tools.loading import load_reference
@@ -85,21 +84,6 @@ def draw_style() -> None:
     st.html(
         f"<style>{scheme}\n{STYLE.read_text()}{STAGE if address.read('present') else ''}</style>"
     )
-
-
-def visitor(host: "Host") -> Principal:
-    """Returns the visitor's principal: every page shows its sessions and traces and nobody else's.
-
-    The address may name one of the deck's people; else it is the settings' own.
-    """
-    default = host.kit.session("").principal
-    person = Principal(
-        tenant_id=address.read("tenant") or default.tenant_id,
-        user_id=address.read("user") or default.user_id,
-    )
-    if person in host.people:
-        return person
-    return default
 
 
 def draw_link(container: DeltaGenerator, page: str, label: str, icon: str, **query: str) -> None:

@@ -15,13 +15,14 @@ from kit.settings import Settings
 from kit.stores.model_request import ModelRequest, model_request
 from kit.stores.recall import repeated_turn
 from kit.ui.shared import address
-from kit.ui.shared.frame import draw_link, visitor, with_host
+from kit.ui.shared.frame import draw_link, with_host
 from kit.ui.shared.host import Host
 from kit.ui.shared.selection import draw_list
 from kit.ui.shared.template import render
 from kit.ui.shared.turn_facts import answer_text, fault_lines, headline
 from kit.ui.shared.turn_fold import stored_view
 from kit.ui.shared.turn_view import TurnView
+from kit.ui.shared.visitor import visitor
 from kit.ui.shared.wording import (
     is_simulated,
     label,
