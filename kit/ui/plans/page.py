@@ -28,10 +28,9 @@ from kit.ui.plans.plan_words import (
     timeline_html,
 )
 from kit.ui.shared import address
-from kit.ui.shared.frame import draw_link, with_host
+from kit.ui.shared.frame import draw_link, visitor, with_host
 from kit.ui.shared.host import Host
 from kit.ui.shared.selection import draw_rows
-from kit.ui.shared.visitor import visitor
 from kit.ui.shared.wording import literal, simulated_words
 
 LOOK = Path(__file__).with_name("page.css")
@@ -86,9 +85,10 @@ def _list(host: Host, principal: Principal) -> None:
     if simulated:
         st.caption(simulated)
     with st.expander("How plans do", icon=":material/monitor_heart:"):
-        events = [event for event in _events(host, principal) if event.plan_id in ids]
-        st.html(health_html(plan_health(plans, events)))
-        st.caption("Over these plans; shares with intervals at 95 %.")
+        st.html(health_html(plan_health(plans, _events(host, principal))))
+        st.caption(
+            f"Over these plans and the newest events of {literal(principal.tenant_id)}; shares with intervals at 95 %."
+        )
 
 
 def _nothing(host: Host) -> None:
@@ -152,7 +152,7 @@ def _heading(host: Host, principal: Principal, plan: Plan, now: float) -> None:
         st.space("stretch")
         draw_link(st.empty(), "chat", "Conversation", ":material/chat:", session=plan.session_id)
         draw_link(st.empty(), "traces", "Trace", ":material/account_tree:", turn=turn_id)
-        _buttons(host, plan, now)
+        _buttons(host, principal, plan, now)
     st.markdown(f"### {literal(plan.original_task)}")
     st.markdown(f"{state_of(plan, now).badge()} :gray[{literal(progress_of(plan))}]")
     simulated = simulated_words([turn.model] if turn is not None else [])
@@ -169,11 +169,11 @@ def _turn_id(plan: Plan) -> str:
     return plan.plan_id.removeprefix(PLAN)
 
 
-def _buttons(host: Host, plan: Plan, now: float) -> None:
+def _buttons(host: Host, principal: Principal, plan: Plan, now: float) -> None:
     if plan.status in OVER:
         return
     if can_go_on(plan, now):
-        go_on = partial(_resume, host, plan.plan_id)
+        go_on = partial(_resume, host, principal, plan.plan_id)
         st.button(
             "Go on", icon=":material/play_arrow:", key="plan-resume", on_click=go_on, type="primary"
         )
@@ -193,9 +193,9 @@ def _buttons(host: Host, plan: Plan, now: float) -> None:
         st.caption("At work in another process")
 
 
-def _resume(host: Host, plan_id: str) -> None:
+def _resume(host: Host, principal: Principal, plan_id: str) -> None:
     try:
-        host.resume_plan(plan_id, visitor(host))
+        host.resume_plan(plan_id, principal)
     except KitError as error:
         st.session_state[f"plan-error-{plan_id}"] = str(error)
 

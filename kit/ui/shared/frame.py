@@ -15,10 +15,13 @@ from kit.core.errors import CodeError, KitError
 from kit.settings import Settings
 from kit.tools.loading import load_reference
 from kit.ui.shared import address
+from kit.ui.shared.visitor import visitor
 from kit.ui.shared.wording import literal
 
 if TYPE_CHECKING:
     from kit.ui.shared.host import Host
+
+__all__ = ["visitor"]
 
 STYLE = Path(__file__).with_name("style.css")
 STAGE = (
