@@ -30,9 +30,10 @@ from kit.runtime.pattern import Pattern
 from kit.runtime.team import Team, bind
 from kit.sinks.recorder import Recorder
 from kit.stores.documents.document import AgentEvent, Plan
-from kit.stores.documents.protocol import EventFilter, PlanStore
+from kit.stores.documents.protocol import EventFilter, EventStore, PlanStore
 from kit.stores.sqlite import SqliteStore
 from kit.tools.skill import (
+    Fence,
     SharedSkills,
     SkillFault,
     SkillManifest,
@@ -191,7 +192,7 @@ class Described:
         return self.manifests[name]
 
     @asynccontextmanager
-    async def step(self, allowed: Collection[str]) -> AsyncGenerator[Any]:
+    async def step(self, allowed: Collection[str], fence: Fence) -> AsyncGenerator[Any]:
         yield self
 
     async def call(
@@ -284,18 +285,19 @@ def plan_kit(
     lease: float = LEASE,
     name: str = "kit.db",
     plans: Callable[[PlanStore], Any] = lambda own: own,
+    events: Callable[[EventStore], Any] = lambda own: own,
     clock: Callable[[], float] = time.time,
     steps_at_once: int = 5,
 ) -> PlanKit:
     """A kit over a store in a folder, whose planner hands in these drafts, or two steps for every task.
 
-    `plans` stands in front of the store's own plans.
+    `plans` and `events` stand in front of the store's own.
 
     Its executor has no model and does what `doing` says; where that is None it is a real one, which calls the skill.
     """
     store = SqliteStore(str(folder / name))
     own = store.open_documents()
-    documents = replace(own, plans=plans(own.plans))
+    documents = replace(own, plans=plans(own.plans), events=events(own.events))
     (folder / "tasks").mkdir(exist_ok=True)
     memory, files = TaskMemory(documents), TempFiles(folder / "tasks")
     services = PlanServices(

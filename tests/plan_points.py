@@ -21,7 +21,7 @@ from typing import Any
 from kit.patterns.plan_execute import resumed
 from kit.planning.plan import OVER
 from kit.runtime.turn import run_turn
-from kit.tools.skill import SkillManifest, SkillResult, SkillSummary
+from kit.tools.skill import Fence, SkillManifest, SkillResult, SkillSummary
 from tests.forks import exit_code
 from tests.kits import ALICE
 from tests.plan_kits import PlanKit, draft, manifest, plan_kit, row_result
@@ -64,7 +64,7 @@ class Service:
         return self.manifest
 
     @asynccontextmanager
-    async def step(self, allowed: Collection[str]) -> AsyncGenerator["Service"]:
+    async def step(self, allowed: Collection[str], fence: Fence) -> AsyncGenerator["Service"]:
         self.points.reach()
         yield self
         self.points.reach()
@@ -129,7 +129,7 @@ def resume(folder: Path, honours_keys: bool) -> dict[str, Any]:
             "replans": plan.replan_count,
             "calls": Counter(service.calls()).most_common(),
             "files": len(list((folder / "tasks").iterdir())),
-            "lease": plan.lease_owner,
+            "holder": plan.holder,
             "answered": all(task.rstrip(".") in text for task in TASKS) or not text,
             "error": error,
             "seconds": time.monotonic() - began,
@@ -159,7 +159,7 @@ def faults(report: dict[str, Any], honours_keys: bool) -> list[str]:
     counts = [count for _, count in report["calls"]]
     common = {
         "no file is left": report["files"] == 0,
-        "no lease is left": report["lease"] is None,
+        "nobody holds it": report["holder"] is None,
         "nothing planned anew": report["replans"] == 0,
         "no step ran twice": all(count == 1 for count in counts),
     }

@@ -117,7 +117,7 @@ async def run_plan(
     plan = record.plan
     journal = Journal(
         services.documents.events,
-        record.principal,
+        plan.owner,
         plan.session_id,
         plan.plan_id,
         clock=services.clock,
@@ -134,7 +134,7 @@ async def run_plan(
         if services.skills.needs_key and turn.key is None:
             await manager.wait_for_key()
             return
-        async with services.skills.client(record.principal.tenant_id, turn.key) as skills:
+        async with services.skills.client(plan.tenant_id, turn.key) as skills:
             await manager.drive(skills)
 
     await hold(record, work(), lambda: turn.was_stopped)
@@ -147,9 +147,8 @@ async def _record(
     principal = ctx.inherited.principal
     turn_id = ctx.turn.log.turn_id
     plans = services.documents.plans
-    lease = services.lease, services.clock
     if plan_id is not None:
-        record = await take(plans, plan_id, principal, turn_id, *lease)
+        record = await take(plans, plan_id, principal, turn_id, services.lease)
         if record is not None:
             return record
         # Its process died before the plan was stored: it is made under the same id.
@@ -157,7 +156,7 @@ async def _record(
     plan = new_plan(
         plan_id or f"{PLAN}{turn_id}", principal, ctx.inherited.episode_id, task, services.clock()
     )
-    return await create(plans, plan, principal, turn_id, *lease)
+    return await create(plans, plan, turn_id, services.lease)
 
 
 PLAN_EXECUTE = Pattern("plan_execute", run_plan, plan_team, is_plan=True)

@@ -42,7 +42,7 @@ from kit.planning.step_query import executor_query
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import Carrier, dispatch, fan_out
 from kit.stores.documents.document import WAITING, Memory, Plan, PlanStep
-from kit.tools.skill import SkillManifest, Skills
+from kit.tools.skill import Fence, SkillManifest, Skills
 from kit.tools.task_memory import Task
 
 
@@ -264,9 +264,15 @@ class Manager:
         for skill in run.step.skills:
             manifests[skill] = SkillManifest.model_validate(stored[skill])
         try:
-            async with self.skills.step(run.step.skills) as skills:
+            fence = Fence(plan_id=self.plan.plan_id, number=self.plan.fence)
+            async with self.skills.step(run.step.skills, fence) as skills:
                 scope = StepScope(
-                    self.journal.of_task(task.id, task.agent), task, run.step, manifests, skills
+                    self.journal.of_task(task.id, task.agent),
+                    task,
+                    run.step,
+                    manifests,
+                    skills,
+                    fence=fence.number,
                 )
                 if self.ctx.turn.acts.entries:
                     # The acts that its user said yes to are known by their arguments and not made again.
@@ -320,7 +326,7 @@ class Manager:
         }
         # First the plan, then the key: until the plan points to this memory nobody may write over it.
         await self._move(lambda plan: with_step(plan, step.step_index, **changes))
-        await self.services.memory.confirm(self.record.principal, memory)
+        await self.services.memory.confirm(self.plan.owner, memory)
         await self.journal.write(f"step_{step.step_index}.complete", task_id=step.task_id)
 
     async def _end_or_revise(self, failures: Sequence[StepFailure]) -> None:
@@ -441,14 +447,14 @@ class Manager:
 
     async def value(self, step: PlanStep) -> Any:
         """Returns the output of a complete step."""
-        memory = await self.services.memory.read(self.record.principal, step.memory_key or "")
+        memory = await self.services.memory.read(self.plan.owner, step.memory_key or "")
         if memory:
             return memory.value
         return None
 
     def _log(self, step: PlanStep) -> StepLog:
         task = Task(
-            self.record.principal,
+            self.plan.owner,
             self.plan.session_id,
             step.task_id or "",
             self.settings.executor,

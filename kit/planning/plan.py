@@ -132,7 +132,7 @@ def with_replan(plan: Plan, trigger: Trigger, step: PlanStep, reason: str, now: 
 
 def end_plan(plan: Plan, status: Literal["complete", "failed"], now: float) -> Plan:
     """The plan at its end; nobody holds it any more."""
-    return plan.replace(status=status, completed_at=now, lease_owner=None, lease_expires=None)
+    return plan.replace(status=status, completed_at=now, holder=None)
 
 
 def status_of_work(plan: Plan) -> PlanStatus:

@@ -1,25 +1,26 @@
-"""A stored plan in the hands of one process: written at every transition, held by a lease that ends
-soon after its holder."""
+"""A stored plan in the hands of one turn: written at every transition, and fenced off from every turn
+that had it before.
+
+No clock says who holds a plan. Its holder writes it again and again; one that has stopped is known by
+a version that stays the same, as whoever waits for the plan measures it.
+"""
 
 import asyncio
-import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from kit.core.context import Principal
-from kit.core.errors import ResumeError, StoreBusy, StoreError
+from kit.core.errors import ResumeError, StoreBusy, StoreError, VersionConflict
 from kit.planning.plan import OVER
 from kit.runtime.act_ledger import Paused
 from kit.stores.documents.document import Plan, PlanStatus
 from kit.stores.documents.protocol import PlanStore
 
 LEASE = 6.0
-"""Seconds that a plan stays held, where its services say nothing else."""
+"""Seconds without a write after which a plan's holder counts as dead, where its services say nothing else."""
 PAUSE = 0.2
-CANCEL = "cancel"
-"""Who holds a plan for the moment in which it is cancelled."""
 
 
 @dataclass(slots=True)
@@ -27,13 +28,9 @@ class PlanRecord:
     """The newest version of a plan, and the only way to a newer one."""
 
     plans: PlanStore
-    principal: Principal
-    owner: str
     plan: Plan
     lease: float
-    """Seconds that the plan stays held when this process dies."""
-    clock: Callable[[], float] = time.time
-    """Seconds since the epoch."""
+    """Seconds after which others may take the plan when this process dies."""
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def move(self, change: Callable[[Plan], Plan]) -> Plan:
@@ -57,57 +54,49 @@ class PlanRecord:
             return self.plan
 
     async def beat(self) -> None:
-        """Extends the lease for as long as this runs. Raises VersionConflict when somebody else has
-        had the plan since."""
+        """Shows for as long as this runs that the plan is at work. Raises VersionConflict when somebody
+        else has had the plan since."""
         while True:
             await asyncio.sleep(self.lease / 3)
             with suppress(StoreBusy):  # the next one may come in time
-                await self.move(self._extend)
-
-    def _extend(self, plan: Plan) -> Plan:
-        if plan.status in OVER:
-            return plan
-        return plan.replace(lease_expires=self.clock() + self.lease)
+                await self.move(lambda plan: plan)
 
 
-async def create(
-    plans: PlanStore,
-    plan: Plan,
-    principal: Principal,
-    owner: str,
-    lease: float = LEASE,
-    clock: Callable[[], float] = time.time,
-) -> PlanRecord:
+async def create(plans: PlanStore, plan: Plan, holder: str, lease: float = LEASE) -> PlanRecord:
     """Stores a plan before anything is done for it (decisions 22). Raises VersionConflict where
     there is one of that id."""
-    plan = plan.replace(lease_owner=owner, lease_expires=plan.created_at + lease)
+    plan = plan.replace(holder=holder, fence=1)
     await plans.create(plan)
-    return PlanRecord(plans, principal, owner, plan, lease, clock)
+    return PlanRecord(plans, plan, lease)
 
 
 async def take(
-    plans: PlanStore,
-    plan_id: str,
-    principal: Principal,
-    owner: str,
-    lease: float = LEASE,
-    clock: Callable[[], float] = time.time,
+    plans: PlanStore, plan_id: str, principal: Principal, holder: str, lease: float = LEASE
 ) -> PlanRecord | None:
-    """Takes a plan over once its last holder's lease is over; one that has ended is held by nobody, and given as it is.
+    """Takes a plan over that nobody holds, or whose holder has written nothing for as long as a lease;
+    one that has ended is held by nobody, and given as it is.
 
     None where there is none: the process died before it was stored. Raises ResumeError for one that is at work.
     """
     loop = asyncio.get_running_loop()
-    until = loop.time() + lease + 1
+    until = loop.time() + 1.5 * lease + 1
+    version = 0
+    silent_since = 0.0
     while True:
         plan = await plans.read(principal, plan_id)
         if plan is None:
             return None
         if plan.status in OVER:
-            return PlanRecord(plans, principal, owner, plan, lease, clock)
-        if leased := await plans.lease(principal, plan_id, owner, lease):
-            return PlanRecord(plans, principal, owner, leased, lease, clock)
-        if loop.time() >= until:
+            return PlanRecord(plans, plan, lease)
+        now = loop.time()
+        if plan.version != version:
+            version = plan.version
+            silent_since = now
+        if plan.holder in (None, holder) or now - silent_since >= lease:
+            with suppress(VersionConflict):  # somebody was quicker, or the holder lives
+                plan = await plans.replace(plan.replace(holder=holder, fence=plan.fence + 1))
+                return PlanRecord(plans, plan, lease)
+        if now >= until:
             raise ResumeError(
                 f"plan {plan_id!r} is at work elsewhere: stop it there, or wait until it ends"
             )
@@ -117,10 +106,10 @@ async def take(
 async def hold(
     record: PlanRecord, work: Coroutine[Any, Any, None], was_stopped: Callable[[], bool]
 ) -> None:
-    """Does work under the lease, which is given back at the end, so that whoever resumes the plan
-    need not wait.
+    """Does work while the plan is held. It is given back at the end, so that whoever resumes it need
+    not wait.
 
-    Work is stopped when the lease cannot be extended. Raises VersionConflict where that is because
+    Work is stopped when the plan cannot be written. Raises VersionConflict where that is because
     somebody else has taken it. `was_stopped` says whether the user has stopped the turn: the plan is
     then kept as `cancelled`, and one whose tool asked its user something as `paused`. One that ends
     with its process keeps its state, so that a worker may take it up.
@@ -138,6 +127,14 @@ async def hold(
         if was_stopped():
             waits_as = "cancelled"
         raise
+    except VersionConflict:
+        newest = await record.plans.read(record.plan.owner, record.plan.plan_id)
+        turn = asyncio.current_task()
+        if newest is not None and newest.status == "cancelled" and turn is not None:
+            # Its user stopped it, in another process: the turn ends as if that had happened here.
+            turn.cancel()
+            await asyncio.sleep(0)
+        raise
     finally:
         for task in tasks:
             task.cancel()
@@ -148,17 +145,16 @@ async def hold(
 
 
 def _released(plan: Plan, waits_as: PlanStatus | None) -> Plan:
-    return plan.replace(status=waits_as or plan.status, lease_owner=None, lease_expires=None)
+    return plan.replace(status=waits_as or plan.status, holder=None)
 
 
-async def cancel(plans: PlanStore, plan_id: str, principal: Principal) -> bool:
-    """Keeps a plan as `cancelled` that nobody works on; False where somebody does. One that has ended stays."""
-    plan = await plans.read(principal, plan_id)
-    if plan is None or plan.status in OVER:
-        return True
-    plan = await plans.lease(principal, plan_id, CANCEL, LEASE)
-    if plan is None:
-        return False
-    # It may have ended since it was read.
-    await plans.replace(_released(plan, None if plan.status in OVER else "cancelled"))
-    return True
+async def cancel(plans: PlanStore, plan_id: str, principal: Principal) -> None:
+    """Keeps a plan as `cancelled`; one that has ended stays as it is. Whoever works on it, in any
+    process, can write it no more, and stops with its next write."""
+    while True:
+        plan = await plans.read(principal, plan_id)
+        if plan is None or plan.status in OVER:
+            return
+        with suppress(VersionConflict):  # its holder has just written it
+            await plans.replace(_released(plan, "cancelled").replace(fence=plan.fence + 1))
+            return

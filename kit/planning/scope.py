@@ -44,6 +44,8 @@ class StepScope:
     """Skill -> manifest, as the plan was made from it, of the skills that it may call and no others."""
     skills: StepSkills
     """Calls them."""
+    fence: int = 0
+    """By which this run of the plan is told from those before and after it."""
     calls: int = 0
     """Skill calls made so far; each has a number, by which a service knows it again."""
     insufficient: tuple[str, str] | None = None

@@ -25,6 +25,7 @@ REASONS: Mapping[SkillReason, Reason] = {
     "skill_not_allowed": "not_allowed",
     "bad_arguments": "bad_arguments",
     "key_reused": "bad_arguments",
+    "superseded": "not_allowed",
     "unauthorized": "unavailable",
     "timeout": "timeout",
     "gone": "unavailable",
@@ -46,7 +47,7 @@ class PlanServices:
     clock: Callable[[], float] = time.time
     """Seconds since the epoch."""
     lease: float = LEASE
-    """Seconds that a plan stays held when its process dies."""
+    """Seconds without a write after which a plan's holder counts as dead."""
 
 
 class PlanTool(StructuredTool):

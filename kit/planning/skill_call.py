@@ -85,8 +85,11 @@ async def _may_act(scope: StepScope, services: PlanServices, skill: str, key: st
     for event in await services.documents.events.query(of_skill):
         if event.event_id not in scope.act_keys:
             return False
+    start = await scope.journal.write(START, event_id=key, skill_id=skill, fence=scope.fence)
+    if start.payload != {"fence": scope.fence}:
+        # Another process, which took the plan up in the meantime, was quicker: an event is kept once.
+        return False
     scope.act_keys.add(key)
-    await scope.journal.write(START, event_id=key, skill_id=skill)
     return True
 
 

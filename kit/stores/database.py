@@ -212,11 +212,15 @@ class Database:
             with self.commit() as db:
                 deleted = db.execute(SWEEP_EVENTS, {"before": before, "limit": SWEEP}).rowcount
 
-    def _keep_logs(self, rows: Rows) -> None:
+    def _keep_logs(self, rows: Rows) -> int:
+        """Writes the logs of turns that this process runs; returns how many those were."""
+        rows_written = 0
         with self.commit() as db:
             for log, turn_id in rows:
                 data, size = packed(log)
-                db.execute(KEEP_RUNNING_LOG, {"log": data, "size": size, "turn": turn_id})
+                values = {"log": data, "size": size, "turn": turn_id, "by": self._owner.id}
+                rows_written += db.execute(KEEP_RUNNING_LOG, values).rowcount
+        return rows_written
 
     def close(self) -> None:
         """Closes the file; a second call does nothing."""

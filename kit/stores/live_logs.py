@@ -26,7 +26,7 @@ class LiveLogs:
     def __init__(
         self,
         logs: Mapping[str, Sequence[Event]],
-        keep: Callable[[Rows], None],
+        keep: Callable[[Rows], int],
         also: Callable[[], None],
     ):
         self._logs = logs

@@ -72,7 +72,8 @@ class Store(Protocol):
         ...
 
     def keep_log(self, turn_id: str, events: Sequence[Event]) -> None:
-        """Writes the log of a running turn as it stands."""
+        """Writes the log of a running turn as it stands. Raises StoreError for one that another process
+        has taken over since."""
         ...
 
     def claim_turn(self, turn_id: str) -> bool:

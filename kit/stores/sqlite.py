@@ -203,8 +203,10 @@ class SqliteStore(Database):
             self._end(row, log, lines, note_rows, session, wait)
 
     def keep_log(self, turn_id: str, events: Sequence[Event]) -> None:
-        """Writes the log of a running turn as it stands."""
-        self._keep_logs([(log_of(list(events)), turn_id)])
+        """Writes the log of a running turn as it stands. Raises StoreError for one that another process
+        has taken over since."""
+        if not self._keep_logs([(log_of(list(events)), turn_id)]):
+            raise StoreError(f"turn {turn_id!r} does not run here: another process has taken it")
 
     def claim_turn(self, turn_id: str) -> bool:
         """Makes a turn that is paused or interrupted run again; False where it is neither, or
@@ -407,11 +409,12 @@ def _open_session(db: StoreConnection, session: Session) -> None:
 
 def _replace_turn(db: StoreConnection, sql: str, row: Mapping[str, Any]) -> int:
     """Writes the row of a turn, new or not, and returns its number. Raises SessionError for a turn
-    of another conversation."""
+    of another conversation, or one that another process has taken over."""
     for (number,) in db.driver.execute(sql, row).fetchall():
         return number
     raise SessionError(
-        f"turn {row['id']!r} belongs to another conversation; leave the id out, or take another one"
+        f"turn {row['id']!r} belongs to another conversation or to another process; leave the id out, "
+        "or take another one"
     )
 
 

@@ -104,7 +104,8 @@ ORDER BY place
 
 KEEP_RUNNING_LOG = """
 INSERT OR REPLACE INTO logs (number, log, size)
-SELECT number, :log, :size FROM turns WHERE id = :turn AND status = 'running'
+SELECT number, :log, :size FROM turns
+WHERE id = :turn AND status = 'running' AND owner = :by
 """
 
 # The row of a turn says when it began and how long it took without its pause; this note says when

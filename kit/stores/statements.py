@@ -99,9 +99,9 @@ _IS_RUNNING = _turn.status == "running"
 BEGIN_TURN = _compiled(insert(TURNS), _WRITTEN)
 
 
-def _replace_turn(columns: Iterable[str]) -> str:
+def _replace_turn(columns: Iterable[str], *, is_owned: bool) -> str:
     """Returns the statement that writes a turn's row, new or not; it returns no number for the row
-    of another conversation, which stays as it is."""
+    of another conversation, which stays as it is. With `is_owned` so does that of another process."""
     statement = upsert(TURNS)
     excluded = statement.excluded
     is_same_conversation = (
@@ -109,16 +109,19 @@ def _replace_turn(columns: Iterable[str]) -> str:
         & (_turn.user_id == excluded.user_id)
         & (_turn.session_id == excluded.session_id)
     )
+    is_replaced = is_same_conversation
+    if is_owned:
+        is_replaced &= _turn.owner == excluded.owner
     replacing = statement.on_conflict_do_update(
         index_elements=["id"],
         set_={name: excluded[name] for name in columns},
-        where=is_same_conversation,
+        where=is_replaced,
     )
     return _compiled(replacing.returning(_turn.number), _WRITTEN)
 
 
-BEGIN_TURN_AGAIN = _replace_turn(_WRITTEN)
-END_TURN = _replace_turn(name for name in _WRITTEN if name not in _KNOWN_AT_BEGIN)
+BEGIN_TURN_AGAIN = _replace_turn(_WRITTEN, is_owned=False)
+END_TURN = _replace_turn((name for name in _WRITTEN if name not in _KNOWN_AT_BEGIN), is_owned=True)
 
 KEEP_LOG = _compiled(insert(LOGS).prefix_with("OR REPLACE"), LOGS.c.keys())
 

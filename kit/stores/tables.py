@@ -17,7 +17,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA = 14
+SCHEMA = 15
 """Kept in the file as `user_version`: it tells the schema without Alembic, which takes half a second to load."""
 APPLICATION = 0x6B697431
 """Kept in the file as `application_id`: tells our files from other programs' databases."""

@@ -18,14 +18,25 @@ STEPS = "steps"
 """The header that carries a key, and where, below the URL of a service, a step of a plan gets one of its own."""
 IDEMPOTENCY_KEY = "idempotency_key"
 ALLOWED = "allowed_skills"
+FENCE = "fence"
 """What travels beside a call over MCP, in its `_meta`."""
-Refused: TypeAlias = Literal["unknown_skill", "skill_not_allowed", "bad_arguments", "key_reused"]
-"""Why a service does not run a call. `key_reused`: its idempotency key is that of another call."""
+Refused: TypeAlias = Literal[
+    "unknown_skill", "skill_not_allowed", "bad_arguments", "key_reused", "superseded"
+]
+"""Why a service does not run a call. `key_reused`: its idempotency key is that of another call;
+`superseded`: somebody with a higher fence has called for the same plan."""
 SkillReason: TypeAlias = (
     Refused | Literal["unauthorized", "timeout", "gone", "schema_mismatch", "oversized", "failed"]
 )
 """Why there is no result. `gone`: the service cannot be reached; `schema_mismatch`: it breaks its
 own schema, or the protocol; `failed`: the skill itself reports an error."""
+
+
+class Fence(Value):
+    """Who may act for a plan: whoever took it last, and so has the highest number."""
+
+    plan_id: str
+    number: int
 
 
 class SkillSummary(Value):
@@ -154,8 +165,11 @@ class Skills(Protocol):
         """One skill whole, its schemas checked to be schemas."""
         ...
 
-    def step(self, allowed: Collection[str]) -> AbstractAsyncContextManager[StepSkills]:
-        """Narrows the skills to those that a step names, until the end of the block."""
+    def step(
+        self, allowed: Collection[str], fence: Fence
+    ) -> AbstractAsyncContextManager[StepSkills]:
+        """Narrows the skills to those that a step names, until the end of the block. The `fence` goes with
+        every call."""
         ...
 
 

@@ -21,11 +21,13 @@ from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.tools import address, session_with
 from kit.tools.skill import (
     ALLOWED,
+    FENCE,
     FIND,
     IDEMPOTENCY_KEY,
     KEY,
     LOAD,
     STEPS,
+    Fence,
     SkillFault,
     SkillManifest,
     SkillReason,
@@ -176,12 +178,12 @@ class SkillClient:
         return SkillFault(skill=name, reason="schema_mismatch", detail=detail[:LONGEST])
 
     @asynccontextmanager
-    async def step(self, allowed: Collection[str]) -> "AsyncGenerator[StepClient]":
+    async def step(self, allowed: Collection[str], fence: Fence) -> "AsyncGenerator[StepClient]":
         """Narrows the skills to those that a step names, until the end of the block. The service
         hears of it with a call."""
         names = sorted(allowed)
         async with AsyncExitStack() as sessions:
-            yield StepClient(names, partial(self._step_session, names, sessions))
+            yield StepClient(names, fence, partial(self._step_session, names, sessions))
 
     async def _step_session(
         self, allowed: Sequence[str], sessions: AsyncExitStack
@@ -210,10 +212,14 @@ class StepClient:
     told the names as well."""
 
     def __init__(
-        self, allowed: Sequence[str], session: Callable[[], Awaitable[_Session | SkillFault]]
+        self,
+        allowed: Sequence[str],
+        fence: Fence,
+        session: Callable[[], Awaitable[_Session | SkillFault]],
     ):
         """`session`: a new one for these skills."""
         self._allowed = allowed
+        self._fence = fence.model_dump()
         self._new_session = session
         self._idle = list[_Session]()
         """Sessions in which the last call went well. No two calls share one, so that none fails of
@@ -230,7 +236,7 @@ class StepClient:
         session = self._idle.pop() if self._idle else await self._new_session()
         if isinstance(session, SkillFault):
             return session.replace(skill=skill)
-        meta = {IDEMPOTENCY_KEY: idempotency_key, ALLOWED: list(self._allowed)}
+        meta = {IDEMPOTENCY_KEY: idempotency_key, ALLOWED: list(self._allowed), FENCE: self._fence}
         result = await session.ask(skill, arguments, skill, meta)
         # A session in which a call failed may be lost; the next call gets another.
         if isinstance(result, SkillResult):

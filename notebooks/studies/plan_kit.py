@@ -31,6 +31,7 @@ from kit.stores.sqlite import SqliteStore
 from kit.tools.skill import (
     FIND,
     LOAD,
+    Fence,
     SharedSkills,
     SkillFault,
     SkillManifest,
@@ -105,7 +106,7 @@ class OutletSkills:
         )
 
     @asynccontextmanager
-    async def step(self, allowed: Collection[str]) -> AsyncGenerator["OutletSkills"]:
+    async def step(self, allowed: Collection[str], fence: Fence) -> AsyncGenerator["OutletSkills"]:
         yield self
 
     async def call(

@@ -1,7 +1,6 @@
 """Who works on a plan: one turn at a time, which stops when it no longer holds it, whatever its store is like."""
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -14,20 +13,23 @@ import pytest
 from kit import Settings, open_kit
 from kit.core.bodies.turn import PlanTaken
 from kit.core.card import Policy
-from kit.core.errors import StoreBusy
+from kit.core.errors import ResumeError, StoreBusy
 from kit.core.outcome import Failure
 from kit.models.scripted import Line
 from kit.patterns.plan_execute import resumed
 from kit.planning.draft import Draft, DraftStep
 from kit.planning.plan import new_plan, with_draft, with_step
+from kit.planning.record import cancel, take
 from kit.planning.scope import StepScope
 from kit.planning.services import PlanServices
+from kit.planning.skill_call import START
 from kit.runtime.handle import Reply, Turn
 from kit.runtime.turn import run_turn
 from kit.settings import HOME
-from kit.stores.documents.document import Plan
-from kit.stores.documents.protocol import PlanStore
-from kit.tools.skill import SkillFault, SkillResult
+from kit.stores.documents.document import AgentEvent, Plan
+from kit.stores.documents.protocol import EventStore, PlanStore
+from kit.stores.sqlite import SqliteStore
+from kit.tools.skill import Fence, SkillFault, SkillResult
 from tests.kits import ALICE
 from tests.plan_kits import (
     WHO,
@@ -40,6 +42,7 @@ from tests.plan_kits import (
     plan_kit,
     plan_of,
     read_plan,
+    row_result,
 )
 
 
@@ -65,23 +68,23 @@ class SlowPlans:
         return newer
 
 
-async def test_a_lease_outlives_a_busy_store(tmp_path: Path) -> None:
+async def test_a_plan_at_work_is_taken_by_nobody_even_where_a_beat_finds_the_store_busy(
+    tmp_path: Path,
+) -> None:
     """Its first beat is the fourth write, after those of planning, the draft and the step."""
-    begun, loop = time.time(), asyncio.get_running_loop()
 
     async def works(scope: StepScope, services: PlanServices) -> str | None:
-        await asyncio.sleep(0.5)
         (plan,) = await services.documents.plans.of(WHO)
-        assert (plan.lease_expires or 0) > services.clock(), "nobody holds the plan that is at work"
+        with pytest.raises(ResumeError):
+            await take(services.documents.plans, plan.plan_id, WHO, "other", 0.6)
         return await gives_rows(scope, services)
 
     kit = plan_kit(
         tmp_path,
         draft("one"),
         doing=works,
-        lease=0.3,
+        lease=0.6,
         plans=partial(SlowPlans, busy=(4,)),
-        clock=lambda: begun + loop.time(),
     )
     reply = await run_turn("Do it.", ALICE, kit)
     assert (await plan_of(kit, reply)).status == "complete"
@@ -105,12 +108,66 @@ async def test_whoever_lost_the_plan_is_stopped_in_the_middle_of_its_step(
     await asyncio.sleep(0.5)
     plans = kit.services.documents.plans
     (plan,) = await plans.of(WHO)
-    other = await plans.replace(
-        plan.replace(lease_owner=None if given_back else "other", lease_expires=None)
-    )
+    other = await plans.replace(plan.replace(holder=None if given_back else "other"))
     reply, before = await turn, len(acts)
     assert reply.status == "failed" and before < 10, f"it went on for {before} acts"
     assert await plans.read(WHO, plan.plan_id) == other, "it wrote what was no longer its own"
+
+
+@pytest.mark.req("AS-3")
+async def test_a_plan_that_its_user_stops_from_another_process_stops_and_is_called_stopped(
+    tmp_path: Path,
+) -> None:
+    at_work = asyncio.Event()
+
+    async def works(scope: StepScope, services: PlanServices) -> str | None:
+        at_work.set()
+        await asyncio.sleep(60)
+        return None
+
+    kit = plan_kit(tmp_path, draft("one"), doing=works, lease=0.6)
+    turn = run_turn("Do it.", ALICE, kit)
+    await at_work.wait()
+    other = SqliteStore(str(tmp_path / "kit.db")).open_documents()
+    await cancel(other.plans, f"plan_{turn.id}", WHO)
+    reply = await turn
+    plan = await plan_of(kit, reply)
+    assert (reply.status, plan.status, plan.holder) == ("cancelled", "cancelled", None)
+
+
+@pytest.mark.req("AS-3", "AS-14")
+async def test_an_act_that_another_turn_has_begun_in_the_meantime_is_not_made_twice(
+    tmp_path: Path,
+) -> None:
+    """This turn was asleep between its look at the log and its own word in it; the plan was taken."""
+
+    class Late:
+        """Events of which a word of the other turn comes before each word of this one."""
+
+        def __init__(self, events: EventStore):
+            self.events = events
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.events, name)
+
+        async def append(self, event: AgentEvent) -> AgentEvent:
+            if event.event_type == START:
+                await self.events.append(event.replace(payload={"fence": 2}))
+            return await self.events.append(event)
+
+    calls: list[str] = []
+
+    class Acts(Described):
+        async def call(
+            self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
+        ) -> SkillResult | SkillFault:
+            calls.append(skill)
+            return row_result(skill, "done")
+
+    kit = plan_kit(tmp_path, draft("one"), doing=None, skills=Acts(manifest("rows")), events=Late)
+    reply = await run_turn("Do it.", ALICE, kit)
+    plan = await plan_of(kit, reply)
+    assert calls == [] and plan.failure_kind == "uncertain"
 
 
 @pytest.mark.req("AS-3", "AS-31")
@@ -134,9 +191,7 @@ async def test_a_plan_whose_time_ends_within_a_write_fails_of_its_budget_and_is_
     )
     reply = await run_turn("Do it.", ALICE, kit)
     plan = await plan_of(kit, reply)
-    assert (plan.status, plan.lease_owner) == ("failed", None) and plan.failure[
-        "reason"
-    ] == "budget"
+    assert (plan.status, plan.holder) == ("failed", None) and plan.failure["reason"] == "budget"
     assert [one.status for one in plan.steps] == [step] and plan.failure["completed_steps"] == [
         1
     ] * (step == "complete")
@@ -147,7 +202,7 @@ class Hanging(Described):
     """Skills that are called and never answer."""
 
     @asynccontextmanager
-    async def step(self, allowed: Collection[str]) -> AsyncGenerator["Hanging"]:
+    async def step(self, allowed: Collection[str], fence: Fence) -> AsyncGenerator["Hanging"]:
         yield self
 
     async def call(

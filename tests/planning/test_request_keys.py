@@ -119,7 +119,7 @@ async def test_a_plan_without_the_key_that_it_needs_waits_for_one_and_says_so(
         for reply in (first, again):
             assert reply.status == "failed" and "wants a key" in reply.text
             plan = await plan_of(kit, session, first.turn_id)
-            assert (plan.status, plan.lease_owner) == ("needs_key", None)
+            assert (plan.status, plan.holder) == ("needs_key", None)
         assert await kit.store.open_documents().plans.unfinished() == []
         assert desk.calls == []
         key = SecretStr(KEYS["acme"])

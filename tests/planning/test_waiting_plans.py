@@ -74,7 +74,7 @@ async def test_a_stopped_plan_is_given_to_no_worker_and_its_user_goes_on_where_i
     stores[0].turns.append(turn)
     reply = await turn
     plan = await plan_of(kit, reply)
-    assert (reply.status, plan.status, plan.lease_owner) == ("cancelled", "cancelled", None)
+    assert (reply.status, plan.status, plan.holder) == ("cancelled", "cancelled", None)
     assert await stores[0].plans.unfinished() == []
     again = await run_turn("Do it.", ALICE, kit, resumed(plan.plan_id))
     plan = await read_plan(kit, plan.plan_id)
@@ -122,7 +122,7 @@ async def test_a_plan_that_waits_for_an_answer_is_given_to_no_worker(tmp_path: P
         reply = await kit.ask("the best three", session)
         plan_id = f"plan_{reply.turn_id}"
         plan = await plans.read(session.principal, plan_id)
-        assert plan is not None and (plan.status, plan.lease_owner) == ("paused", None)
+        assert plan is not None and (plan.status, plan.holder) == ("paused", None)
         assert await plans.unfinished() == []
         while reply.status == "paused":
             reply = await kit.resume(plan_id, True)

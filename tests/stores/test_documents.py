@@ -452,26 +452,19 @@ async def test_a_principal_lists_its_own_plans_the_newest_first(backend: Backend
     ) == []
 
 
-async def test_who_lost_a_lease_cannot_write_the_plan_any_more(backend: Backend) -> None:
-    plans, clock = backend.stores.plans, backend.clock
+async def test_of_two_who_write_a_plan_one_is_refused_and_what_has_not_ended_is_listed(
+    backend: Backend,
+) -> None:
+    plans = backend.stores.plans
     await plans.create(a_plan())
-    first = await plans.lease(ANN, "p1", "w1", 30)
-    assert (
-        first and await plans.lease(ANN, "p1", "w2", 30) is None and await plans.unfinished() == []
-    )
-    clock.now += 29
-    extended = await plans.lease(ANN, "p1", "w1", 30)
-    clock.now += 29
-    assert extended and await plans.lease(ANN, "p1", "w2", 30) is None
-    clock.now += 1
-    assert [plan.plan_id for plan in await plans.unfinished()] == ["p1"]
-    second = await plans.lease(ANN, "p1", "w2", 30)
-    assert second and second.lease_owner == "w2"
+    first = await plans.read(ANN, "p1")
+    assert first is not None
+    held = await plans.replace(first.replace(holder="t1", fence=1))
     with pytest.raises(VersionConflict):
-        await plans.replace(extended.replace(status="failed"))
-    await plans.replace(second.replace(status="complete"))
-    clock.now += 100
-    assert await plans.unfinished() == [] and await plans.lease(ANN, "none", "w1", 1) is None
+        await plans.replace(first.replace(holder="t2", fence=1))
+    assert [plan.holder for plan in await plans.unfinished()] == ["t1"]
+    await plans.replace(held.replace(status="complete"))
+    assert await plans.unfinished() == []
 
 
 async def test_events_are_added_in_order_never_changed_and_kept_once(backend: Backend) -> None:

@@ -105,7 +105,9 @@ async def test_a_call_of_a_store_takes_less_than_20_ms_with_fifty_writers(
             costs.append(
                 await cost(lambda turn=turn: stores.events.append(an_event(f"{key}.{turn}", who)))
             )
-            costs.append(await cost(lambda: stores.plans.lease(who, key, "w", 30)))
+            plan = await stores.plans.read(who, key)
+            assert plan is not None
+            costs.append(await cost(lambda plan=plan: stores.plans.replace(plan)))
             costs.append(await cost(lambda memory=memory: stores.memory.read(who, memory.key)))
             costs.append(
                 await cost(lambda: stores.memory.search(who, "session", "door", session_id="s1"))
@@ -139,6 +141,29 @@ async def test_the_nearest_of_ten_thousand_vectors_are_found_in_less_than_10_ms(
     scores = (vectors[:10_000] @ vectors[10_000]) / np.linalg.norm(vectors[:10_000], axis=1)
     assert [one.key for one in near] == [f"k{number}" for number in np.argsort(-scores)[:3]]
     assert seconds < 0.010
+
+
+async def test_a_plan_that_was_held_by_a_clock_is_held_by_its_turn(path: Path) -> None:
+    """Schema 14 kept the moment at which its holder would count as dead."""
+    store = SqliteStore(path)
+    await open_documents(store).plans.create(a_plan())
+    earlier = (
+        "UPDATE agent_plans SET document = json_set(json_remove(document, '$.holder', '$.fence'), "
+        "'$.lease_owner', 't1', '$.lease_expires', 12.5)",
+        "DROP INDEX agent_plans_open",
+        "ALTER TABLE agent_plans ADD COLUMN lease_expires REAL",
+        "CREATE INDEX agent_plans_open ON agent_plans (lease_expires)",
+        "PRAGMA user_version = 14",
+    )
+    with store.commit() as db:
+        for statement in earlier:
+            db.execute(statement)
+    store.close()
+    again = SqliteStore(path)
+    plan = await open_documents(again).plans.read(ANN, "p1")
+    assert plan is not None and plan == a_plan().replace(holder="t1", fence=1)
+    await open_documents(again).plans.replace(plan.replace(holder="t2", fence=2))
+    again.close()
 
 
 def test_a_file_of_turns_takes_documents_and_stays_a_file_of_turns(path: Path) -> None:

@@ -21,7 +21,7 @@ import pytest
 
 from kit.core.bodies.speech import Component
 from kit.core.context import OPERATOR, Reader, Session, SessionKey
-from kit.core.errors import StoreError
+from kit.core.errors import SessionError, StoreError
 from kit.core.event import Event
 from kit.core.outcome import Usage
 from kit.core.record import Feedback, Measures, Message, Note, PurposeUsage
@@ -308,7 +308,7 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
 
 AS_NOBODY = """
 import os, sys
-from kit.core.errors import StoreError
+from kit.core.errors import SessionError, StoreError
 from kit.stores.sqlite import SqliteStore
 if os.geteuid() == 0:
     os.seteuid(65534)
@@ -463,8 +463,9 @@ def test_only_turns_that_are_met_twice_are_written_all_of_them_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Keeper:
-        def keep(self, rows: Sequence[tuple[str, str]]) -> None:
+        def keep(self, rows: Sequence[tuple[str, str]]) -> int:
             writes.append({turn_id: len(json.loads(log)) for log, turn_id in rows})
+            return len(rows)
 
         def also(self) -> None: ...
 
@@ -597,3 +598,25 @@ def test_the_log_beside_the_file_shrinks_again_once_a_long_reader_is_gone(
         finish(store, a_turn(f"after{n}"))
     assert grown > 2 * 50 * 4096 and log.stat().st_size <= 50 * 4096
     store.close()
+
+
+@pytest.mark.req("AS-14")
+def test_a_turn_that_another_process_has_taken_over_is_written_by_that_one_alone(
+    path: Path,
+) -> None:
+    """Its first process was cut off, came back, and knows nothing of that."""
+    first, second = SqliteStore(path), SqliteStore(path)
+    turn = a_turn()
+    first.begin_turn(turn, Session(id=turn.session_id, principal=turn.principal), some_events())
+    with first.commit() as db:
+        db.execute("UPDATE turns SET status = 'interrupted'")
+    assert second.claim_turn(turn.id)
+    with pytest.raises(StoreError, match="another process has taken it"):
+        first.keep_log(turn.id, some_events())
+    with pytest.raises(SessionError, match="to another process"):
+        first.end_turn(turn.replace(text="late"), some_events(), [])
+    second.end_turn(turn.replace(text="theirs", status="ok"), some_events(), [])
+    stored = second.turn(turn.id, OPERATOR)
+    assert stored is not None and stored.text == "theirs"
+    first.close()
+    second.close()

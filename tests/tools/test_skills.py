@@ -24,6 +24,7 @@ from kit.tools.mcp.tools import address
 from kit.tools.skill import (
     ALLOWED,
     KEY,
+    Fence,
     SkillFault,
     SkillManifest,
     SkillReason,
@@ -59,6 +60,9 @@ async def over_http(
         await client.aclose()
 
 
+FENCE = Fence(plan_id="plan_x", number=1)
+
+
 @asynccontextmanager
 async def in_memory(
     service: SkillService, tenant: str = "acme", **options: Any
@@ -74,7 +78,7 @@ async def in_memory(
 async def call(
     client: Skills, skill: str, key: str = "k-1", **arguments: Any
 ) -> SkillResult | SkillFault:
-    async with client.step([skill]) as step:
+    async with client.step([skill], FENCE) as step:
         return await step.call(skill, arguments, key)
 
 
@@ -163,7 +167,7 @@ async def test_a_planner_finds_and_loads_and_a_step_calls_however_it_travels(
         assert menu.size_bytes == len(
             menu.text.encode()
         ) > 1_000_000 and menu.input_size_bytes == len('{"outlet_id":"ou-0001"}')
-        async with client.step(["outlet_list"]) as step:
+        async with client.step(["outlet_list"], FENCE) as step:
             refused = await step.call("outlet_menu", {"outlet_id": OURS}, "k-2")
             assert isinstance(refused, SkillFault) and refused.reason == "skill_not_allowed"
             assert isinstance(await step.call("outlet_list", {}, "k-3"), SkillResult)
@@ -181,7 +185,7 @@ async def _closing(client: SkillClient) -> AsyncGenerator[SkillClient]:
 async def test_a_skill_that_the_step_does_not_name_never_leaves_the_process():
     async with (
         in_memory(SkillService(), step_key=_no_key) as client,
-        client.step(["outlet_list"]) as step,
+        client.step(["outlet_list"], FENCE) as step,
     ):
         named, other = (
             await step.call("outlet_list", {}, "k"),
@@ -202,7 +206,7 @@ async def test_the_service_holds_a_step_to_its_skills_when_the_client_does_not()
     log = CallLog()
     async with (
         over_http(KEYS["acme"], SkillService(log=log)) as client,
-        client.step(["outlet_list"]) as step,
+        client.step(["outlet_list"], FENCE) as step,
     ):
         step._allowed = [
             *step._allowed,
@@ -355,6 +359,29 @@ async def test_a_manifest_that_is_none_is_a_fault_of_its_service(change: dict[st
 # Acts, and the keys that make them once
 
 
+@pytest.mark.req("AS-14")
+async def test_an_act_for_a_plan_that_somebody_else_has_taken_since_is_refused_by_the_service():
+    """A turn that was asleep for an hour wakes up, and its call comes after those of the next one."""
+    log = CallLog()
+    act = {"outlet_id": OURS, "text": "call back"}
+    async with in_memory(SkillService(log=log)) as client:
+        for number in (1, 2):
+            fence = Fence(plan_id="plan_x", number=number)
+            async with client.step(["outlet_note"], fence) as step:
+                assert isinstance(await step.call("outlet_note", act, f"k-{number}"), SkillResult)
+        async with client.step(["outlet_note", "outlet_list"], FENCE) as late:
+            refused = await late.call("outlet_note", act, "k-3")
+            assert isinstance(refused, SkillFault) and refused.reason == "superseded"
+            assert isinstance(await late.call("outlet_list", {}, "k-4"), SkillResult), "a look-up"
+        async with client.step(["outlet_note"], Fence(plan_id="plan_y", number=1)) as other:
+            assert isinstance(await other.call("outlet_note", act, "k-5"), SkillResult)
+    assert [call.key for call in log.calls() if call.skill == "outlet_note"] == [
+        "k-1",
+        "k-2",
+        "k-5",
+    ]
+
+
 async def test_a_call_with_the_key_of_an_earlier_one_gets_its_result_and_runs_no_second_time():
     log = CallLog()
     async with in_memory(SkillService(log=log, faults={"outlet_note": ["loses"]})) as client:
@@ -435,7 +462,7 @@ async def test_the_key_is_in_no_result_fault_repr_or_log(caplog: pytest.LogCaptu
             await fault(client, "outlet_details", outlet_id=OURS),
             await fault(client, "outlet_menu", outlet_id="no id"),
         ]
-        async with client.step(["outlet_list"]) as step:
+        async with client.step(["outlet_list"], FENCE) as step:
             seen += [
                 step,
                 vars(step),

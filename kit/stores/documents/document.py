@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import Field, ValidationError
 
+from kit.core.context import Principal
 from kit.core.errors import StorageSchemaError, StoreError
 from kit.core.value import Value
 
@@ -57,8 +58,8 @@ EXTENSIONS: Mapping[str, set[str]] = {
         "original_task",
         "task_type",
         "version",
-        "lease_owner",
-        "lease_expires",
+        "holder",
+        "fence",
         "manifests",
         "usage",
         "failure",
@@ -210,14 +211,21 @@ class Plan(Value):
     task_type: Keyword | None = None
     version: Integer = 1
     """Grows by one with every write; a write that was made from an older one is refused."""
-    lease_owner: Keyword | None = None
-    lease_expires: Date | None = None
+    holder: Keyword | None = None
+    """The turn that works on it; None where nobody does."""
+    fence: Integer = 0
+    """Grows by one whenever a turn takes the plan: who took it before can neither write it nor act for it."""
     manifests: Json = None
     """Skill -> its manifest as it was when the plan was written: what the steps' executors are told, and held to."""
     usage: Json = None
     """What the plan has taken so far: `tokens_in`, `tokens_out`, `dollars`, `seconds`."""
     failure: Json = None
     """Why it failed: `kind`, `reason`, `completed_steps`, `last_failure`."""
+
+    @property
+    def owner(self) -> Principal:
+        """Whose it is."""
+        return Principal(tenant_id=self.tenant_id, user_id=self.user_id)
 
     @property
     def failure_kind(self) -> str:

@@ -113,16 +113,9 @@ class PlanStore(Protocol):
         made from the newest one."""
         ...
 
-    async def lease(
-        self, principal: Principal, plan_id: str, owner: str, seconds: float
-    ) -> Plan | None:
-        """Takes or extends a lease; None while somebody else's runs. Who held it before can no
-        longer replace the plan."""
-        ...
-
-    async def unfinished(self, limit: int = 50) -> list[Plan]:
-        """Plans of every tenant whose process died, for workers alone: they have not ended, nobody
-        holds them, and none of them waits for its user."""
+    async def unfinished(self, limit: int = 500) -> list[Plan]:
+        """Plans of every tenant that have not ended and wait for no user, for workers alone. Some of
+        them are at work: whose version stays the same for long, nobody works on."""
         ...
 
 

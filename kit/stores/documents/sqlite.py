@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Integer, delete, literal_column, or_, select, update
+from sqlalchemy import ColumnElement, Integer, delete, literal_column, select, update
 from sqlalchemy.dialects.sqlite import insert
 
 from kit.core.context import Principal
@@ -39,7 +39,7 @@ def open_documents(
 ) -> Documents:
     """Opens the five stores in the file of a store; of what is in it only expired memories go. Raises StoreError.
 
-    `clock` gives seconds since the epoch: by it leases, locks and memories end.
+    `clock` gives seconds since the epoch: by it locks and memories end.
     """
     lay_out_documents(database)
     tables = Tables(database, clock)
@@ -79,7 +79,7 @@ class SqliteSouls:
 
 @dataclass(frozen=True, slots=True)
 class SqlitePlans:
-    """The PlanStore protocol. Whoever takes a lease raises the version, which fences off who had it before."""
+    """The PlanStore protocol."""
 
     tables: Tables
 
@@ -94,9 +94,6 @@ class SqlitePlans:
         await self.tables.write(work)
 
     async def read(self, principal: Principal, plan_id: str) -> Plan | None:
-        return self._read(principal, plan_id)
-
-    def _read(self, principal: Principal, plan_id: str) -> Plan | None:
         query = _PLANS.where(_is_of(principal), _plan.plan_id == plan_id)
         for (text,) in self.tables.database.read(query):
             return document_of(Plan, text)
@@ -111,39 +108,22 @@ class SqlitePlans:
         return [document_of(Plan, text) for (text,) in self.tables.database.read(newest)]
 
     async def replace(self, plan: Plan) -> Plan:
-        return await self.tables.write(lambda db: self._replace(db, plan))
-
-    def _replace(self, db: StoreConnection, plan: Plan) -> Plan:
         check(plan)
         newer = plan.replace(version=plan.version + 1)
         is_it = _is_of(plan) & (_plan.plan_id == plan.plan_id) & (_plan.version == plan.version)
         statement = update(PLANS).where(is_it).values(row_of(PLANS, newer))
-        if not db.execute(statement).rowcount:
+        rows = await self.tables.write(lambda db: db.execute(statement).rowcount)
+        if not rows:
             raise VersionConflict(
                 f"plan {plan.plan_id!r} has changed since its version {plan.version} was read; read it again"
             )
         return newer
 
-    async def lease(
-        self, principal: Principal, plan_id: str, owner: str, seconds: float
-    ) -> Plan | None:
-        def work(db: StoreConnection) -> Plan | None:
-            plan = self._read(principal, plan_id)
-            now = self.tables.clock()
-            if plan is None or (
-                plan.lease_owner not in (None, owner) and (plan.lease_expires or 0) > now
-            ):
-                return None
-            return self._replace(db, plan.replace(lease_owner=owner, lease_expires=now + seconds))
-
-        return await self.tables.write(work)
-
-    async def unfinished(self, limit: int = 50) -> list[Plan]:
-        is_free = or_(_plan.lease_expires.is_(None), _plan.lease_expires <= self.tables.clock())
+    async def unfinished(self, limit: int = 500) -> list[Plan]:
         query = (
             select(_plan.plan_id, _plan.document)
-            .where(IS_OPEN, _plan.status.not_in(WAITING), is_free)
-            .order_by(_plan.lease_expires)
+            .where(IS_OPEN, _plan.status.not_in(WAITING))
+            .order_by(_plan.plan_id)
             .limit(limit)
         )
         plans: list[Plan] = []

@@ -70,12 +70,11 @@ PLANS = Table(
     *keys("tenant_id", "plan_id"),
     *required("user_id", "status"),
     *required("version", kind=Integer),
-    Column("lease_expires", REAL),
     *required("document"),
     Index("agent_plans_by_user", "tenant_id", "user_id"),
 )
 IS_OPEN = PLANS.c.status.not_in(["complete", "failed"])
-Index("agent_plans_open", PLANS.c.lease_expires, sqlite_where=IS_OPEN)
+Index("agent_plans_open", PLANS.c.status, sqlite_where=IS_OPEN)
 
 EVENTS = Table(
     "agent_events",

@@ -1,6 +1,5 @@
 """The page Plans: the visitor's plans, and one of them in full, live while it is at work."""
 
-import time
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -68,12 +67,11 @@ def _list(host: Host, principal: Principal) -> None:
     if not plans:
         _nothing(host)
         return
-    now = time.time()
     rows: list[dict[str, Any]] = []
     ids: list[str] = []
     models: list[str] = []
     for plan in plans:
-        rows.append(_row(plan, now))
+        rows.append(_row(plan, host.holds(plan)))
         ids.append(plan.plan_id)
         turn = host.kit.store.turn(_turn_id(plan), principal)
         if turn is not None:
@@ -103,10 +101,10 @@ def _nothing(host: Host) -> None:
     draw_link(st.empty(), "chat", "Go to the chat", ":material/chat:", pattern=PLAN_EXECUTE.name)
 
 
-def _row(plan: Plan, now: float) -> dict[str, Any]:
+def _row(plan: Plan, is_held: bool) -> dict[str, Any]:
     return {
         "Task": " ".join(plan.original_task.split()),
-        "State": state_of(plan, now).text,
+        "State": state_of(plan, is_held).text,
         "Progress": progress_of(plan),
         "Begun": datetime.fromtimestamp(plan.created_at).strftime("%d %b, %H:%M:%S"),
     }
@@ -130,11 +128,11 @@ def _draw(host: Host, principal: Principal, plan_id: str) -> None:
     # Its user was forgotten while the page was open.
     if plan is None:
         st.rerun()
-    now = time.time()
-    _heading(host, principal, plan, now)
+    is_held = host.holds(plan)
+    _heading(host, principal, plan, is_held)
     events = _events(host, principal, plan_id)
     if plan.steps:
-        st.html(steps_html(plan, _values(host, principal, plan), events, now))
+        st.html(steps_html(plan, _values(host, principal, plan), events, is_held))
     history = history_html(plan)
     if history:
         st.markdown("#### Planned anew")
@@ -143,7 +141,7 @@ def _draw(host: Host, principal: Principal, plan_id: str) -> None:
         st.html(timeline_html(events))
 
 
-def _heading(host: Host, principal: Principal, plan: Plan, now: float) -> None:
+def _heading(host: Host, principal: Principal, plan: Plan, is_held: bool) -> None:
     turn_id = _turn_id(plan)
     turn = host.kit.store.turn(turn_id, principal)
     with st.container(horizontal=True, vertical_alignment="center", key="plan-head"):
@@ -152,9 +150,9 @@ def _heading(host: Host, principal: Principal, plan: Plan, now: float) -> None:
         st.space("stretch")
         draw_link(st.empty(), "chat", "Conversation", ":material/chat:", session=plan.session_id)
         draw_link(st.empty(), "traces", "Trace", ":material/account_tree:", turn=turn_id)
-        _buttons(host, principal, plan, now)
+        _buttons(host, principal, plan, is_held)
     st.markdown(f"### {literal(plan.original_task)}")
-    st.markdown(f"{state_of(plan, now).badge()} :gray[{literal(progress_of(plan))}]")
+    st.markdown(f"{state_of(plan, is_held).badge()} :gray[{literal(progress_of(plan))}]")
     simulated = simulated_words([turn.model] if turn is not None else [])
     if simulated:
         st.caption(simulated)
@@ -169,10 +167,10 @@ def _turn_id(plan: Plan) -> str:
     return plan.plan_id.removeprefix(PLAN)
 
 
-def _buttons(host: Host, principal: Principal, plan: Plan, now: float) -> None:
+def _buttons(host: Host, principal: Principal, plan: Plan, is_held: bool) -> None:
     if plan.status in OVER:
         return
-    if can_go_on(plan, now):
+    if can_go_on(plan, is_held):
         go_on = partial(_resume, host, principal, plan.plan_id)
         st.button(
             "Go on", icon=":material/play_arrow:", key="plan-resume", on_click=go_on, type="primary"
@@ -181,16 +179,16 @@ def _buttons(host: Host, principal: Principal, plan: Plan, now: float) -> None:
         st.caption("Answer its question in the conversation")
     elif plan.status == "needs_key":
         st.caption("It goes on once a request brings the key of its skill service")
-    elif plan.lease_owner and host.runs(plan.lease_owner):
+    else:
+        if not host.runs(plan.holder or ""):
+            st.caption("At work in another process")
         st.button(
             "Stop",
             icon=":material/stop_circle:",
             key="plan-stop",
-            on_click=host.cancel,
-            args=(plan.lease_owner,),
+            on_click=host.stop_plan,
+            args=(plan,),
         )
-    else:
-        st.caption("At work in another process")
 
 
 def _resume(host: Host, principal: Principal, plan_id: str) -> None:

@@ -39,18 +39,16 @@ LONGEST = 1_500
 """Characters of a value that the page shows."""
 
 
-def state_of(plan: Plan, now: float) -> Tag:
+def state_of(plan: Plan, is_held: bool) -> Tag:
     """Returns the state of a plan in words; one that nobody holds is interrupted, if nobody is waited for."""
-    # Whoever works on a plan holds a lease on it: one that has run out says that its process died.
-    has_holder = (plan.lease_expires or 0) > now
-    if has_holder or plan.status in (*OVER, *WAITING):
+    if is_held or plan.status in (*OVER, *WAITING):
         return STATES[plan.status]
     return IDLE
 
 
-def can_go_on(plan: Plan, now: float) -> bool:
+def can_go_on(plan: Plan, is_held: bool) -> bool:
     """Whether its user can let a plan go on without saying anything more."""
-    return plan.status == "cancelled" or state_of(plan, now) == IDLE
+    return plan.status == "cancelled" or state_of(plan, is_held) == IDLE
 
 
 def reason_of(plan: Plan) -> str:
@@ -76,12 +74,12 @@ def progress_of(plan: Plan) -> str:
 
 
 def steps_html(
-    plan: Plan, values: Mapping[int, Any], events: Sequence[AgentEvent], now: float
+    plan: Plan, values: Mapping[int, Any], events: Sequence[AgentEvent], is_held: bool
 ) -> str:
     """Returns the steps as cards: what each is to do, may call, got and gave. `values`: step -> its output."""
     steps: list[_Step] = []
     for step in plan.steps:
-        steps.append(_step(plan, step, values, events, now))
+        steps.append(_step(plan, step, values, events, is_held))
     return render("plan_steps", steps=steps)
 
 
@@ -93,11 +91,15 @@ class _Step(NamedTuple):
 
 
 def _step(
-    plan: Plan, step: PlanStep, values: Mapping[int, Any], events: Sequence[AgentEvent], now: float
+    plan: Plan,
+    step: PlanStep,
+    values: Mapping[int, Any],
+    events: Sequence[AgentEvent],
+    is_held: bool,
 ) -> _Step:
     state = STATES[step.status]
     # A step that was at work when its plan stopped still says so; a plan that nobody holds does not.
-    of_plan = state_of(plan, now)
+    of_plan = state_of(plan, is_held)
     if state.tone == "busy" and (plan.status in WAITING or of_plan == IDLE):
         state = of_plan
     seconds = ""

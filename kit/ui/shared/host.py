@@ -21,8 +21,10 @@ from kit.patterns import modes_of
 from kit.patterns.fork import fork_turn
 from kit.patterns.plan_execute import PLAN
 from kit.patterns.resume import Answers
+from kit.planning.record import cancel
 from kit.runtime.handle import Turn
 from kit.settings import Settings
+from kit.stores.documents.document import Plan
 from kit.stores.documents.protocol import Documents
 from kit.ui.shared.deck_page import load_people, load_renderers
 from kit.ui.shared.live_turn import Batch, LiveTurn
@@ -147,6 +149,18 @@ class Host:
             raise ResumeError(f"the turn of plan {plan_id!r} is not stored: ask for it again")
         resume = partial(self.kit.resume, plan_id, who=principal)
         self._play(resume, self._session_of(turn), turn.message)
+
+    def holds(self, plan: Plan) -> bool:
+        """Whether a living process, this one or another, works on a plan."""
+        turn = self.kit.store.turn(plan.holder or "", plan.owner)
+        return turn is not None and turn.status == "running" and not self._died(turn)
+
+    def stop_plan(self, plan: Plan) -> None:
+        """Stops a plan, wherever it is at work."""
+        if plan.holder and self.runs(plan.holder):
+            self.cancel(plan.holder)
+        else:
+            self.documents(lambda stores: cancel(stores.plans, plan.plan_id, plan.owner))
 
     def _session_of(self, turn: TurnRecord) -> Session:
         session = self.kit.store.session(turn.session_key)

@@ -26,12 +26,18 @@ from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Connection
 
 from kit.core.value import Value
-from kit.tools.skill import ALLOWED, IDEMPOTENCY_KEY, KEY, SkillRefusal, StepToken
+from kit.tools.skill import ALLOWED, FENCE, IDEMPOTENCY_KEY, KEY, Fence, SkillRefusal, StepToken
 from kit.worlds.outlets.access import LIFETIME, Access, Scope
 from kit.worlds.outlets.skill_service import SkillFailed, SkillService
 from kit.worlds.outlets.wording import text_of
 
-STATUS = {"unknown_skill": 404, "skill_not_allowed": 403, "bad_arguments": 400, "key_reused": 409}
+STATUS = {
+    "unknown_skill": 404,
+    "skill_not_allowed": 403,
+    "bad_arguments": 400,
+    "key_reused": 409,
+    "superseded": 409,
+}
 """What a refusal is over plain HTTP."""
 Context = ServerRequestContext[Any, Request]
 _OBJECT = TypeAdapter(dict[str, Any])
@@ -59,9 +65,14 @@ def skill_server(service: SkillService, scope_of: Callable[[Context], Scope]) ->
         key = meta.get(IDEMPOTENCY_KEY)
         if isinstance(allowed := meta.get(ALLOWED), list):
             scope = scope.narrowed(map(str, cast("list[object]", allowed)))
+        fence = Fence.model_validate(meta[FENCE]) if FENCE in meta else None
         try:
             result = await service.serve(
-                scope, params.name, params.arguments or {}, key if isinstance(key, str) else None
+                scope,
+                params.name,
+                params.arguments or {},
+                key if isinstance(key, str) else None,
+                fence,
             )
         except SkillFailed as error:
             return CallToolResult(content=[TextContent(text=str(error))], is_error=True)

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from kit.core.errors import DataError
 from kit.core.value import Value
 from kit.tools.mcp.json_schema import first_misfit, schema_fault
-from kit.tools.skill import FIND, LOAD, SkillRefusal
+from kit.tools.skill import FIND, LOAD, Fence, SkillRefusal
 from kit.worlds.outlets.access import Scope
 from kit.worlds.outlets.acts import act
 from kit.worlds.outlets.call_log import CallLog, LoggedCall
@@ -95,6 +95,8 @@ class SkillService:
             self._manifests = manifests
         self._log = log
         self._acts = log or CallLog()
+        self._fences: dict[tuple[str, str], int] = {}
+        """Tenant and plan -> the highest fence that an act came with."""
         self._faults = {skill: deque(script) for skill, script in (faults or {}).items()}
         for skill in self._manifests.values():
             if fault := schema_fault(skill.input_schema) or schema_fault(skill.output_schema):
@@ -121,9 +123,17 @@ class SkillService:
         )
 
     async def serve(
-        self, scope: Scope, name: str, arguments: Mapping[str, Any], key: str | None = None
+        self,
+        scope: Scope,
+        name: str,
+        arguments: Mapping[str, Any],
+        key: str | None = None,
+        fence: Fence | None = None,
     ) -> dict[str, Any] | SkillRefusal:
-        """Runs a skill, or finds and describes some; what its script has go wrong at this call goes wrong."""
+        """Runs a skill, or finds and describes some; what its script has go wrong at this call goes wrong.
+
+        `fence`: an act is refused once one has come for the same plan with a higher number.
+        """
         script = self._faults.get(name)
         if script:
             fault = script.popleft()
@@ -133,6 +143,12 @@ class SkillService:
             await sleep(HANGS)
         if fault == "fails":
             raise SkillFailed(f"{name} does not work at the moment")
+        if fence is not None and name not in LOOKUPS and self._is_superseded(scope.tenant, fence):
+            return SkillRefusal(
+                type="superseded",
+                skill=name,
+                message="Somebody else has taken up this plan since, and acts for it.",
+            )
         result = self.call(scope, name, arguments, key)
         if fault == "loses":
             await sleep(HANGS)
@@ -161,6 +177,12 @@ class SkillService:
                 return skill.model_dump(mode="json", exclude={"tenants"})
             return _unknown(arguments["skill_name"])
         return self._run(scope.tenant, self._manifests[name], dict(arguments), key)
+
+    def _is_superseded(self, tenant: str, fence: Fence) -> bool:
+        plan = (tenant, fence.plan_id)
+        highest = self._fences.get(plan, 0)
+        self._fences[plan] = max(highest, fence.number)
+        return fence.number < highest
 
     def _run(
         self, tenant: str, skill: Manifest, arguments: dict[str, Any], key: str | None
