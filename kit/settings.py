@@ -96,6 +96,8 @@ class Settings(Value):
     """OTEL_EXPORTER_OTLP_ENDPOINT: where spans go; unset, nowhere."""
     otlp_service: str = "subagent-kit"
     """OTEL_SERVICE_NAME: what the collector calls this process."""
+    turn_lines: bool = False
+    """KIT_TURN_LINES: 1 writes a line of JSON on standard output for each turn that ended."""
     tenant: str | None = None
     """KIT_TENANT: who the command line and the app speak for; unset, the visitor that the deck names."""
     user: str | None = None
@@ -116,6 +118,12 @@ class Settings(Value):
     operator_claim: Annotated[str, Field(pattern=r"^[^=]+=.+$")] | None = None
     """KIT_OPERATOR_CLAIM: the claim and the value that an operator has, such as `groups=kit-operators`;
     unset, nobody is one outside the demo."""
+    visitor_turns_at_once: Annotated[int, Field(gt=0)] | None = None
+    """KIT_VISITOR_TURNS_AT_ONCE: turns of one visitor that may run; unset, 8 outside the demo."""
+    visitor_turns_a_minute: Annotated[int, Field(gt=0)] | None = None
+    """KIT_VISITOR_TURNS_A_MINUTE: turns that one visitor may begin; unset, 60 outside the demo."""
+    visitor_dollars_a_day: Annotated[float, Field(gt=0)] | None = None
+    """KIT_VISITOR_DOLLARS_A_DAY: what the turns of one visitor may cost in a day (UTC); unset, anything."""
     location: str | None = None
     """KIT_LOCATION."""
     locale: str | None = None
@@ -202,6 +210,7 @@ _VARIABLES: Mapping[str, str] = {
     "langsmith": "KIT_LANGSMITH",
     "otlp_endpoint": "OTEL_EXPORTER_OTLP_ENDPOINT",
     "otlp_service": "OTEL_SERVICE_NAME",
+    "turn_lines": "KIT_TURN_LINES",
     "tenant": "KIT_TENANT",
     "user": "KIT_USER",
     "visitor": "KIT_VISITOR",
@@ -210,6 +219,9 @@ _VARIABLES: Mapping[str, str] = {
     "visitor_claim": "KIT_VISITOR_CLAIM",
     "tenant_claim": "KIT_TENANT_CLAIM",
     "operator_claim": "KIT_OPERATOR_CLAIM",
+    "visitor_turns_at_once": "KIT_VISITOR_TURNS_AT_ONCE",
+    "visitor_turns_a_minute": "KIT_VISITOR_TURNS_A_MINUTE",
+    "visitor_dollars_a_day": "KIT_VISITOR_DOLLARS_A_DAY",
     "location": "KIT_LOCATION",
     "locale": "KIT_LOCALE",
 }

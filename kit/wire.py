@@ -451,6 +451,10 @@ def open_opik(settings: Settings) -> "OpikSink | None":
 
 def _sinks(settings: Settings) -> tuple[Sink, ...]:
     sinks: list[Sink] = []
+    if settings.turn_lines:
+        from kit.sinks.turn_lines import TurnLines
+
+        sinks.append(TurnLines())
     if settings.otlp_endpoint:
         from kit.sinks.opentelemetry import OtelSink
 
