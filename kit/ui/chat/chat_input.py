@@ -1,5 +1,7 @@
 """The questions of the page: the one to ask now, and those that wait for the end of a turn."""
 
+from typing import NoReturn
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -45,11 +47,7 @@ def read_question(placeholder: str, notice: DeltaGenerator) -> Question | None:
     try:
         pictures = check_count([Picture.of(file.getvalue(), file.name) for file in message.files])
     except PictureError as error:
-        st.session_state["refusal"], st.session_state["refusals"] = (
-            (message.text, str(error)),
-            refusals + 1,
-        )
-        st.rerun()
+        put_back(message.text, str(error))
     if not pictures and not message.text.strip():
         return suggestion
     typed = Question(text=message.text, pictures=pictures)
@@ -57,6 +55,13 @@ def read_question(placeholder: str, notice: DeltaGenerator) -> Question | None:
         return typed
     wait(typed)
     return suggestion
+
+
+def put_back(text: str, sentence: str) -> NoReturn:
+    """Puts a question that was refused back into the input, in another run of the page, with why."""
+    st.session_state["refusal"] = (text, sentence)
+    st.session_state["refusals"] = st.session_state.get("refusals", 0) + 1
+    st.rerun()
 
 
 def ask(question: Question) -> None:

@@ -9,12 +9,13 @@ from streamlit.delta_generator import DeltaGenerator
 from kit.core.context import Session
 from kit.settings import Settings
 from kit.ui.chat import scenario
-from kit.ui.chat.chat_input import Question, ask_next, wait, waiting
+from kit.ui.chat.chat_input import Question, ask_next, put_back, wait, waiting
 from kit.ui.chat.layout import Places, next_slot
 from kit.ui.chat.scenario import Scenario
 from kit.ui.chat.turn_canvas import Canvas
 from kit.ui.chat.turn_panel import Panel
 from kit.ui.shared import address
+from kit.ui.shared.allowance import LimitReached
 from kit.ui.shared.frame import open_host, report_errors
 from kit.ui.shared.host import Host
 from kit.ui.shared.turn_fold import advance, interrupt
@@ -138,15 +139,18 @@ def _start(host: Host, session: Session, question: Question, choices: Scenario) 
     faults: tuple[str, ...] = ()
     if is_operator():
         faults = tuple(dict.fromkeys((*choices.faults, *question.faults)))
-    host.start(
-        question.text,
-        session,
-        faults,
-        pattern=choices.pattern,
-        cap=question.cap or choices.cap,
-        model=choices.model,
-        images=question.pictures,
-    )
+    try:
+        host.start(
+            question.text,
+            session,
+            faults,
+            pattern=choices.pattern,
+            cap=question.cap or choices.cap,
+            model=choices.model,
+            images=question.pictures,
+        )
+    except LimitReached as error:
+        put_back(question.text, str(error))
     st.session_state.pop("fresh", None)
 
 

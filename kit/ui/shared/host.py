@@ -26,6 +26,7 @@ from kit.runtime.handle import Turn
 from kit.settings import Settings
 from kit.stores.documents.document import Plan
 from kit.stores.documents.protocol import Documents
+from kit.ui.shared.allowance import Allowance
 from kit.ui.shared.deck_page import load_people, load_renderers
 from kit.ui.shared.live_turn import Batch, LiveTurn
 from kit.ui.shared.pictures import PictureCache
@@ -62,6 +63,7 @@ class Host:
         )
         self._thread.start()
         self.kit = opening.result()
+        self._allowance = Allowance(self.kit.settings, self.kit.store)
         self._kits: dict[str, Kit] = {}
         self.pictures = PictureCache()
 
@@ -340,6 +342,7 @@ class Host:
         images: Sequence[Picture] = (),
         asked_at: float | None = None,
     ) -> str:
+        self._allowance.check_spending(session.principal)
         return self._wait(self._start(ask, session, message, images, asked_at))
 
     async def _start(
@@ -352,7 +355,7 @@ class Host:
     ) -> str:
         """Starts a turn and returns its id; from here on it needs nobody."""
         asked_at = asked_at or time.time()
-        turn = ask()
+        turn = self._allowance.begin(session.principal, ask)
         self.pictures.keep(turn.id, images)
         live = LiveTurn(turn, session, message, asked_at)
         with self._lock:
