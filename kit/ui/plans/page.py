@@ -27,9 +27,10 @@ from kit.ui.plans.plan_words import (
     timeline_html,
 )
 from kit.ui.shared import address
-from kit.ui.shared.frame import draw_link, visitor, with_host
+from kit.ui.shared.frame import draw_link, with_host
 from kit.ui.shared.host import Host
 from kit.ui.shared.selection import draw_rows
+from kit.ui.shared.visitor import visitor
 from kit.ui.shared.wording import literal, simulated_words
 
 LOOK = Path(__file__).with_name("page.css")
@@ -83,10 +84,9 @@ def _list(host: Host, principal: Principal) -> None:
     if simulated:
         st.caption(simulated)
     with st.expander("How plans do", icon=":material/monitor_heart:"):
-        st.html(health_html(plan_health(plans, _events(host, principal))))
-        st.caption(
-            f"Over these plans and the newest events of {literal(principal.tenant_id)}; shares with intervals at 95 %."
-        )
+        events = [event for event in _events(host, principal) if event.plan_id in ids]
+        st.html(health_html(plan_health(plans, events)))
+        st.caption("Over these plans; shares with intervals at 95 %.")
 
 
 def _nothing(host: Host) -> None:
@@ -150,7 +150,7 @@ def _heading(host: Host, principal: Principal, plan: Plan, is_held: bool) -> Non
         st.space("stretch")
         draw_link(st.empty(), "chat", "Conversation", ":material/chat:", session=plan.session_id)
         draw_link(st.empty(), "traces", "Trace", ":material/account_tree:", turn=turn_id)
-        _buttons(host, principal, plan, is_held)
+        _buttons(host, plan, is_held)
     st.markdown(f"### {literal(plan.original_task)}")
     st.markdown(f"{state_of(plan, is_held).badge()} :gray[{literal(progress_of(plan))}]")
     simulated = simulated_words([turn.model] if turn is not None else [])
@@ -167,11 +167,11 @@ def _turn_id(plan: Plan) -> str:
     return plan.plan_id.removeprefix(PLAN)
 
 
-def _buttons(host: Host, principal: Principal, plan: Plan, is_held: bool) -> None:
+def _buttons(host: Host, plan: Plan, is_held: bool) -> None:
     if plan.status in OVER:
         return
     if can_go_on(plan, is_held):
-        go_on = partial(_resume, host, principal, plan.plan_id)
+        go_on = partial(_resume, host, plan.plan_id)
         st.button(
             "Go on", icon=":material/play_arrow:", key="plan-resume", on_click=go_on, type="primary"
         )
@@ -191,9 +191,9 @@ def _buttons(host: Host, principal: Principal, plan: Plan, is_held: bool) -> Non
         )
 
 
-def _resume(host: Host, principal: Principal, plan_id: str) -> None:
+def _resume(host: Host, plan_id: str) -> None:
     try:
-        host.resume_plan(plan_id, principal)
+        host.resume_plan(plan_id, visitor(host))
     except KitError as error:
         st.session_state[f"plan-error-{plan_id}"] = str(error)
 
