@@ -18,7 +18,7 @@ from kit.core.errors import (
     StoreError,
 )
 from kit.service import documents, plans, runs
-from kit.service.bodies import Health, Problem
+from kit.service.bodies import Health, Problem, stream_schemas
 from kit.service.limits import Limits
 from kit.service.service import Service, Serving
 from kit.service.turns import KeyReused
@@ -40,15 +40,26 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     404: {"model": Problem, "description": "There is none of the caller"},
     409: {"model": Problem, "description": "Not now, or not so"},
     413: {"model": Problem, "description": "The body is too large"},
+    422: {"model": Problem, "description": "The request has not the form of this document"},
     429: {"model": Problem, "description": "The tenant has too many turns"},
     503: {"model": Problem, "description": "Not yet open, closing, or the store is busy"},
 }
 
 
+class Api(FastAPI):
+    """FastAPI that also describes what the streams carry."""
+
+    def openapi(self) -> dict[str, Any]:
+        # FastAPI finds the models of bodies and replies, and none that stands in the data of a stream.
+        document = super().openapi()
+        document["components"]["schemas"] |= stream_schemas()
+        return document
+
+
 def create_app(service: Service | None = None, *, most_bytes: int = Limits.most_bytes) -> FastAPI:
     """Returns the app. `service` may be set later, as `app.state.service`: until then nothing is ready."""
     # Its own pages load their scripts from a third party, so that only the document is served.
-    app = FastAPI(title="Agentic service", version=VERSION, docs_url=None, redoc_url=None)
+    app = Api(title="Agentic service", version=VERSION, docs_url=None, redoc_url=None)
     app.state.service = service
     app.add_middleware(BodyLimit, most_bytes=most_bytes)
     for room in (runs, plans, documents):
@@ -74,10 +85,11 @@ def create_app(service: Service | None = None, *, most_bytes: int = Limits.most_
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
     """Words a request that does not fit. What was sent is not repeated: it may hold a key."""
     assert isinstance(error, RequestValidationError)
-    faults: list[dict[str, Any]] = []
+    faults: list[str] = []
     for fault in error.errors():
-        faults.append({"loc": fault["loc"], "msg": fault["msg"], "type": fault["type"]})
-    return JSONResponse({"detail": faults}, 422)
+        place = ".".join(str(part) for part in fault["loc"])
+        faults.append(f"{place}: {fault['msg']}")
+    return JSONResponse({"detail": "; ".join(faults)}, 422)
 
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:

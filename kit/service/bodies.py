@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
+from kit.core.event import Event
 from kit.core.value import Value
 from kit.stores.documents.document import AgentEvent, Persona, PlanStatus, Scope
 
@@ -120,3 +121,33 @@ class Problem(Value):
     """Why a request was refused."""
 
     detail: str
+
+
+COMPONENT = "#/components/schemas/{model}"
+STREAM_ITEM: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "event": {"type": "string", "description": "The kind of the event, or result"},
+        "id": {"type": "string", "description": "The number of the event, for Last-Event-ID"},
+        "data": {
+            "type": "string",
+            "contentMediaType": "application/json",
+            "contentSchema": {
+                "anyOf": [
+                    {"$ref": COMPONENT.format(model="Event")},
+                    {"$ref": COMPONENT.format(model="RunResult")},
+                ]
+            },
+        },
+    },
+    "required": ["event", "data"],
+}
+"""What each server-sent event of a stream is."""
+
+
+def stream_schemas() -> dict[str, Any]:
+    """Returns the JSON Schema of an event and of each value in it, by name."""
+    schema = Event.model_json_schema(ref_template=COMPONENT, mode="serialization")
+    schemas: dict[str, Any] = schema.pop("$defs")
+    schemas["Event"] = schema
+    return schemas

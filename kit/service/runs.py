@@ -6,13 +6,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Path, Request
 from pydantic import StringConstraints
 
-from kit.service.bodies import RunRequest, RunResult
+from kit.service.bodies import STREAM_ITEM, RunRequest, RunResult
 from kit.service.identity import Who
 from kit.service.service import STREAM, Serving
 
 router = APIRouter(prefix="/agent")
 EVENTS: dict[int | str, dict[str, Any]] = {
-    200: {"content": {STREAM: {"schema": {"type": "string"}}}, "description": "The turn"}
+    200: {"content": {STREAM: {"itemSchema": STREAM_ITEM}}, "description": "The turn"}
 }
 TurnId = Annotated[str, StringConstraints(pattern=r"^\w{1,64}$"), Path()]
 RequestKey = Annotated[str | None, StringConstraints(min_length=1, max_length=200), Header()]
@@ -49,8 +49,7 @@ async def events(
     turn_id: TurnId,
     caller: Who,
     service: Serving,
-    last_event_id: Annotated[int | None, Header(ge=0, le=10**9)] = None,
+    last_event_id: Annotated[int, Header(ge=-1, le=10**9)] = -1,
 ) -> Any:
     """Streams the events of a turn, after the one that `Last-Event-ID` names."""
-    from_seq = 0 if last_event_id is None else last_event_id + 1
-    return service.stream(turn_id, caller.principal, from_seq)
+    return service.stream(turn_id, caller.principal, last_event_id + 1)

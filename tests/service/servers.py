@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,12 +18,16 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.service.api import create_app
 from kit.service.limits import Limits
 from kit.service.service import Service
-from kit.settings import Settings
+from kit.settings import HOME, Settings
+from kit.worlds.outlets.server import skill_app
+from kit.worlds.outlets.skill_service import SkillService
 from kit.worlds.service.serve import serving
 from tests.kits import asks, stitched
 
 ACME = {"X-Tenant-Id": "acme", "X-User-Id": "alice"}
 GLOBEX = {"X-Tenant-Id": "globex", "X-User-Id": "alice"}
+KEYS = {"acme": "acme-planted-0123456789", "globex": "globex-planted-0123456789"}
+TASK = "Rank the active outlets by how they did in the last 8 weeks"
 SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
 
 
@@ -94,6 +99,22 @@ async def chat(
     deck = Deck.of([lead, desk], required_blocks=())
     async with open_kit(settings, deck=deck, models=models) as kit, serving_kit(kit, limits) as api:
         yield api
+
+
+@asynccontextmanager
+async def outlets(folder: Path, limits: Limits | None = None) -> AsyncGenerator[Api]:
+    """The outlets over a skill service with a key for each tenant."""
+    async with serving(skill_app(SkillService(), KEYS)) as url:
+        settings = Settings(
+            deck=HOME / "cards/outlets",
+            store=str(folder / "kit.db"),
+            pace=0,
+            model="offline",
+            skill_service_url=f"{url}/api/{{tenant_id}}",
+            variables={"PATH": os.environ["PATH"]},
+        )
+        async with open_kit(settings) as kit, serving_kit(kit, limits) as api:
+            yield api
 
 
 @dataclass(frozen=True)

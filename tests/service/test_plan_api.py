@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,21 +10,14 @@ from typing import Any
 
 import pytest
 
-from kit.settings import HOME, Settings
 from kit.stores.documents.document import Soul
 from kit.tools.skill import SkillResult
 from kit.tools.tool import ToolLimits
-from kit.wire import open_kit
-from kit.worlds.outlets.server import skill_app
-from kit.worlds.outlets.skill_service import SkillService
-from kit.worlds.service.serve import serving
 from tests.kits import content_of
 from tests.plan_kits import Rows, opened_plans
-from tests.service.servers import ACME, GLOBEX, Api, frames, serving_kit
+from tests.service.servers import ACME, GLOBEX, KEYS, TASK, Api, frames, outlets, serving_kit
 
 pytestmark = pytest.mark.realtime
-TASK = "Rank the active outlets by how they did in the last 8 weeks"
-KEYS = {"acme": "acme-planted-0123456789", "globex": "globex-planted-0123456789"}
 
 
 class Waits(Rows):
@@ -184,22 +176,6 @@ async def test_a_soul_that_is_put_is_that_of_the_next_turn(tmp_path: Path) -> No
         with_souls = api.kit.store.with_souls(session)
         assert "You are called Ada." in with_souls.tenant_persona and "warm" in with_souls.persona
         assert "warm" in log
-
-
-@asynccontextmanager
-async def outlets(folder: Path) -> AsyncGenerator[Api]:
-    """The outlets over a skill service with a key for each tenant."""
-    async with serving(skill_app(SkillService(), KEYS)) as url:
-        settings = Settings(
-            deck=HOME / "cards/outlets",
-            store=str(folder / "kit.db"),
-            pace=0,
-            model="offline",
-            skill_service_url=f"{url}/api/{{tenant_id}}",
-            variables={"PATH": os.environ["PATH"]},
-        )
-        async with open_kit(settings) as kit, serving_kit(kit) as api:
-            yield api
 
 
 @pytest.mark.req("AS-15", "AS-19")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import Field, ValidationError
+from pydantic_core import from_json
 
 from kit.core.context import Principal
 from kit.core.errors import StorageSchemaError, StoreError
@@ -300,6 +301,8 @@ def check(document: Value, dimension: int | None = None) -> str:
             raise ValueError(f"of scope {fields['scope']} it has to name its {', '.join(lacking)}")
         text = json.dumps(fields, ensure_ascii=False, allow_nan=False)
         text.encode()
+        # Lists and dicts in each other by the hundred can be written, and nobody could read them back.
+        from_json(text)
     except ValidationError as error:
         faults = "; ".join(
             f"{'.'.join(map(str, item['loc'])) or 'document'}: {item['msg']}"
