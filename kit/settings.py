@@ -89,6 +89,9 @@ class Settings(Value):
     skill_service_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
     """SKILL_SERVICE_URL: the skill service of plans, called with SKILL_SERVICE_KEY or the key of a
     request; unset, the deck's."""
+    service_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
+    """KIT_SERVICE_URL: a running `kit serve`, which `kit ask`, the chat and the page Plans then have their
+    turns from; KIT_TENANT and KIT_USER say who asks. Unset, turns run in this process."""
     langsmith: bool = False
     """KIT_LANGSMITH: 1 lets LangSmith hear of the model calls of turns where LANGSMITH_TRACING asks for
     that; unset, it hears of none, whatever else the environment says."""
@@ -207,6 +210,7 @@ _VARIABLES: Mapping[str, str] = {
     "opik_workspace": "OPIK_WORKSPACE",
     "opik_project": "OPIK_PROJECT_NAME",
     "skill_service_url": "SKILL_SERVICE_URL",
+    "service_url": "KIT_SERVICE_URL",
     "langsmith": "KIT_LANGSMITH",
     "otlp_endpoint": "OTEL_EXPORTER_OTLP_ENDPOINT",
     "otlp_service": "OTEL_SERVICE_NAME",

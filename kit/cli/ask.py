@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kit.runtime.turn import Reply, Turn
+    from kit.service.client import EventStream, ServiceClient
+    from kit.service.remote_turn import RemoteTurn
+    from kit.settings import Settings
+
+OF_THIS_PROCESS = ("pattern", "surface", "cap", "fault", "image", "cassette")
+"""Options of `ask` that a service is not told."""
 
 
 def add(commands: Any) -> None:
@@ -84,11 +90,15 @@ async def _ask_turn(message: str, arguments: Namespace) -> "Reply":
     from kit.core.fault_injection import inject_faults
     from kit.runtime.message import read_picture
     from kit.runtime.recording.cassette import cassette_at
+    from kit.settings import Settings
     from kit.wire import open_kit
 
+    settings = Settings.read()
+    if settings.service_url is not None:
+        return await _ask_service(settings, message, arguments)
     images = [read_picture(path) for path in arguments.image]
     cassette = cassette_at(arguments.cassette, arguments.mode, "ask", message)
-    async with open_kit(faults=bool(arguments.fault), cassette=cassette) as kit:
+    async with open_kit(settings, faults=bool(arguments.fault), cassette=cassette) as kit:
         # A recording holds no memory of the turns before it, so it is played in a new session.
         usual = "cli" if cassette is None else uuid.uuid4().hex
         session = kit.session(arguments.session or usual)
@@ -121,6 +131,37 @@ async def _ask_turn(message: str, arguments: Namespace) -> "Reply":
     return reply
 
 
+async def _ask_service(settings: "Settings", message: str, arguments: Namespace) -> "Reply":
+    """Asks the service that the settings name."""
+    from kit.core.errors import SettingsError
+    from kit.service.remote_turn import client_of
+
+    for option in OF_THIS_PROCESS:
+        if getattr(arguments, option):
+            raise SettingsError(
+                f"--{option} is for turns of this process, and KIT_SERVICE_URL has them run elsewhere: leave one out"
+            )
+    async with client_of(settings) as client:
+        stream = client.stream(arguments.session or "cli", message)
+        reply = await _follow_service(client, stream, arguments)
+        plan_id = stream.result.plan_id if stream.result else None
+        if reply.status != "paused" or plan_id is None or arguments.json:
+            return reply
+        if not sys.stdin.isatty():
+            print(f"answer with: {command('resume', plan_id, '--yes')} (or --no)")
+            return reply
+        return await _follow_service(client, client.answer(plan_id, _answers(reply)), arguments)
+
+
+async def _follow_service(
+    client: "ServiceClient", stream: "EventStream", arguments: Namespace
+) -> "Reply":
+    from kit.service.remote_turn import RemoteTurn
+
+    turn = await RemoteTurn.begin(client, stream)
+    return await _follow(turn, client.url, arguments.json)
+
+
 def _resume(arguments: Namespace) -> int:
     return _exit_code(asyncio.run(_resume_turn(arguments)), strict=arguments.strict)
 
@@ -135,9 +176,21 @@ def _exit_code(reply: "Reply", *, strict: bool) -> int:
 
 
 async def _resume_turn(arguments: Namespace) -> "Reply":
+    from kit.patterns.plan_execute import PLAN
+    from kit.service.remote_turn import client_of
+    from kit.settings import Settings
     from kit.wire import open_kit
 
-    async with open_kit(faults=True) as kit:
+    settings = Settings.read()
+    if settings.service_url is not None:
+        plan_id = PLAN + arguments.turn.removeprefix(PLAN)
+        async with client_of(settings) as client:
+            if arguments.answer is None:
+                stream = client.resume(plan_id)
+            else:
+                stream = client.answer(plan_id, arguments.answer)
+            return await _follow_service(client, stream, arguments)
+    async with open_kit(settings, faults=True) as kit:
         return await _follow(
             kit.resume(arguments.turn, arguments.answer), kit.model, arguments.json
         )
@@ -155,8 +208,11 @@ def _answers(reply: "Reply") -> dict[str, bool]:
     return answers
 
 
-async def _follow(turn: "Turn", model: str, as_json: bool) -> "Reply":
-    """Prints a turn as it happens, as a story or as events; why something failed goes to stderr."""
+async def _follow(turn: "Turn | RemoteTurn", model: str, as_json: bool) -> "Reply":
+    """Prints a turn as it happens, as a story or as events; why something failed goes to stderr.
+
+    `model`: what answers, in words.
+    """
     from kit.cli.story import Story, reply_line
     from kit.core.language.controls import without_controls
 
@@ -180,7 +236,7 @@ async def _follow(turn: "Turn", model: str, as_json: bool) -> "Reply":
     return reply
 
 
-async def _stop(turn: "Turn") -> None:
+async def _stop(turn: "Turn | RemoteTurn") -> None:
     """Stops a turn for its user, and prints the line that lets its plan go on."""
     from kit.core.bodies.turn import PlanTaken
 

@@ -62,6 +62,29 @@ class RunResult(Value):
     """Of a turn that waits for its user: key -> question."""
 
 
+class TurnNow(Value):
+    turn_id: str
+    status: TurnState
+
+
+class TurnSummary(Value):
+    turn_id: str
+    session_id: str
+    message: str
+    response: str
+    """Empty while the turn runs."""
+    status: TurnState
+    pattern: str
+    model: str
+    started_at: float
+    seconds: float | None
+
+
+class TurnList(Value):
+    turns: tuple[TurnSummary, ...]
+    """The newest first."""
+
+
 class PlanSummary(Value):
     plan_id: str
     session_id: str

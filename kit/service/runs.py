@@ -3,10 +3,18 @@
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Request
+from fastapi import APIRouter, Header, HTTPException, Path, Query, Request
 from pydantic import StringConstraints
 
-from kit.service.bodies import STREAM_ITEM, RunRequest, RunResult
+from kit.service.bodies import (
+    STREAM_ITEM,
+    Id,
+    RunRequest,
+    RunResult,
+    TurnList,
+    TurnNow,
+    TurnSummary,
+)
 from kit.service.identity import Who
 from kit.service.service import STREAM, Serving
 
@@ -53,3 +61,44 @@ async def events(
 ) -> Any:
     """Streams the events of a turn, after the one that `Last-Event-ID` names."""
     return service.stream(turn_id, caller.principal, last_event_id + 1)
+
+
+@router.post("/turns/{turn_id}/cancel")
+async def cancel_turn(turn_id: TurnId, caller: Who, service: Serving) -> TurnNow:
+    """Stops a turn, and waits until it has ended. One that has ended stays as it is."""
+    served = service.turns.of(turn_id, caller.principal)
+    if served is not None:
+        served.turn.cancel()
+        await served.turn
+    record = service.record(turn_id, caller.principal)
+    if record.status == "running":
+        raise HTTPException(409, "the turn runs in another process")
+    return TurnNow(turn_id=turn_id, status=record.status)
+
+
+@router.get("/sessions/{session_id}/turns")
+async def turns(
+    session_id: Annotated[Id, Path()],
+    caller: Who,
+    service: Serving,
+    limit: Annotated[int, Query(ge=1, le=100)] = 10,
+) -> TurnList:
+    """Lists the turns of the caller's session, the newest first."""
+    principal = caller.principal
+    records = service.kit.store.turns(session_id, principal.tenant_id, principal.user_id, limit)
+    summaries: list[TurnSummary] = []
+    for record in records:
+        summaries.append(
+            TurnSummary(
+                turn_id=record.id,
+                session_id=record.session_id,
+                message=record.message,
+                response=record.text,
+                status=record.status,
+                pattern=record.pattern,
+                model=record.model,
+                started_at=record.started_at,
+                seconds=record.seconds,
+            )
+        )
+    return TurnList(turns=tuple(summaries))

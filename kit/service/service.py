@@ -12,6 +12,7 @@ from fastapi.sse import format_sse_event
 from kit.core.bodies.turn import ApprovalAsked, PlanEnded, PlanTaken
 from kit.core.context import Principal
 from kit.core.event import INTERNAL, Event
+from kit.core.record import TurnRecord
 from kit.patterns import pattern_of
 from kit.patterns.plan_execute import PLAN_EXECUTE
 from kit.runtime.handle import Turn
@@ -59,6 +60,13 @@ class Service:
             raise HTTPException(404, "there is no such plan")
         return plan
 
+    def record(self, turn_id: str, principal: Principal) -> TurnRecord:
+        """Returns the record of a turn. Raises HTTPException 404 where there is none of that principal."""
+        record = self.kit.store.turn(turn_id, principal)
+        if record is None:
+            raise HTTPException(404, "there is no such turn")
+        return record
+
     def begin(self, caller: Caller, start: Callable[[], Turn], *, is_plan: bool) -> ServedTurn:
         """Begins a turn. Raises HTTPException 429 where the tenant has too many, and what `start` raises."""
         tenant_id = caller.principal.tenant_id
@@ -84,8 +92,8 @@ class Service:
     def stream(self, turn_id: str, principal: Principal, from_seq: int = 0) -> StreamingResponse:
         """Returns the events of a turn from a number on. Raises HTTPException 404 where there is no such turn."""
         served = self.turns.of(turn_id, principal)
-        if served is None and self.kit.store.turn(turn_id, principal) is None:
-            raise HTTPException(404, "there is no such turn")
+        if served is None:
+            self.record(turn_id, principal)
         frames = self._frames(turn_id, served, principal, from_seq)
         # Without the second header some proxies gather a stream before they pass it on.
         headers = {"X-Turn-Id": turn_id, "X-Accel-Buffering": "no", "Cache-Control": "no-cache"}
@@ -113,9 +121,7 @@ class Service:
             reply = await served.turn
             result = result_of(turn_id, reply.text, reply.status, reply.events)
         else:
-            record = self.kit.store.turn(turn_id, principal)
-            if record is None:
-                raise HTTPException(404, "there is no such turn")
+            record = self.record(turn_id, principal)
             events = self.kit.store.events(turn_id, principal)
             result = result_of(turn_id, record.text, record.status, events)
         if result.plan_id is None:

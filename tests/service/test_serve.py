@@ -34,7 +34,9 @@ def test_the_committed_document_is_that_of_the_app() -> None:
         "/agent/plans/{plan_id}/resume",
         "/agent/plans/{plan_id}/trace",
         "/agent/run",
+        "/agent/sessions/{session_id}/turns",
         "/agent/souls/{tenant_id}",
+        "/agent/turns/{turn_id}/cancel",
         "/agent/turns/{turn_id}/events",
         "/health",
         "/ready",
@@ -42,7 +44,7 @@ def test_the_committed_document_is_that_of_the_app() -> None:
 
 
 @pytest.mark.realtime
-@pytest.mark.req("AS-15")
+@pytest.mark.req("AS-15", "AS-24")
 def test_a_server_answers_once_it_is_ready_and_ends_in_order(tmp_path: Path) -> None:
     environment = {**os.environ, "KIT_MODEL": "offline", "KIT_PACE": "0"}
     environment |= {"KIT_STORE": str(tmp_path / "kit.db"), "KIT_DECK": "cards/consumer"}
@@ -62,11 +64,26 @@ def test_a_server_answers_once_it_is_ready_and_ends_in_order(tmp_path: Path) -> 
             content = body("find coffee deals", ACME)
             reply = http.post("/agent/run", json=content, headers=ACME).json()
             assert reply["status"] == "ok" and reply["plan_id"] is None
+        # The command line asks there in place of here.
+        asking = [sys.executable, "-m", "kit", "ask", "--json", "find coffee deals"]
+        who = {"KIT_SERVICE_URL": found[1], "KIT_TENANT": "acme", "KIT_USER": "alice"}
+        asked = subprocess.run(
+            asking,
+            cwd=HOME,
+            env={**environment, **who, "KIT_STORE": str(tmp_path / "none.db")},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert asked.returncode == 0, asked.stderr
+        last = json.loads(asked.stdout.splitlines()[-1])
+        assert (last["kind"], last["text"]) == ("reply", reply["response"])
+        assert not (tmp_path / "none.db").exists()
         began = time.monotonic()
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0 and time.monotonic() - began < 15
     with closing(SqliteStore(tmp_path / "kit.db")) as store:
-        assert [turn.status for turn in store.turns()] == ["ok"]
+        assert [turn.status for turn in store.turns()] == ["ok", "ok"]
 
 
 @pytest.mark.realtime
