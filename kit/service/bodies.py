@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StrictBool, StringConstraints
 
 from kit.core.event import Event
 from kit.core.value import Value
@@ -22,18 +22,18 @@ class RunRequest(Value):
     user_id: Id
     session_id: Id
     message: str = Field(min_length=1, max_length=20_000)
-    stream: bool = False
+    stream: StrictBool = False
     """Whether the reply is a stream of events."""
 
 
 class ResumeRequest(Value):
-    stream: bool = False
+    stream: StrictBool = False
 
 
 class AnswerRequest(Value):
-    answers: bool | dict[str, bool]
+    answers: StrictBool | dict[str, StrictBool]
     """Yes or no to everything that is asked, or to each question by its key."""
-    stream: bool = False
+    stream: StrictBool = False
 
 
 class LastFailure(Value):
