@@ -8,8 +8,8 @@ from kit.core.event import Event
 from kit.core.value import Value
 from kit.stores.documents.document import AgentEvent, Persona, PlanStatus, Scope
 
-Id = Annotated[str, StringConstraints(pattern=r"^\w[\w.@:+-]{0,127}$")]
-"""An id of a tenant, a user or a session. It stands in keys and addresses, so not every text is one."""
+Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@:+-]{0,127}$")]
+"""An id of a tenant, a user or a session. It stands in keys, addresses and headers: not every text is one."""
 TurnState = Literal[
     "running", "ok", "failed", "cancelled", "deadline", "paused", "interrupted", "needs_key"
 ]

@@ -23,7 +23,7 @@ from kit.stores.documents.document import Plan
 from kit.stores.documents.protocol import EventFilter
 
 router = APIRouter(prefix="/agent/plans")
-PlanId = Annotated[str, StringConstraints(pattern=r"^\w{1,80}$"), Path()]
+PlanId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_]{1,80}$"), Path()]
 MOST_EVENTS = 10_000
 
 

@@ -22,7 +22,7 @@ router = APIRouter(prefix="/agent")
 EVENTS: dict[int | str, dict[str, Any]] = {
     200: {"content": {STREAM: {"itemSchema": STREAM_ITEM}}, "description": "The turn"}
 }
-TurnId = Annotated[str, StringConstraints(pattern=r"^\w{1,64}$"), Path()]
+TurnId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_]{1,64}$"), Path()]
 RequestKey = Annotated[str | None, StringConstraints(min_length=1, max_length=200), Header()]
 
 
