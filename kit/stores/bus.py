@@ -1,5 +1,4 @@
-"""Streams of messages between the parts of a service: groups of readers, acknowledgement,
-redelivery of what a dead one held."""
+"""Streams of messages between the parts of a service. They wake readers up; what is true stands in the store."""
 
 import asyncio
 from collections import defaultdict
@@ -7,57 +6,45 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from kit.core.errors import KitError
+
 LONGEST = 10_000
-"""Entries that a stream keeps; of a longer one the oldest go, acknowledged or not."""
+"""Entries that a stream has at most; of a longer one the oldest go."""
+FIRST = "0"
+"""Stands before the first entry of every stream."""
+
+
+class BusError(KitError):
+    """The bus could not be reached. What was to be said on it is said nowhere else."""
 
 
 class Entry(NamedTuple):
-    """A message and its number in the stream, from 1."""
+    """A message and its place in the stream."""
 
-    id: int
+    id: str
     body: Mapping[str, Any]
 
 
 class Bus(Protocol):
-    """Each group of a stream gets every entry, from the first on; each entry is one reader's until
-    that acknowledges it."""
+    """Every reader gets every entry, and remembers itself how far it has read."""
 
-    async def publish(self, stream: str, body: Mapping[str, Any]) -> int:
-        """Adds an entry and returns its number."""
+    async def publish(self, stream: str, body: Mapping[str, Any]) -> str:
+        """Adds an entry and returns its id. Raises BusError."""
         ...
 
-    async def read(
-        self, stream: str, group: str, reader: str, *, wait: float = 0.0, limit: int = 16
-    ) -> list[Entry]:
-        """The next entries that no reader of the group was given; waits so many seconds for the first of them."""
+    async def read(self, stream: str, after: str = FIRST, wait: float = 0.0) -> list[Entry]:
+        """Returns the entries after the one of that id; waits so many seconds for the first of them.
+        Raises BusError."""
         ...
 
-    async def acknowledge(self, stream: str, group: str, *ids: int) -> int:
-        """Says that these are done with; returns how many were still open."""
+    async def last(self, stream: str) -> str:
+        """Returns the id of the newest entry, FIRST where there is none. Raises BusError."""
         ...
-
-    async def claim(self, stream: str, group: str, reader: str, idle: float) -> list[Entry]:
-        """Gives this reader what others of the group have held for `idle` seconds without acknowledging it."""
-        ...
-
-
-class _Delivery(NamedTuple):
-    reader: str
-    at: float
-
-
-@dataclass
-class _Group:
-    last: int = 0
-    open: dict[int, _Delivery] = field(default_factory=dict[int, _Delivery])
 
 
 @dataclass
 class _Stream:
-    entries: dict[int, Entry] = field(default_factory=dict[int, Entry])
-    groups: defaultdict[str, _Group] = field(
-        default_factory=lambda: defaultdict[str, _Group](_Group)
-    )
+    entries: list[Entry] = field(default_factory=list[Entry])
     last: int = 0
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -68,63 +55,29 @@ class LocalBus:
     def __init__(self) -> None:
         self._streams = defaultdict[str, _Stream](_Stream)
 
-    async def publish(self, stream: str, body: Mapping[str, Any]) -> int:
-        """Adds an entry and wakes the readers that wait for one; returns its number."""
+    async def publish(self, stream: str, body: Mapping[str, Any]) -> str:
+        """Adds an entry and wakes the readers that wait for one; returns its id."""
         state = self._streams[stream]
         state.last += 1
-        state.entries[state.last] = Entry(state.last, body)
+        state.entries.append(Entry(str(state.last), body))
         if len(state.entries) > LONGEST:
-            del state.entries[next(iter(state.entries))]
+            del state.entries[0]
         news, state.news = state.news, asyncio.Event()
         news.set()
-        return state.last
+        return str(state.last)
 
-    async def read(
-        self, stream: str, group: str, reader: str, *, wait: float = 0.0, limit: int = 16
-    ) -> list[Entry]:
-        """The next entries that no reader of the group was given; waits so many seconds for the first of them."""
+    async def read(self, stream: str, after: str = FIRST, wait: float = 0.0) -> list[Entry]:
+        """Returns the entries after the one of that id; waits so many seconds for the first of them."""
         state = self._streams[stream]
-        loop = asyncio.get_running_loop()
-        readers = state.groups[group]
-        until = loop.time() + wait
-        while readers.last >= state.last and loop.time() < until:
+        number = int(after)
+        if state.last <= number:
             try:
-                async with asyncio.timeout_at(until):
+                async with asyncio.timeout(wait):
                     await state.news.wait()
             except TimeoutError:
-                break
-        first = max(readers.last + 1, next(iter(state.entries), 1))
-        ids = range(first, min(state.last, first + limit - 1) + 1)
-        return self._deliver(state, readers, reader, list(ids))
+                return []
+        return [entry for entry in state.entries if int(entry.id) > number]
 
-    async def acknowledge(self, stream: str, group: str, *ids: int) -> int:
-        """Says that these are done with; returns how many were still open."""
-        open = self._streams[stream].groups[group].open
-        total = 0
-        for id in ids:
-            total += open.pop(id, None) is not None
-        return total
-
-    async def claim(self, stream: str, group: str, reader: str, idle: float) -> list[Entry]:
-        """Gives this reader what others of the group have held for `idle` seconds without acknowledging it."""
-        state = self._streams[stream]
-        now = asyncio.get_running_loop().time()
-        readers = state.groups[group]
-        late: list[int] = []
-        for id, delivery in readers.open.items():
-            if delivery.reader != reader and now - delivery.at >= idle:
-                late.append(id)
-        return self._deliver(state, readers, reader, late)
-
-    def _deliver(
-        self, stream: _Stream, readers: _Group, reader: str, ids: list[int]
-    ) -> list[Entry]:
-        now = asyncio.get_running_loop().time()
-        for id in ids:
-            readers.open[id] = _Delivery(reader, now)
-            readers.last = max(readers.last, id)
-        entries: list[Entry] = []
-        for id in ids:
-            if id in stream.entries:
-                entries.append(stream.entries[id])
-        return entries
+    async def last(self, stream: str) -> str:
+        """Returns the id of the newest entry, FIRST where there is none."""
+        return str(self._streams[stream].last)

@@ -3,6 +3,7 @@ write, locked until read."""
 
 import asyncio
 import json
+import logging
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
@@ -17,7 +18,7 @@ from kit.core.errors import MemoryLockError, ShapeError, StorageSchemaError
 from kit.core.schema.shape import Shape, schema_of, shape_of
 from kit.core.schema.validator import validator
 from kit.core.value import Value
-from kit.stores.bus import Bus, LocalBus
+from kit.stores.bus import Bus, BusError, LocalBus
 from kit.stores.documents.document import AgentEvent, Memory
 from kit.stores.documents.protocol import Documents
 from kit.tools.enricher import read_config, structured
@@ -27,13 +28,13 @@ from kit.tools.tool_factory import ToolSetup, tool_factory
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
+log = logging.getLogger("kit.memory")
 WRITE = "write_memory"
 READ = "read_memory"
-STREAM = "memory"
-"""The stream of the bus that says which keys were written (decisions 22)."""
 WAIT = 5.0
 """Seconds that a write waits for a lock."""
-PAUSE = 0.05
+PAUSE = 0.5
+"""Seconds after which it tries again, where the bus says nothing."""
 HOLD = 60.0
 """Seconds after which a lock ends that no reader gave back."""
 MOST_WORDS = 20_000
@@ -120,6 +121,11 @@ def memory_key(task: Task, label: str, scope: Literal["session", "user"]) -> str
     return f"{quote(task.principal.tenant_id, safe='')}:{owner}:{quote(label, safe='')}"
 
 
+def memory_stream(principal: Principal) -> str:
+    """The stream of the bus that says which keys of a tenant were written, and which were read (decisions 22)."""
+    return f"memory:{quote(principal.tenant_id, safe='')}"
+
+
 @dataclass(frozen=True, slots=True)
 class TaskMemory:
     """Writes under keys of its own making, after a look at the contract; what it does is in the log
@@ -160,10 +166,9 @@ class TaskMemory:
                 waited = asyncio.get_running_loop().time() - began
                 if waited >= WAIT:
                     raise
-            await asyncio.sleep(min(PAUSE, WAIT - waited))
-        await self.bus.publish(
-            STREAM, {"event": "memory.upsert", "key": key, "scope": config.scope, **task.lineage}
-        )
+            await self._hear(task.principal, min(PAUSE, WAIT - waited))
+            waited = asyncio.get_running_loop().time() - began
+        await self._say(task.principal, "memory.upsert", key)
         details = {"key": key, "size_bytes": len(json.dumps(data)), "validated": True}
         await self._report(task, "memory.written", details, lock_wait_ms=round(waited * 1000))
         return {"status": "written", "key": key}
@@ -173,9 +178,25 @@ class TaskMemory:
         return await self.documents.memory.read(principal, key)
 
     async def confirm(self, principal: Principal, memory: Memory) -> None:
-        """Says that a memory has been read: its key is free for the next write."""
+        """Says that a memory has been read: its key is free for the next write, and whoever waits for it hears so."""
         if memory.locked_by:
             await self.documents.memory.unlock(principal, memory.key, memory.locked_by)
+            await self._say(principal, "memory.confirmed", memory.key)
+
+    async def _say(self, principal: Principal, event: str, key: str) -> None:
+        try:
+            await self.bus.publish(memory_stream(principal), {"event": event, "key": key})
+        except BusError as error:
+            # Whoever waits looks again by itself.
+            log.warning("%s of %s was not told: %s", event, key, error)
+
+    async def _hear(self, principal: Principal, seconds: float) -> None:
+        """Waits until the bus says something of the tenant's memories, or so long."""
+        stream = memory_stream(principal)
+        try:
+            await self.bus.read(stream, await self.bus.last(stream), seconds)
+        except BusError:
+            await asyncio.sleep(seconds)
 
     def _memory(self, task: Task, key: str, data: Any, config: MemoryConfig) -> Memory:
         now = self.clock()

@@ -1,77 +1,110 @@
-"""What a bus promises: every group gets every entry, each entry is one reader's until it is
-acknowledged, nothing is lost."""
+"""What a bus promises, whichever it is: every reader gets every entry in order, also what came while it was away."""
 
 import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
-from kit.runtime.clock import run_virtual
-from kit.stores.bus import LONGEST, Bus, LocalBus
+from kit.stores.bus import FIRST, LONGEST, Bus, BusError, LocalBus
+from kit.stores.redis_bus import open_redis_bus
+from tests.redis_server import RedisServer, redis_server
 
-
-async def test_every_group_gets_every_entry_also_those_from_before_it_came() -> None:
-    bus: Bus = LocalBus()
-    for number in range(3):
-        await bus.publish("steps", {"number": number})
-    for group in ("managers", "monitors"):
-        entries = await bus.read("steps", group, "a")
-        assert [(entry.id, entry.body["number"]) for entry in entries] == [(1, 0), (2, 1), (3, 2)]
-    assert (
-        await bus.read("steps", "managers", "b") == []
-        and await bus.read("others", "managers", "a") == []
-    )
+OpenBus = Callable[[], AbstractAsyncContextManager[Bus]]
 
 
-async def test_a_reader_that_waits_is_woken_by_the_entry_and_not_later() -> None:
-    bus, loop = LocalBus(), asyncio.get_running_loop()
-    waiting = asyncio.create_task(bus.read("steps", "managers", "a", wait=5.0))
-    await asyncio.sleep(2)
-    await bus.publish("steps", {"done": True})
-    assert [entry.id for entry in await waiting] == [1] and loop.time() == 2
-    assert await bus.read("steps", "managers", "a", wait=5.0) == [] and loop.time() == 7
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with redis_server(tmp_path_factory.mktemp("redis")) as running:
+        yield running
 
 
-async def test_what_a_dead_reader_held_goes_to_another_and_what_was_acknowledged_does_not() -> None:
-    bus = LocalBus()
-    for number in range(3):
-        await bus.publish("steps", {"number": number})
-    await bus.read("steps", "workers", "dead", limit=2)
-    await bus.acknowledge("steps", "workers", 1)
-    await asyncio.sleep(29)
-    assert await bus.claim("steps", "workers", "alive", idle=30) == []
-    await asyncio.sleep(1)
-    assert [entry.id for entry in await bus.claim("steps", "workers", "alive", idle=30)] == [2]
-    assert await bus.claim("steps", "workers", "third", idle=30) == []  # the claim began a new hold
-    assert [await bus.acknowledge("steps", "workers", 2) for _ in range(2)] == [1, 0]
+@pytest.fixture(params=["in the process", "over Redis"])
+def open_bus(request: pytest.FixtureRequest) -> OpenBus:
+    if request.param == "over Redis":
+        server: RedisServer = request.getfixturevalue("server")
+        server.ask("FLUSHALL")
+        return lambda: open_redis_bus(server.url)
+
+    @asynccontextmanager
+    async def local() -> AsyncGenerator[Bus]:
+        yield LocalBus()
+
+    return local
 
 
-async def test_a_stream_is_bounded() -> None:
-    bus = LocalBus()
-    for number in range(LONGEST + 5):
-        await bus.publish("steps", {"number": number})
-    assert [entry.id for entry in await bus.read("steps", "late", "a", limit=2)] == [6, 7]
+@pytest.mark.realtime
+@pytest.mark.req("AS-13")
+async def test_every_reader_gets_every_entry_in_order_and_goes_on_where_it_was(
+    open_bus: OpenBus,
+) -> None:
+    async with open_bus() as bus:
+        for number in range(3):
+            await bus.publish("steps", {"number": number, "of": "día"})
+        first, second, third = await bus.read("steps")
+        assert [entry.body["number"] for entry in (first, second, third)] == [0, 1, 2]
+        assert first.body["of"] == "día"
+        assert await bus.read("steps", first.id) == [second, third]
+        assert await bus.read("steps", third.id) == [] and await bus.read("others") == []
+        assert await bus.last("steps") == third.id and await bus.last("others") == FIRST
 
 
-@given(st.lists(st.sampled_from(["publish", "a", "b", "die"]), max_size=40))
-def test_nothing_is_lost_and_nothing_acknowledged_comes_again(steps: list[str]) -> None:
-    """Readers come, work and die in any order: at the end each entry was done, and none after it was acknowledged."""
+@pytest.mark.realtime
+@pytest.mark.req("AS-13")
+async def test_readers_that_wait_are_woken_by_the_entry_and_by_no_other_stream(
+    open_bus: OpenBus,
+) -> None:
+    async with open_bus() as bus:
+        after = await bus.publish("steps", {"number": 0})
+        waiting = [asyncio.create_task(bus.read("steps", after, wait=60)) for _ in range(80)]
+        await asyncio.sleep(0.1)
+        await bus.publish("others", {})
+        await asyncio.sleep(0.1)
+        assert not any(task.done() for task in waiting)
+        await bus.publish("steps", {"number": 1})
+        for entries in await asyncio.gather(*waiting):
+            assert [entry.body["number"] for entry in entries] == [1]
+        assert await bus.read("steps", await bus.last("steps"), wait=0.05) == []
 
-    async def play() -> None:
-        bus, count, done = LocalBus(), 0, list[int]()
-        for step in [*steps, "a"]:
-            await asyncio.sleep(1)
-            if step == "publish":
-                count = await bus.publish("s", {})
-            elif step == "die":
-                await bus.read("s", "g", f"dead {step}", limit=1)
-            else:
-                for entry in [
-                    *await bus.claim("s", "g", step, idle=0),
-                    *await bus.read("s", "g", step, limit=99),
-                ]:
-                    done.append(entry.id)
-                    await bus.acknowledge("s", "g", entry.id)
-        assert sorted(done) == list(range(1, count + 1))
 
-    run_virtual(play())
+@pytest.mark.realtime
+@pytest.mark.req("AS-13")
+async def test_a_stream_is_bounded(open_bus: OpenBus) -> None:
+    async with open_bus() as bus:
+        for number in range(LONGEST + 300):
+            await bus.publish("steps", {"number": number})
+        entries = await bus.read("steps")
+        # Redis lets whole blocks of a stream go, of a hundred entries.
+        assert LONGEST <= len(entries) < LONGEST + 200
+        assert entries[-1].body["number"] == LONGEST + 299
+
+
+@pytest.mark.realtime
+@pytest.mark.req("AS-13")
+async def test_a_redis_that_is_gone_is_said_without_its_address_and_found_again(
+    tmp_path: Path,
+) -> None:
+    with redis_server(tmp_path) as server:
+        async with open_redis_bus(server.url) as bus:
+            await bus.publish("steps", {"number": 1})
+            after = await bus.last("steps")
+            waiting = asyncio.create_task(bus.read("steps", after, wait=60))
+            await asyncio.sleep(0.1)
+            server.kill()
+            with pytest.raises(BusError, match="Redis cannot be reached"):
+                await waiting
+            async with open_redis_bus(f"redis://:s3cret@127.0.0.1:{server.port}/0") as other:
+                with pytest.raises(BusError) as refused:
+                    await other.publish("steps", {})
+                assert "s3cret" not in str(refused.value)
+            server.start()
+            until = time.monotonic() + 30
+            while time.monotonic() < until:
+                try:
+                    await bus.publish("steps", {"number": 2})
+                    break
+                except BusError:
+                    await asyncio.sleep(0.05)
+            assert [entry.body["number"] for entry in await bus.read("steps")] == [1, 2]

@@ -1,0 +1,68 @@
+"""A Redis of a test's own, on a free port of this machine; without the program the test is skipped, in CI it fails."""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+
+import pytest
+
+LACKS = "there is no redis-server; on Debian: apt-get install redis-server"
+
+
+class RedisServer:
+    """A server that may be killed and started again at the same address, with what it was told kept in a file."""
+
+    def __init__(self, folder: str):
+        self._folder = folder
+        with closing(socket.socket()) as free:
+            free.bind(("127.0.0.1", 0))
+            self.port: int = free.getsockname()[1]
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Starts it, and returns once it can be asked."""
+        options = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", self._folder]
+        options += ["--save", "", "--appendonly", "yes", "--appendfsync", "always"]
+        self._process = subprocess.Popen(
+            ["redis-server", *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        until = time.monotonic() + 30
+        while self.ask("PING") != "+PONG":
+            assert time.monotonic() < until, "redis-server does not answer"
+            time.sleep(0.02)
+
+    def ask(self, command: str) -> str:
+        """Sends one command and returns the first line of what comes back; empty where nobody answers."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+                connection.sendall(f"{command}\r\n".encode())
+                return connection.recv(4096).decode().splitlines()[0]
+        except (OSError, IndexError):
+            return ""
+
+    def kill(self) -> None:
+        """Kills it as a machine does that loses its power; one that is down stays down."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+@contextmanager
+def redis_server(folder: object) -> Generator[RedisServer]:
+    """Runs a server over a folder until the end of the block."""
+    if shutil.which("redis-server") is None:
+        if os.environ.get("CI"):
+            pytest.fail(LACKS)
+        pytest.skip(LACKS)
+    server = RedisServer(str(folder))
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill()
