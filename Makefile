@@ -31,7 +31,7 @@ endif
 # Whoever starts a process here would else compile every package that it imports again, the tests a hundred times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup app notebooks report test lint type unit run-notebooks browser installed docs pythons matrix bench bench-peers sweeps small-model all format lock
+.PHONY: help setup app notebooks report test lint type unit run-notebooks browser installed docs pythons matrix bench bench-peers sweeps small-model stack all format lock
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -100,6 +100,9 @@ sweeps: setup ## the long sweeps of which the tests take a sample: chaos, every 
 	done; \
 	$(py) -m pytest -q -n auto --hypothesis-profile=all-examples -m hypothesis tests || code=1; \
 	exit $$code
+
+stack: setup ## a deployment's processes on this machine: databases, API, worker and app; one plan and one turn through them (docs/deploy.md)
+	@$(stage) stack 180 $(py) -m tests.stack
 
 small-model: ## serve SmolLM2-135M on http://127.0.0.1:8080/v1, from an environment of its own (docs/models.md)
 	@test -x .kit/serve/bin/pip || $(PYTHON) -m venv .kit/serve

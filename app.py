@@ -9,11 +9,13 @@ import streamlit as st
 
 from kit.ui.shared import address
 from kit.ui.shared.frame import deck_pages, draw_style, freeze_modules
-from kit.ui.shared.visitor import draw_refusal, find_refusal, is_operator
+from kit.ui.shared.visitor import draw_identity, draw_refusal, find_refusal, is_operator
 
 
 def drawn_by(page: str) -> Callable[[], None]:
     """Returns a function that draws the page of one room of kit/ui; a page is imported when it is opened first."""
+    if refusal is not None:
+        return partial(draw_refusal, refusal)
     return lambda: import_module(f"kit.ui.{page}.page").page()
 
 
@@ -41,7 +43,7 @@ pages = {
         drawn_by("compare"), title="Compare", icon=":material/compare_arrows:", url_path="compare"
     ),
 }
-if refusal is None and is_operator():
+if refusal is not None or is_operator():
     pages["cards"] = st.Page(
         drawn_by("cards"), title="Cards", icon=":material/style:", url_path="cards"
     )
@@ -52,6 +54,8 @@ if refusal is None and is_operator():
         drawn_by("benchmarks"), title="Benchmarks", icon=":material/science:", url_path="benchmarks"
     )
 for name, draw in deck_pages().items():
+    if refusal is not None:
+        draw = partial(draw_refusal, refusal)
     # The prefix keeps a deck's page from taking the address of one of the kit's.
     pages[f"own-{name}"] = st.Page(
         draw,
@@ -62,9 +66,11 @@ for name, draw in deck_pages().items():
 if refusal is None:
     st.session_state["pages"] = pages
     page = st.navigation(list(pages.values()), position="top")
+    # The other pages have no sidebar, and need the width.
+    if page.title == "Chat":
+        draw_identity()
 else:
-    sign_in = st.Page(partial(draw_refusal, refusal), title="Sign in", default=True)
-    page = st.navigation([sign_in], position="hidden")
+    page = st.navigation(list(pages.values()), position="hidden")
 with st.container(
     key="page", height=1, border=False, autoscroll=False
 ):  # as low as that until the style is there

@@ -4,7 +4,7 @@ them cost the server."""
 import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -26,8 +26,12 @@ class RawVisitor:
     """Bytes so far."""
     text: str = ""
     """All that the last run of the page was told, as text."""
+    buttons: dict[str, str] = field(default_factory=dict[str, str])
+    """Label -> id."""
+    redirect: str = ""
+    """Where the page sends the browser for a login."""
 
-    def run(self, question: str = "", page: str = "") -> None:
+    def run(self, question: str = "", page: str = "", click: str = "") -> None:
         """Runs the page, with a question or without, until it is done: with a question, until the turn is."""
         message = BackMsg()
         message.rerun_script.query_string = self.address
@@ -36,6 +40,10 @@ class RawVisitor:
         if question:
             widget = message.rerun_script.widget_states.widgets.add(id=self.box)
             widget.chat_input_value.data = question
+        if click:
+            message.rerun_script.widget_states.widgets.add(
+                id=self.buttons[click], trigger_value=True
+            )
         self.socket.send(message.SerializeToString())
         while True:
             message_bytes = bytes(self.socket.recv(timeout=LONGEST))  # type: ignore[arg-type]
@@ -44,6 +52,11 @@ class RawVisitor:
             self.text += str(said)
             if said.delta.new_element.HasField("chat_input"):
                 self.box = said.delta.new_element.chat_input.id
+            if said.delta.new_element.HasField("button"):
+                button = said.delta.new_element.button
+                self.buttons[button.label] = button.id
+            if said.HasField("auth_redirect"):
+                self.redirect = said.auth_redirect.url
             if said.HasField("page_info_changed"):
                 self.address = said.page_info_changed.query_string
             if said.WhichOneof("type") == "script_finished":

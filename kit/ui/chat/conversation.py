@@ -166,9 +166,9 @@ def _session(host: Host) -> Session:
 def _slots(views: Sequence[TurnView]) -> dict[str, int]:
     """Returns the number of each turn's place: one that was shown keeps its own, also when older ones go."""
     # Earlier turns that come in above must not move the others: each would be drawn anew, and the page would jump.
-    shown: dict[str, int] = st.session_state.get("slots", {})
+    numbers: dict[str, int] = st.session_state.get("slots", {})
     if views:
-        first = shown.get(views[0].turn_id, 0)
+        first = numbers.get(views[0].turn_id, 0)
     else:
         first = 0
     st.session_state["slots"] = {view.turn_id: first + number for number, view in enumerate(views)}

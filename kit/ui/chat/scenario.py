@@ -221,7 +221,8 @@ def _models(host: Host) -> None:
         if not missing[key]:
             usable.append(key)
     _choice("Model", "model", usable, default, model_words)
-    draw_missing(missing)
+    if is_operator():
+        draw_missing(missing)
 
 
 def _person(host: Host) -> None:

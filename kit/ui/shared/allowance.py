@@ -47,12 +47,12 @@ class Allowance:
             return
         now = datetime.datetime.now(datetime.UTC)
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-        spent = _cost_since(self._store, principal, midnight.timestamp())
-        if spent < self._dollars:
+        cost = _cost_since(self._store, principal, midnight.timestamp())
+        if cost < self._dollars:
             return
         hours = math.ceil((midnight + DAY - now).total_seconds() / 3600)
         raise LimitReached(
-            f"Your questions of today have cost ${spent:,.2f}, and a day may cost ${self._dollars:,.2f}. "
+            f"Your questions of today have cost ${cost:,.2f}, and a day may cost ${self._dollars:,.2f}. "
             f"You can ask again after midnight (UTC), in at most {many(hours, 'hour')}."
         )
 

@@ -117,10 +117,10 @@ def _has_operator_claim(claims: Mapping[str, Any], operator_claim: str | None) -
     if operator_claim is None:
         return False
     name, _, value = operator_claim.partition("=")
-    found = claims.get(name)
-    if isinstance(found, list):
-        return value in found
-    return found == value
+    claim = claims.get(name)
+    if isinstance(claim, list):
+        return value in claim
+    return claim == value
 
 
 def visitor(host: "Host") -> Principal:
@@ -167,7 +167,6 @@ def find_refusal() -> Refusal | None:
         can_sign_in = settings.visitor == "oidc" and isinstance(error, NoIdentity)
         return Refusal(sentence=str(error), can_sign_in=can_sign_in)
     _begin_anew_for(identity)
-    _draw_identity(identity, settings)
     return None
 
 
@@ -201,7 +200,12 @@ def _begin_anew_for(identity: Identity) -> None:
         st.rerun()
 
 
-def _draw_identity(identity: Identity, settings: Settings) -> None:
+def draw_identity() -> None:
+    """Draws in the sidebar who is signed in, and the way out; nothing in the demo."""
+    settings = Settings.read()
+    if settings.visitor == "demo":
+        return
+    identity = identify(settings)
     with st.sidebar.container(horizontal=True, vertical_alignment="center", key="identity"):
         st.caption(f"Signed in as {literal(identity.name)}", width="stretch")
         if settings.visitor == "oidc":

@@ -1,0 +1,64 @@
+"""The container files name what there is: targets, settings, and commands that the kit has."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
+COMMANDS: list[list[str]] = [
+    json.loads(command) for command in re.findall(r"^CMD (\[.*\])$", DOCKERFILE, re.MULTILINE)
+]
+TARGETS = re.findall(r"^FROM \S+ AS (\w+)$", DOCKERFILE, re.MULTILINE)
+PLANNED = {"worker", "KIT_REDIS", "KIT_SEAL_KEY"}
+"""What these files name before the kit has it."""
+KIT_COMMANDS = [command for command in COMMANDS if command[:3] == ["python", "-m", "kit"]]
+
+
+def test_every_service_is_built_from_a_target_and_waits_for_services_that_there_are() -> None:
+    services = COMPOSE["services"]
+    built = {name: service["build"] for name, service in services.items() if "build" in service}
+    assert {name: build["target"] for name, build in built.items()} == {
+        "app": "app",
+        "api": "api",
+        "worker": "worker",
+    }
+    # A build without a target makes the last one.
+    assert TARGETS[-1] == "app" and {"api", "worker"} <= set(TARGETS)
+    for service in services.values():
+        assert set(service.get("depends_on", ())) <= set(services)
+        for volume in service.get("volumes", ()):
+            assert volume.partition(":")[0] in COMPOSE["volumes"]
+
+
+def test_every_setting_of_a_container_is_one_that_is_read() -> None:
+    read = (ROOT / "kit" / "settings.py").read_text() + DOCKERFILE
+    names = {
+        name
+        for service in ("app", "api", "worker")
+        for name in COMPOSE["services"][service]["environment"]
+    }
+    assert len(names) > 10
+    assert {name for name in names if f'"{name}"' not in read} <= PLANNED
+
+
+@pytest.mark.parametrize("command", KIT_COMMANDS, ids=lambda command: command[3])
+def test_a_container_runs_a_command_that_there_is(command: list[str]) -> None:
+    if command[3] in PLANNED:
+        pytest.skip("planned")
+    program = [sys.executable, *command[1:], "--help"]
+    run = subprocess.run(program, cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
+def test_the_app_is_served_by_streamlit() -> None:
+    (command,) = [command for command in COMMANDS if command not in KIT_COMMANDS]
+    assert command[:5] == ["python", "-m", "streamlit", "run", "app.py"]
+    assert (ROOT / command[4]).is_file()
