@@ -92,6 +92,13 @@ class Settings(Value):
     service_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
     """KIT_SERVICE_URL: a running `kit serve`, which `kit ask`, the chat and the page Plans then have their
     turns from; KIT_TENANT and KIT_USER say who asks. Unset, turns run in this process."""
+    redis: Annotated[str, Field(pattern=r"^rediss?://")] | None = Field(default=None, repr=False)
+    """KIT_REDIS: the Redis over which several processes share plans, live events and stops (docs/deploy.md);
+    unset, one process does all."""
+    seal_key: Annotated[str, Field(pattern=r"^[0-9A-Fa-f]{64}$")] | None = Field(
+        default=None, repr=False
+    )
+    """KIT_SEAL_KEY: 64 hexadecimal digits, under which the key of a request waits in Redis for a worker."""
     langsmith: bool = False
     """KIT_LANGSMITH: 1 lets LangSmith hear of the model calls of turns where LANGSMITH_TRACING asks for
     that; unset, it hears of none, whatever else the environment says."""
@@ -156,9 +163,11 @@ class Settings(Value):
         except ValidationError as error:
             first = error.errors()[0]
             field = str(first["loc"][0])
-            raise SettingsError(
-                f"{_VARIABLES[field]}={values[field]!r} cannot be used: {first['msg'].lower()}"
-            ) from error
+            setting = _VARIABLES[field]
+            # What holds a key or a password is not repeated, nor is the error that would.
+            if cls.model_fields[field].repr:
+                setting = f"{setting}={values[field]!r}"
+            raise SettingsError(f"{setting} cannot be used: {first['msg'].lower()}") from None
 
     def environment_of(self, names: Iterable[str]) -> Mapping[str, str]:
         """The values of these environment variables; one that is unset or empty is left out."""
@@ -172,7 +181,13 @@ class Settings(Value):
     @property
     def secrets(self) -> frozenset[str]:
         """The keys it knows, and what of the environment is called one: no trace and no recording holds them."""
-        own = {"openai_api_key": self.openai_api_key or "", "opik_api_key": self.opik_api_key or ""}
+        own = {
+            "openai_api_key": self.openai_api_key or "",
+            "opik_api_key": self.opik_api_key or "",
+            # An address may hold the password.
+            "redis_password": self.redis or "",
+            "seal_key": self.seal_key or "",
+        }
         return secret_values(own, self.variables, names=self.secret_names)
 
     @property
@@ -211,6 +226,8 @@ _VARIABLES: Mapping[str, str] = {
     "opik_project": "OPIK_PROJECT_NAME",
     "skill_service_url": "SKILL_SERVICE_URL",
     "service_url": "KIT_SERVICE_URL",
+    "redis": "KIT_REDIS",
+    "seal_key": "KIT_SEAL_KEY",
     "langsmith": "KIT_LANGSMITH",
     "otlp_endpoint": "OTEL_EXPORTER_OTLP_ENDPOINT",
     "otlp_service": "OTEL_SERVICE_NAME",

@@ -4,7 +4,14 @@ import asyncio
 import datetime
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, closing, nullcontext, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    closing,
+    nullcontext,
+    suppress,
+)
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,6 +21,7 @@ from pydantic import SecretStr
 from kit.compose.deck import Deck, open_deck
 from kit.core.context import Principal, Session
 from kit.core.errors import CodeError, FaultError, SettingsError, StoreBusy, nearest
+from kit.core.extra import require
 from kit.core.fault import Fault, parse_all
 from kit.core.fault_injection import inject_faults
 from kit.core.model import OFFLINE
@@ -23,10 +31,12 @@ from kit.models.access import ModelAccess
 from kit.models.offline import OfflineModel
 from kit.patterns import pattern_of
 from kit.patterns.agents_as_tools import MEDIATED
+from kit.patterns.elsewhere import join_turn
 from kit.patterns.fork import fork_turn
 from kit.patterns.resume import Answers, resume_turn
 from kit.patterns.stages import NO_FLAGS, Flags, Stages
 from kit.runtime.agents.api_agent import Service
+from kit.runtime.elsewhere.broadcast import Broadcast
 from kit.runtime.handle import Turns
 from kit.runtime.memory import most_lines
 from kit.runtime.pattern import Pattern
@@ -35,7 +45,7 @@ from kit.runtime.team import Models, Places, Team, bind
 from kit.runtime.turn import Turn, run_turn
 from kit.settings import Settings
 from kit.sinks.recorder import Recorder, Sink
-from kit.stores.bus import Bus, LocalBus
+from kit.stores.bus.bus import Bus, LocalBus
 from kit.stores.protocol import Store
 from kit.stores.recall import recall_before
 from kit.stores.sqlite import open_store
@@ -70,7 +80,9 @@ class Kit:
     turns: Turns = field(default_factory=Turns)
     """Those that run now; `await kit.turns.drain(10)` ends them in order."""
     bus: Bus = field(default_factory=LocalBus)
-    """What its tools say while they work (docs/stores.md)."""
+    """What its tools say while they work (docs/stores.md), and where it is shared, its turns."""
+    elsewhere: Turns = field(default_factory=Turns)
+    """Turns of other processes that are followed here."""
 
     @property
     def deck(self) -> Deck:
@@ -127,16 +139,17 @@ class Kit:
         surface: str | None = None,
         past: SessionRecall | None = None,
         key: SecretStr | None = None,
+        turn_id: str | None = None,
     ) -> Turn:
         """Starts a turn; `pattern` by name or one's own, else the kit's; `surface` as the deck's
         topologies name it. `images` come with the message; a `past` stands in for what the store
         remembers of the session (`recall_before`).
 
-        `key` opens the skill service for this request, and reaches nothing else (docs/outlets.md).
-        `faults` make this one turn go wrong, such as `["rewards=timeout"]`. Raises FaultError or
-        UnknownId, which name the nearest agents and kinds, FaultError when the kit was opened
-        without faults, PictureError for too many images, UnknownId for a flag that the deck does
-        not declare, SessionError for a session of another, ClosedError when closing.
+        `key` opens the skill service for this request, and reaches nothing else (docs/outlets.md). `turn_id`: a new
+        one where none is given. `faults` make this one turn go wrong, such as `["rewards=timeout"]`. Raises
+        FaultError or UnknownId, which name the nearest agents and kinds, FaultError when the kit was opened without
+        faults, PictureError for too many images, UnknownId for a flag that the deck does not declare, SessionError
+        for a session of another, ClosedError when closing.
         """
         chosen = self.pattern if pattern is None else pattern_of(pattern, self.deck)
         if self.store.has_souls:
@@ -165,9 +178,14 @@ class Kit:
                     cap=cap,
                     images=images,
                     past=past,
+                    turn_id=turn_id,
                     key=key,
                 )
             )
+
+    def join(self, turn_id: str, principal: Principal) -> Turn:
+        """Returns a handle of a turn that another process runs over the same store (`join_turn`)."""
+        return self.elsewhere.begin(partial(join_turn, self, turn_id, principal))
 
     def recall_before(self, turn: TurnRecord) -> SessionRecall:
         """Returns what a turn's session held before it, and the session to ask it again in: `past =
@@ -337,7 +355,10 @@ async def open_kit(
     async with AsyncExitStack() as stack:
         store = stack.enter_context(closing(open_store(settings.store, settings.retention_days)))
         live = cassette is None or cassette.mode != "replay"
-        setup = _tool_setup(settings, deck, store, live=live, faults=faults)
+        bus: Bus = LocalBus()
+        if settings.redis is not None:
+            bus = await stack.enter_async_context(_redis_bus(settings.redis))
+        setup = _tool_setup(settings, deck, store, bus, live=live, faults=faults)
         toolbox = await stack.enter_async_context(deck.tools.plus(extra_tools).open(setup))
         admission = None
         if deck.settings.turns_at_once:
@@ -361,6 +382,12 @@ async def open_kit(
         recorder = Recorder(await asyncio.to_thread(_sinks, settings))
         stack.enter_context(closing(recorder))
         stack.push_async_callback(stages.aclose)
+        elsewhere = Turns()
+        stack.push_async_callback(elsewhere.drain)
+        if settings.redis is not None:
+            broadcast = Broadcast(bus, turns)
+            broadcast.begin()
+            stack.push_async_callback(broadcast.end)
         stack.push_async_callback(turns.drain)
         yield Kit(
             settings=settings,
@@ -375,15 +402,23 @@ async def open_kit(
             cassette=cassette,
             faults=faults,
             turns=turns,
-            bus=setup.bus,
+            bus=bus,
+            elsewhere=elsewhere,
         )
         await turns.drain()
         if cassette is not None:
             cassette.close()
 
 
+def _redis_bus(url: str) -> AbstractAsyncContextManager[Bus]:
+    require("redis", "coredis")
+    from kit.stores.bus.redis_bus import open_redis_bus  # loads its client, which few kits need
+
+    return open_redis_bus(url)
+
+
 def _tool_setup(
-    settings: Settings, deck: Deck, store: Store, *, live: bool, faults: bool
+    settings: Settings, deck: Deck, store: Store, bus: Bus, *, live: bool, faults: bool
 ) -> ToolSetup:
     """What the factories of the deck's tools are given."""
     service = chosen_service(deck.settings.skill_service, settings.skill_service_url)
@@ -397,6 +432,7 @@ def _tool_setup(
         skill_service=service,
         live=live,
         faults=faults,
+        bus=bus,
     )
 
 

@@ -5,7 +5,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 
 import pytest
@@ -27,7 +27,7 @@ class RedisServer:
     def start(self) -> None:
         """Starts it, and returns once it can be asked."""
         options = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", self._folder]
-        options += ["--save", "", "--appendonly", "yes", "--appendfsync", "always"]
+        options += ["--save", "", "--appendonly", "yes", "--appendfsync", "no"]
         self._process = subprocess.Popen(
             ["redis-server", *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
@@ -51,6 +51,13 @@ class RedisServer:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+
+@pytest.fixture(scope="module")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """A server for the tests of a module, which share what it holds."""
+    with redis_server(tmp_path_factory.mktemp("redis")) as running:
+        yield running
 
 
 @contextmanager

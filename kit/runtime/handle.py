@@ -18,7 +18,6 @@ from kit.core.trace import Trace, trace_of, waterfall
 from kit.metrics.alert import log_mismatch
 from kit.models.message import CUT_OFF
 from kit.runtime.budget import GRACE
-from kit.runtime.context import TurnState
 from kit.runtime.log import TurnLog
 from kit.runtime.pattern import Pattern
 from kit.runtime.recording.cassette import Cassette
@@ -127,9 +126,11 @@ class Runner(Protocol):
     begun: bool
     stop_requested: bool
 
-    state: TurnState
-
     async def run(self) -> None: ...
+
+    def stop(self) -> bool:
+        """Takes the stop of the turn's user; False where the work does not end by being cancelled here."""
+        ...
 
     def leave(self, status: Status) -> None:
         """Ends the turn without what does not stop; does nothing where all stopped."""
@@ -180,8 +181,8 @@ class Turn:
     def cancel(self) -> None:
         """Stops the turn for its user: its agents, streams and tools end first, then it completes as
         `cancelled`. A plan that it works on goes on only when its user says so."""
-        self._runner.state.was_stopped = True
-        self.interrupt()
+        if self._runner.stop():
+            self.interrupt()
 
     def interrupt(self) -> None:
         """Stops the turn because its kit closes; a plan that it works on may be taken up by another process."""
@@ -204,6 +205,8 @@ class Turns:
     def __init__(self) -> None:
         self._running: dict[Turn, asyncio.Future[Reply]] = {}
         self._closed = False
+        self.on_begin: Callable[[Turn], object] | None = None
+        """Is told of each turn that begins."""
 
     def __len__(self) -> int:
         return len(self._running)
@@ -215,7 +218,16 @@ class Turns:
         turn = start()
         self._running[turn] = turn.reply
         turn.reply.add_done_callback(lambda _: self._running.pop(turn))
+        if self.on_begin is not None:
+            self.on_begin(turn)
         return turn
+
+    def running(self, turn_id: str) -> Turn | None:
+        """Returns the turn of that id; None where it does not run here."""
+        for turn in self._running:
+            if turn.id == turn_id:
+                return turn
+        return None
 
     async def drain(self, seconds: float = 0.0) -> None:
         """Begins no more turns, waits so long for those that run, then stops the rest.

@@ -101,6 +101,11 @@ class TurnLog:
             self._waiting.append(waiter)
             await waiter
 
+    def take(self, event: Event) -> None:
+        """Appends an event as another process has stamped it."""
+        self.events.append(event)
+        self._wake()
+
     def _wake(self) -> None:
         for waiter in self._waiting:
             # those who do not wait any more are left out

@@ -256,6 +256,11 @@ class _Runner:
                 if self._ending_task is None:
                     self._close()
 
+    def stop(self) -> bool:
+        """Notes that its user stops the turn, which then is cancelled."""
+        self.state.was_stopped = True
+        return True
+
     def leave(self, status: Status) -> None:
         """Ends the turn without work that was stopped and does not end; what its agents answered counts."""
         if not self.at_work:

@@ -6,15 +6,11 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from kit.core.bodies.call import AgentEnded
-from kit.core.bodies.turn import Completed, Routing, TurnUsage
 from kit.core.context import Principal
 from kit.core.errors import SettingsError
 from kit.core.event import Event
-from kit.core.outcome import Answer, Failure, Outcome, RoutedOutcome, RoutingDecision, Usage
-from kit.core.transcript import transcript
+from kit.runtime.elsewhere.told_turn import reply_of
 from kit.runtime.handle import Reply
-from kit.service.bodies import RunResult
 from kit.service.client import EventStream, ServiceClient, ServiceUnavailable
 from kit.settings import Settings
 
@@ -59,57 +55,16 @@ class RemoteTurn:
         async for event in self._stream:
             self.events.append(event)
         assert self._stream.result is not None
-        return reply_of(self.events, self._stream.result)
+        result = self._stream.result
+        reply = reply_of(self.events)
+        if reply is None:
+            raise ServiceUnavailable(0, f"the server ended before turn {result.turn_id} did")
+        return reply
 
     def cancel(self) -> None:
         """Has the server stop the turn; it completes as `cancelled`."""
         # The loop holds a task weakly.
         self._stopping = asyncio.ensure_future(self._client.cancel_turn(self.id))
-
-
-def reply_of(events: list[Event], result: RunResult) -> Reply:
-    """Returns the reply that the events of a turn come to. Raises ServiceError for one that never ended."""
-    outcome_of: dict[tuple[str, str], Outcome] = {}
-    routing: RoutingDecision | None = None
-    usage = Usage()
-    end: Completed | None = None
-    for event in events:
-        match event.body:
-            case AgentEnded(outcome=outcome):
-                outcome_of[outcome.agent, outcome.call_id] = outcome
-            case Routing(decision=decision):
-                routing = decision
-            case TurnUsage() as body:
-                usage = body.usage
-            case Completed() as body:
-                end = body
-            case _:
-                pass
-    if routing is None or end is None:
-        raise ServiceUnavailable(0, f"the server ended before turn {result.turn_id} did")
-    outcomes: list[Outcome] = []
-    for line in routing.outcomes:
-        # Parts of a monolith are its tools' work, and end without an event of their own.
-        outcomes.append(outcome_of.get((line.agent, line.call_id)) or _outcome(line))
-    lead = transcript(events).lead
-    return Reply(
-        turn_id=result.turn_id,
-        status=end.status,
-        text=result.response,
-        preamble="" if lead.strip() == result.response.strip() else lead,
-        outcomes=tuple(outcomes),
-        routing=routing,
-        usage=usage,
-        events=tuple(events),
-        saved=end.saved,
-    )
-
-
-def _outcome(line: RoutedOutcome) -> Outcome:
-    if line.reason is None:
-        return Answer(call_id=line.call_id, agent=line.agent, text="")
-    axis = "data" if line.result == "data_error" else "invocation"
-    return Failure(call_id=line.call_id, agent=line.agent, axis=axis, reason=line.reason)
 
 
 def client_of(settings: Settings) -> ServiceClient:

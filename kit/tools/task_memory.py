@@ -18,7 +18,7 @@ from kit.core.errors import MemoryLockError, ShapeError, StorageSchemaError
 from kit.core.schema.shape import Shape, schema_of, shape_of
 from kit.core.schema.validator import validator
 from kit.core.value import Value
-from kit.stores.bus import Bus, BusError, LocalBus
+from kit.stores.bus.bus import Bus, BusError, LocalBus
 from kit.stores.documents.document import AgentEvent, Memory
 from kit.stores.documents.protocol import Documents
 from kit.tools.enricher import read_config, structured

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from kit.stores.bus import Bus, LocalBus
+from kit.stores.bus.bus import Bus, LocalBus
 from kit.stores.protocol import Store
 from kit.tools.tool import Toolbox
 

@@ -2,29 +2,25 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from kit.stores.bus import FIRST, LONGEST, Bus, BusError, LocalBus
-from kit.stores.redis_bus import open_redis_bus
-from tests.redis_server import RedisServer, redis_server
+from kit.stores.bus.bus import FIRST, LONGEST, Bus, BusError, LocalBus
+from kit.stores.bus.redis_bus import open_redis_bus
+from tests.redis_server import RedisServer, redis, redis_server
+
+__all__ = ["redis"]
 
 OpenBus = Callable[[], AbstractAsyncContextManager[Bus]]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    with redis_server(tmp_path_factory.mktemp("redis")) as running:
-        yield running
 
 
 @pytest.fixture(params=["in the process", "over Redis"])
 def open_bus(request: pytest.FixtureRequest) -> OpenBus:
     if request.param == "over Redis":
-        server: RedisServer = request.getfixturevalue("server")
+        server: RedisServer = request.getfixturevalue("redis")
         server.ask("FLUSHALL")
         return lambda: open_redis_bus(server.url)
 

@@ -19,7 +19,7 @@ from kit.core.context import Principal
 from kit.core.errors import MemoryLockError, ShapeError, StorageSchemaError
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply
-from kit.stores.bus import LocalBus
+from kit.stores.bus.bus import LocalBus
 from kit.stores.documents.protocol import Documents, EventFilter
 from kit.stores.documents.sqlite import open_documents
 from kit.stores.sqlite import SqliteStore

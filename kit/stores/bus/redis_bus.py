@@ -10,12 +10,12 @@ from coredis import PureToken, Redis
 from coredis.exceptions import ConnectionError as RedisGone
 from coredis.exceptions import RedisError
 
-from kit.stores.bus import FIRST, LONGEST, BusError, Entry
+from kit.stores.bus.bus import FIRST, LONGEST, BusError, Entry
 
 T = TypeVar("T")
 PREFIX = "kit:bus:"
 """What the key of every stream begins with."""
-KEPT = 3600
+LIFETIME = 3600
 """Seconds after which a stream goes that nobody adds to."""
 MOST_CONNECTIONS = 1000
 """A reader that waits has a connection for itself."""
@@ -29,7 +29,7 @@ class RedisBus:
 
     async def publish(self, stream: str, body: Mapping[str, Any]) -> str:
         """Adds an entry and returns its id. Raises BusError."""
-        return await _reached(self._publish(PREFIX + stream, json.dumps(body)))
+        return await _send(self._publish(PREFIX + stream, json.dumps(body)))
 
     async def _publish(self, key: str, text: str) -> str:
         async with self._redis.pipeline(transaction=False) as pipe:
@@ -40,7 +40,7 @@ class RedisBus:
                 trim_operator=PureToken.APPROXIMATELY,
                 threshold=LONGEST,
             )
-            pipe.expire(key, KEPT)
+            pipe.expire(key, LIFETIME)
         return str(await adding)
 
     async def read(self, stream: str, after: str = FIRST, wait: float = 0.0) -> list[Entry]:
@@ -48,16 +48,16 @@ class RedisBus:
         Raises BusError."""
         key = PREFIX + stream
         milliseconds = max(1, round(wait * 1000)) if wait else None
-        found = await _reached(self._redis.xread({key: after}, block=milliseconds))
+        reply = await _send(self._redis.xread({key: after}, block=milliseconds))
         entries: list[Entry] = []
-        for rows in (found or {}).values():
+        for rows in (reply or {}).values():
             for row in rows:
                 entries.append(Entry(str(row.identifier), json.loads(row.field_values["body"])))
         return entries
 
     async def last(self, stream: str) -> str:
         """Returns the id of the newest entry, FIRST where there is none. Raises BusError."""
-        rows = await _reached(self._redis.xrevrange(PREFIX + stream, count=1))
+        rows = await _send(self._redis.xrevrange(PREFIX + stream, count=1))
         if rows:
             return str(rows[0].identifier)
         return FIRST
@@ -67,25 +67,25 @@ class RedisBus:
 async def open_redis_bus(url: str) -> "AsyncGenerator[RedisBus]":
     """Opens the bus. A Redis that cannot be reached yet is no fault: the first message says so."""
     closing = asyncio.Event()
-    opened: asyncio.Future[Redis[str]] = asyncio.get_running_loop().create_future()
+    client: asyncio.Future[Redis[str]] = asyncio.get_running_loop().create_future()
 
     async def hold() -> None:
         async with Redis.from_url(
             url, decode_responses=True, max_connections=MOST_CONNECTIONS
         ) as redis:
-            opened.set_result(redis)
+            client.set_result(redis)
             await closing.wait()
 
     # In a task of its own: the client wraps every error of its block in a group of errors.
     holding = asyncio.create_task(hold())
     try:
-        yield RedisBus(await opened)
+        yield RedisBus(await client)
     finally:
         closing.set()
         await holding
 
 
-async def _reached(command: Awaitable[T]) -> T:
+async def _send(command: Awaitable[T]) -> T:
     try:
         return await command
     except RedisGone as error:
