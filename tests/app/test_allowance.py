@@ -52,6 +52,7 @@ def wait_for_end(host: Host, turn_id: str) -> None:
         assert time.monotonic() < deadline
 
 
+@pytest.mark.req("S-14")
 def test_turns_of_a_visitor_at_once_and_in_a_minute(open_host: Callable[..., Host]) -> None:
     host = open_host(visitor_turns_at_once=1, visitor_turns_a_minute=2)
     first = host.start(QUESTION, session_of(ANN))
@@ -74,6 +75,7 @@ def test_the_demo_has_no_limit_of_turns_that_nobody_set(open_host: Callable[...,
             deployed.start(QUESTION, session_of(ANN))
 
 
+@pytest.mark.req("S-14")
 def test_a_visitor_spends_so_much_in_a_day(open_host: Callable[..., Host], tmp_path: Path) -> None:
     now = time.time()
     with closing(SqliteStore(tmp_path / "kit.db")) as store:
@@ -89,6 +91,7 @@ def test_a_visitor_spends_so_much_in_a_day(open_host: Callable[..., Host], tmp_p
     open_host(visitor_dollars_a_day=3.5).start(QUESTION, session_of(ANN))
 
 
+@pytest.mark.req("S-14")
 def test_the_page_says_so_and_gives_the_question_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -187,6 +187,7 @@ def read(app: Served, page: str = "", address: str = "", **claims: Any) -> str:
         return visitor.text
 
 
+@pytest.mark.req("S-13")
 def test_no_page_is_sent_to_nobody(served: Served) -> None:
     for page in PAGES:
         text = read(served, page, "tenant=acme&user=ada")
@@ -196,6 +197,7 @@ def test_no_page_is_sent_to_nobody(served: Served) -> None:
     assert "chat_input" in read(served, sub="ada")
 
 
+@pytest.mark.req("S-13")
 def test_no_address_opens_what_is_somebody_elses(served: Served) -> None:
     words = "How many points has the heron?"
     with raw_visitor(served.url, {HEADER: token(sub="ada")}) as visitor:

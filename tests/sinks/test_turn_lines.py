@@ -11,6 +11,7 @@ from kit.wire import open_kit
 MIXED = "How many points do I have, and find coffee deals"
 
 
+@pytest.mark.req("K-34")
 async def test_a_turn_leaves_one_line_without_its_words(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
