@@ -172,6 +172,11 @@ class Turn:
         """Events from `from_seq` on, past ones first, then live, until the turn ends."""
         return self._log.follow(from_seq)
 
+    async def wait_for(self, seq: int) -> bool:
+        """Waits for the event of that number, and returns whether the turn has one."""
+        await self._log.wait_for(seq)
+        return seq < len(self._log.events)
+
     def __aiter__(self) -> AsyncIterator[Event]:
         return self.follow()
 

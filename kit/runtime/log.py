@@ -97,6 +97,11 @@ class TurnLog:
                 seq += 1
             if self.closed:
                 return
+            await self.wait_for(seq)
+
+    async def wait_for(self, seq: int) -> None:
+        """Waits until there is an event of that number, or the log is closed."""
+        while seq >= len(self.events) and not self.closed:
             waiter = asyncio.get_running_loop().create_future()
             self._waiting.append(waiter)
             await waiter

@@ -69,7 +69,7 @@ def create_app(service: Service | None = None, *, most_bytes: int = Limits.most_
         app.add_exception_handler(kind, _refused)
 
     @app.get("/health")
-    def health() -> Health:
+    async def health() -> Health:
         """Says that the process lives."""
         return Health(status="ok")
 
