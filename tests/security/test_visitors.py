@@ -157,6 +157,16 @@ def test_a_key_that_cannot_be_used_admits_nobody(
     assert sentence in shown(page) and not page.chat_input
 
 
+def test_a_login_without_a_provider_says_so(
+    header: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KIT_VISITOR", "oidc")
+    page = open_app()
+    assert not page.chat_input
+    page.button(key="sign-in").click().run()
+    assert "Nobody can sign in yet" in shown(page)
+
+
 def test_settings_that_cannot_be_read_admit_nobody(
     header: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,8 +56,8 @@ def _answer(host: Host, view: TurnView, key: str, answer: bool) -> None:
 
 
 def _resume(host: Host, turn_id: str, answers: dict[str, bool]) -> None:
-    turn = host.kit.store.turn(turn_id, visitor(host))
     try:
+        turn = host.kit.store.turn(turn_id, visitor(host))
         if turn is not None:
             host.resume(turn, answers)
     except KitError as error:
