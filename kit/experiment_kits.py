@@ -84,7 +84,7 @@ def trace_home(settings: Settings | None) -> str:
     if settings.store == ":memory:":
         place = "in memory, until the kit is closed"
     else:
-        place = f"in {settings.store}"
+        place = f"in {settings.store_name}"
     sentence = f"Traces: turns of kits opened with these settings are kept {place}."
     if not settings.has_opik:
         return f"{sentence}\nOpik: not configured (OPIK_URL_OVERRIDE or OPIK_API_KEY), nothing is sent."

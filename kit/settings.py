@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, ValidationError
 
 from kit.core.errors import SettingsError
-from kit.core.secret import secret_values
+from kit.core.secret import is_url, secret_values, url_passwords, without_password
 from kit.core.value import Value
 from kit.home import HOME, IS_CHECKOUT, find_deck
 
@@ -59,8 +59,8 @@ class Settings(Value):
     else the consumer deck."""
     data: Path = Field(default_factory=_data)
     """KIT_DATA: folder of the data that a deck's tools read; unset, data/ of the project, else the embedded world."""
-    store: str = Field(default_factory=lambda: str(_state() / "kit.db"))
-    """KIT_STORE: file of sessions and traces; `:memory:` keeps nothing."""
+    store: str = Field(default_factory=lambda: str(_state() / "kit.db"), repr=False)
+    """KIT_STORE: file of sessions and traces, or the URL of a PostgreSQL database; `:memory:` keeps nothing."""
     retention_days: Annotated[float, Field(gt=0)] | None = None
     """KIT_RETENTION_DAYS: the events of plans and their tools go after so many days; unset, they stay."""
     environment: str = "default"
@@ -188,7 +188,9 @@ class Settings(Value):
             "redis_password": self.redis or "",
             "seal_key": self.seal_key or "",
         }
-        return secret_values(own, self.variables, names=self.secret_names)
+        secrets = secret_values(own, self.variables, names=self.secret_names)
+        passwords = {password: password for password in url_passwords(self.store)}
+        return secrets | secret_values(passwords, names=passwords)
 
     @property
     def has_model(self) -> bool:
@@ -202,7 +204,14 @@ class Settings(Value):
     @property
     def grids(self) -> Path:
         """Where grids leave their results: a folder each, beside the store."""
-        return (_state() if self.store == ":memory:" else Path(self.store).parent) / "grids"
+        if self.store == ":memory:" or is_url(self.store):
+            return _state() / "grids"
+        return Path(self.store).parent / "grids"
+
+    @property
+    def store_name(self) -> str:
+        """What people may read of where the store is: no password."""
+        return without_password(self.store)
 
     def with_(self, **changes: Any) -> "Settings":
         """The same settings, some changed."""

@@ -46,9 +46,9 @@ from kit.runtime.turn import Turn, run_turn
 from kit.settings import Settings
 from kit.sinks.recorder import Recorder, Sink
 from kit.stores.bus.bus import Bus, LocalBus
+from kit.stores.opening import open_store
 from kit.stores.protocol import Store
 from kit.stores.recall import recall_before
-from kit.stores.sqlite import open_store
 from kit.tools.deck_tools import given_tools
 from kit.tools.loading import load_reference
 from kit.tools.skills import chosen_service

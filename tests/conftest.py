@@ -17,9 +17,10 @@ from sqlalchemy import MetaData
 from kit.compose import deck
 from kit.runtime.clock import run_virtual
 from kit.settings import HOME
-from kit.stores.connection import StoreConnection, open_engine
-from kit.stores.database import Database
+from kit.stores.engines.database import Database
+from kit.stores.engines.sqlite_connection import SqliteConnection, open_engine
 from kit.stores.tables import METADATA
+from tests import postgres
 
 OPENERS = (
     str(Path(__file__).parent),
@@ -28,6 +29,7 @@ OPENERS = (
 """Code whose stores end with a test: that of the tests, and that of benchmarks and studies, whose
 stores in memory last as long as their process."""
 
+STORES = str(HOME / "kit/stores")
 read_deck_of_folder = deck.load_deck
 SHIPPED = (HOME / "cards").resolve()
 
@@ -62,13 +64,13 @@ deck.load_deck = load_deck
 settings.register_profile("all-examples", settings.get_profile("ci"))
 settings.register_profile("ci", settings.get_profile("ci"), max_examples=40)
 
-lay_out_by_metadata = StoreConnection.lay_out
+lay_out_by_metadata = SqliteConnection.lay_out
 
 
 @cache
 def statements_of_a_new_store() -> tuple[str, ...]:
     """The statements that create the tables, indexes, triggers and views of a store."""
-    connection = StoreConnection(open_engine(":memory:"))
+    connection = SqliteConnection(open_engine(":memory:"))
     lay_out_by_metadata(connection, METADATA)
     rows = connection.driver.execute(
         "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"
@@ -77,7 +79,7 @@ def statements_of_a_new_store() -> tuple[str, ...]:
     return tuple(sql for (sql,) in rows)
 
 
-def lay_out(self: StoreConnection, metadata: MetaData) -> None:
+def lay_out(self: SqliteConnection, metadata: MetaData) -> None:
     """Creates what a store's file lacks, and all of a new file by statements that are known already.
 
     Most tests open a store of their own. To ask SQLite about every table before it is created took
@@ -91,10 +93,20 @@ def lay_out(self: StoreConnection, metadata: MetaData) -> None:
         self.driver.execute(statement)
 
 
-StoreConnection.lay_out = lay_out
+SqliteConnection.lay_out = lay_out
 
 
 gc.disable()  # what is imported stays: a third of the time of collecting the tests went into looking for garbage in it
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        postgres.begin_run()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        postgres.end_run()
 
 
 def pytest_collection_finish() -> None:
@@ -136,7 +148,10 @@ def stores_of_a_test_end_with_it(monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 
     def open_and_note(store: Database, *args: Any, **options: Any) -> None:
         open_database(store, *args, **options)
-        if sys._getframe(1).f_code.co_filename.startswith(OPENERS):
+        frame = sys._getframe(1)
+        while frame.f_back and frame.f_code.co_filename.startswith(STORES):
+            frame = frame.f_back
+        if frame.f_code.co_filename.startswith(OPENERS):
             opened.append(store)
 
     monkeypatch.setattr(Database, "__init__", open_and_note)

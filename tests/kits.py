@@ -2,11 +2,12 @@
 
 import asyncio
 import re
+import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
@@ -26,8 +27,8 @@ from kit.runtime.recording.cassette import Cassette
 from kit.runtime.team import Team, bind
 from kit.settings import HOME, Settings
 from kit.sinks.recorder import Recorder
-from kit.stores.connection import open_for_reading
-from kit.stores.sqlite import SqliteStore
+from kit.stores.engines.sqlite_connection import SqliteConnection
+from kit.stores.sqlite import SqliteStore, open_for_reading
 
 ALICE = Session(
     id="e1",
@@ -69,6 +70,11 @@ def spans(reply: Reply, kind: SpanKind) -> list[Span]:
 def logged(reply: Reply) -> str:
     """The whole log of a turn."""
     return "\n".join(event.model_dump_json() for event in reply.events)
+
+
+def driver_of(store: SqliteStore) -> sqlite3.Connection:
+    """The connection that the thread of a store's loop has to its file."""
+    return cast("SqliteConnection", store._db).driver
 
 
 def nothing_runs() -> bool:

@@ -23,7 +23,7 @@ from kit.planning.plan import OVER
 from kit.runtime.turn import run_turn
 from kit.tools.skill import Fence, SkillManifest, SkillResult, SkillSummary
 from tests.forks import exit_code
-from tests.kits import ALICE
+from tests.kits import ALICE, driver_of
 from tests.plan_kits import PlanKit, draft, manifest, plan_kit, row_result
 
 TASKS = tuple(f"Do part {number}." for number in range(1, 7))
@@ -90,8 +90,7 @@ def open_plan(folder: Path, points: Points, honours_keys: bool) -> tuple[PlanKit
     """Opens the kit of a plan whose executors call the service once a step, and write what it gave."""
     service = Service(folder / "calls.log", points, honours_keys=honours_keys)
     kit = plan_kit(folder, draft(*TASKS), doing=None, skills=service, lease=LEASE)
-    with kit.store.commit() as db:
-        db.driver.set_trace_callback(points.reach)
+    driver_of(kit.store).set_trace_callback(points.reach)
     return kit, service
 
 

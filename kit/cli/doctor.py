@@ -120,14 +120,14 @@ def _key(spec: "ModelSpec", settings: "Settings") -> str:
 def _store(settings: "Settings") -> "Finding":
     from kit.core.errors import KitError
     from kit.models.examination import Finding
-    from kit.stores.sqlite import open_store
+    from kit.stores.opening import open_store
 
     print("store")
     try:
         open_store(settings.store).close()
     except KitError as error:
         return _print(Finding(name="written", state="failed", words=str(error)))
-    return _print(Finding(name="written", state="ok", words=settings.store))
+    return _print(Finding(name="written", state="ok", words=settings.store_name))
 
 
 def _sandbox() -> "Finding":

@@ -40,16 +40,17 @@ def add_to_data(commands: Any) -> None:
 
 def _forget(arguments: Namespace) -> int:
     from kit.core.context import Principal
+    from kit.core.secret import is_url, without_password
     from kit.settings import Settings
-    from kit.stores.sqlite import open_store
+    from kit.stores.opening import open_store
 
     settings = Settings.read()
     user = arguments.user
-    paths: list[Path] = []
-    for path in (Path(settings.store), *sorted(settings.grids.glob("*/traces.db"))):
-        if path.is_file():
-            paths.append(path)
-    turns = list(chain.from_iterable(_turns(path, user) for path in paths))
+    stores: list[str] = []
+    for store in (settings.store, *map(str, sorted(settings.grids.glob("*/traces.db")))):
+        if is_url(store) or Path(store).is_file():
+            stores.append(store)
+    turns = list(chain.from_iterable(_turns(store, user) for store in stores))
     tenant = arguments.tenant or _tenant(user, {turn.tenant_id for turn in turns})
     principal = Principal(tenant_id=tenant, user_id=user)
     questions: set[str] = set()
@@ -62,11 +63,14 @@ def _forget(arguments: Namespace) -> int:
         if _delete(path, questions):
             recordings.append(path)
     total = len(recordings)
-    for path in paths:
-        with closing(open_store(str(path))) as store:
+    for place in stores:
+        with closing(open_store(place)) as store:
             counts = store.forget(principal)
         total += sum(counts.values())
-        print(f"{path}: " + ", ".join(f"{count} {table}" for table, count in counts.items()))
+        print(
+            f"{without_password(place)}: "
+            + ", ".join(f"{count} {table}" for table, count in counts.items())
+        )
     for path in recordings:
         print(f"{path}: deleted")
     print(ELSEWHERE)
@@ -75,10 +79,10 @@ def _forget(arguments: Namespace) -> int:
     return 1
 
 
-def _turns(path: Path, user: str) -> "Iterator[TurnRecord]":
-    from kit.stores.sqlite import open_store
+def _turns(place: str, user: str) -> "Iterator[TurnRecord]":
+    from kit.stores.opening import open_store
 
-    with closing(open_store(str(path))) as store:
+    with closing(open_store(place)) as store:
         yield from store.turns(user_id=user, limit=-1)
 
 

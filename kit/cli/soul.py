@@ -56,7 +56,7 @@ async def _act(arguments: Namespace) -> int:
     from kit.settings import Settings
     from kit.stores.documents.document import Persona, Soul
     from kit.stores.documents.souls import words_of
-    from kit.stores.sqlite import open_store
+    from kit.stores.opening import open_store
 
     tenant = arguments.tenant
     user = arguments.user

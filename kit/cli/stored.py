@@ -131,6 +131,6 @@ def _since(arguments: Namespace) -> float | None:
 
 def _store() -> "closing[Store]":
     from kit.settings import Settings
-    from kit.stores.sqlite import open_store
+    from kit.stores.opening import open_store
 
     return closing(open_store(Settings.read().store))

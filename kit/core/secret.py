@@ -1,8 +1,9 @@
-"""Keys and tokens: what one looks like, and values without them."""
+"""Keys, tokens and passwords: what one looks like, and values without them."""
 
 import re
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
+from urllib.parse import parse_qs, unquote
 
 from pydantic import SecretStr
 from pydantic_core import PydanticSerializationError
@@ -18,6 +19,9 @@ _LOOKS_LIKE = re.compile(
     r"|\b(?:api[-_ ]?key|x-api-key|authorization)\b[\"']?\s*[:=]\s*[\"']?[^\s\"',}]{8,}",
     re.IGNORECASE,
 )
+# A password of a URL may hold whatever its writer forgot to encode, so it ends with the last `@`.
+_URL_PASSWORD = re.compile(r"://[^:@]*:(.*)@", re.DOTALL)
+_URL_USER = re.compile(r"://.*@", re.DOTALL)
 _NAMES_ONE = re.compile("KEY|TOKEN|SECRET|PASSWORD|AUTHORIZATION", re.IGNORECASE)
 V = TypeVar("V", bound=Value)
 
@@ -81,6 +85,29 @@ def without_secret_words(text: str, secrets: Collection[str]) -> str:
     for secret in secrets:
         text = text.replace(secret, SECRET)
     return text
+
+
+def is_url(store: str) -> bool:
+    """Whether a store is named by a URL, and not by the path of a file."""
+    return "://" in store
+
+
+def url_passwords(store: str) -> frozenset[str]:
+    """Returns the passwords in a store's URL, as it has them and as they are sent."""
+    found: set[str] = set()
+    if is_url(store):
+        found.update(_URL_PASSWORD.findall(store))
+        query = parse_qs(store.partition("?")[2])
+        for name in ("password", "sslpassword"):
+            found.update(query.get(name, ()))
+    return frozenset(found | set(map(unquote, found))) - {""}
+
+
+def without_password(store: str) -> str:
+    """Returns a store's path, or its URL without user, password and options."""
+    if not is_url(store):
+        return store
+    return _URL_USER.sub("://", store).partition("?")[0]
 
 
 def _replace(leaf: Any, secrets: Collection[str]) -> Any:

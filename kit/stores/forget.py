@@ -1,16 +1,16 @@
-"""Removes a user from the store's file: every row of theirs, and the bytes it had."""
+"""Removes a user from the store: every row of theirs."""
 
-from sqlalchemy import delete, inspect, select
+from sqlalchemy import column, delete, select, table
 
 from kit.core.context import Principal
 from kit.core.errors import StoreBusy
-from kit.stores.connection import StoreConnection
+from kit.stores.engines.connection import StoreConnection
+from kit.stores.engines.functions import json_field
 from kit.stores.statements import of_reader
 from kit.stores.tables import FEEDBACK, MESSAGES, NOTES, SESSIONS, TURNS
 
 DOCUMENTS = ("agent_memory", "agent_souls", "agent_plans", "agent_events")
-"""Tables that a file has once documents were opened in it."""
-_WORDS = "agent_memory_words"
+"""Tables that a store has once documents were opened in it."""
 
 
 def forget(db: StoreConnection, principal: Principal) -> dict[str, int]:
@@ -35,14 +35,13 @@ def forget(db: StoreConnection, principal: Principal) -> dict[str, int]:
         (SESSIONS, is_their_session),
     )
     counts: dict[str, int] = {}
-    for table, condition in rows:
-        counts[table.name] = db.execute(delete(table).where(condition)).rowcount
-    tables = inspect(db.core).get_table_names()
+    for own, condition in rows:
+        counts[own.name] = db.execute(delete(own).where(condition)).rowcount
     for name in DOCUMENTS:
-        if name in tables:
-            query = f"DELETE FROM {name} WHERE tenant_id = :tenant_id AND document ->> 'user_id' = :user_id"
-            counts[name] = db.execute(query, vars(principal)).rowcount
-    if _WORDS in tables:
-        # Its words are in an index that is rewritten now, not when it grows.
-        db.execute(f"INSERT INTO {_WORDS} ({_WORDS}) VALUES ('optimize')")
+        if db.has_table(name):
+            documents = table(name, column("tenant_id"), column("document"))
+            is_theirs = (documents.c.tenant_id == principal.tenant_id) & (
+                json_field(documents.c.document, "user_id") == principal.user_id
+            )
+            counts[name] = db.execute(delete(documents).where(is_theirs)).rowcount
     return counts

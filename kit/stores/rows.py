@@ -1,10 +1,11 @@
-"""Values as rows of the store's file, and back.
+"""Values as rows of the store's tables, and back.
 
 What SQL or JSON cannot hold is worded, so that nothing odd costs a turn its trace.
 """
 
 import json
 import logging
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
@@ -90,11 +91,24 @@ def session_of(row: Sequence[Any]) -> Session:
 
 
 def without_surrogates(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a row without the halves of surrogate pairs, which SQLite refuses."""
+    """Returns a row without the halves of surrogate pairs, which no database takes."""
     values: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, str):
             values[name] = value.encode("utf-8", "replace").decode()
+        else:
+            values[name] = value
+    return values
+
+
+def without_zeros(row: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Returns a row whose texts have no character zero, which PostgreSQL does not take."""
+    if not any(isinstance(value, str) and "\0" in value for value in row.values()):
+        return row
+    values: dict[Any, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, str):
+            values[name] = value.replace("\0", "\N{REPLACEMENT CHARACTER}")
         else:
             values[name] = value
     return values
@@ -114,14 +128,25 @@ def log_of(events: Sequence[Event]) -> str:
         return _dump_leniently(_log.dump_python(list(events)))
 
 
-def packed(log: str) -> tuple[bytes | str, int]:
-    """Returns the columns `log` and `size` of a log: a fifth of its bytes, or itself where it would not shrink."""
+def packed(log: str) -> tuple[bytes, int]:
+    """Returns the columns `log` and `size` of a log: a fifth of its bytes, or all of them where it would not shrink."""
     # 28 kB take 0.02 ms. The standard library's zlib takes 0.13 ms for the same format.
     content = log.encode()
     data = isal_zlib.compress(content)  # pyright: ignore[reportUnknownMemberType]  # its stub leaves the argument out
     if len(data) < len(content):
         return data, len(content)
-    return log, 0
+    return content, 0
+
+
+def unpacked(log: bytes | str, size: int) -> str:
+    """Returns a log as it was before it was packed."""
+    if isinstance(log, str):
+        return log
+    try:
+        return zlib.decompress(log).decode() if size else log.decode()
+    except (zlib.error, UnicodeDecodeError):
+        # Somebody else wrote it. An error here would break the query for the other rows.
+        return log.decode(errors="replace")
 
 
 def events_of(log: str) -> list[Event]:

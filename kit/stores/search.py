@@ -2,10 +2,12 @@
 
 import math
 
-from sqlalchemy import ColumnElement, bindparam, exists, func, not_, or_, select
+import orjson
+from sqlalchemy import ColumnElement, bindparam, func, not_, or_, select
 
 from kit.core.context import Principal
-from kit.stores.connection import StoreConnection
+from kit.stores.engines.connection import StoreConnection
+from kit.stores.engines.functions import casefold, position
 from kit.stores.recall import AGAIN
 from kit.stores.rows import records_of
 from kit.stores.statements import RECORDS, of_reader
@@ -25,7 +27,6 @@ def search(
     db: StoreConnection, principal: Principal, by: TurnFilter, limit: int, offset: int
 ) -> TurnPage:
     """Returns `limit` of a principal's turns that pass a filter, past the first `offset`, newest first."""
-    db.driver.create_function("casefold", 1, str.casefold, deterministic=True)
     conditions = _conditions(principal, by)
     counting = select(func.count(), func.max(_turn.seconds)).where(*conditions)
     count, longest = db.execute(counting).one()
@@ -104,14 +105,16 @@ def _conditions(principal: Principal, by: TurnFilter) -> list[Condition]:
     if by.session:
         conditions.append(_turn.session_id == by.session)
     for word in by.text.split():
-        conditions.append(func.instr(func.casefold(_turn.message), word.casefold()) > 0)
+        conditions.append(position(casefold(_turn.message), casefold(word)) > 0)
     if by.patterns:
         conditions.append(_turn.pattern.in_(by.patterns))
     if by.models:
         conditions.append(_turn.model.in_(by.models))
     if by.agents:
-        invoked = func.json_each(_turn.invoked).table_valued("value", name="asked")
-        conditions.append(exists(select(invoked.c.value).where(invoked.c.value.in_(by.agents))))
+        # A JSON list of names holds each of them between quotes.
+        conditions.append(
+            or_(*(position(_turn.invoked, _quoted(agent)) > 0 for agent in by.agents))
+        )
     if by.at_least:
         conditions.append(_turn.seconds >= by.at_least)
     if by.endings:
@@ -119,3 +122,7 @@ def _conditions(principal: Principal, by: TurnFilter) -> list[Condition]:
     if by.axes:
         conditions.append(or_(*(_turn.axes.contains(axis) for axis in by.axes)))
     return conditions
+
+
+def _quoted(agent: str) -> str:
+    return orjson.dumps(agent).decode()

@@ -1,378 +1,117 @@
 """The embedded store: one SQLite file that survives kill -9 and answers plain SQL (tables in docs/traces.md)."""
 
-import json
-import math
 import sqlite3
-import time
-from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import cast
 
 from sqlalchemy import insert
+from sqlalchemy.exc import DBAPIError, ResourceClosedError
 
-from kit.core.context import OPERATOR, Principal, Reader, Session, SessionKey
-from kit.core.errors import SessionError, StoreBusy, StoreError
-from kit.core.event import Event
-from kit.core.record import (
-    UNANSWERED,
-    CohortPrompt,
-    Feedback,
-    Message,
-    Note,
-    SessionRecall,
-    ShownComponent,
-    TurnRecord,
+from kit.core.context import Principal
+from kit.core.errors import StoreBusy, StoreError
+from kit.stores.engines.advice import advice
+from kit.stores.engines.connection import PATIENCE, StoreConnection
+from kit.stores.engines.owner import Owner
+from kit.stores.engines.sqlite_connection import (
+    SqliteConnection,
+    add_unpacking,
+    is_busy,
+    open_engine,
 )
-from kit.core.value import builder
-from kit.stores.connection import StoreConnection
-from kit.stores.database import MANY, Database
 from kit.stores.forget import forget
-from kit.stores.rollup import tally
-from kit.stores.rows import (
-    events_of,
-    log_of,
-    names_of,
-    notes_of,
-    packed,
-    readable,
-    reader_values,
-    records_of,
-    row_of,
-    session_of,
-    value_of,
-    without_surrogates,
-)
-from kit.stores.search import choices, conversations, search
-from kit.stores.shown import shown_in
-from kit.stores.sqlite_queries import (
-    KEEP_FEEDBACK,
-    KEEP_RESUMED,
-    NEWEST_MESSAGES,
-    OLDEST_MESSAGES,
-    RECALL_SESSION,
-    SHOWN,
-)
-from kit.stores.statements import (
-    BEGIN_TURN,
-    BEGIN_TURN_AGAIN,
-    CLAIM_TURN,
-    DROP_LOG,
-    END_TURN,
-    FEEDBACK_OF_TURN,
-    FEEDBACKS,
-    INSERT_MESSAGE,
-    INSERT_NOTE,
-    INSERT_SESSION,
-    KEEP_LOG,
-    NOTE,
-    PROMPT,
-    SESSION,
-    TURN,
-    TURN_LOG,
-    newest_turns,
-)
-from kit.stores.tables import PROMPTS
-from kit.stores.tally import Tally
-from kit.stores.turn_filter import Conversation, TurnChoices, TurnFilter, TurnPage
+from kit.stores.tables import ALEMBIC_VERSION, APPLICATION, METADATA, SCHEMA
+from kit.stores.turn_store import TurnStore
 
-if TYPE_CHECKING:
-    from kit.stores.documents.protocol import Documents
-
-_new_message = builder(Message)
-SHOWN_BYTES = 2_000_000
-"""Bytes of logs that are read for what a session was shown, the newest first: the loop waits for that."""
+OLDEST = (3, 38, 0)
+"""The first SQLite with the `->>` operator."""
+AHEAD = 8000
+"""Pages of the write-ahead log, 32 MB, at which a turn has to work it into the file: a longer one
+costs every commit more."""
+WORDS = "agent_memory_words"
+TURNS = 100
+"""Turns that end before a second thread works the log into the file when it next looks: some 17
+pages each, 20 ms in all."""
+MANY = 300
+"""Turns after which it does so at once."""
 
 
-class SqliteStore(Database):
-    """The Store protocol over one SQLite file, or `:memory:`; safe to call from several threads and processes.
+class SqliteStore(TurnStore):
+    """The store in one SQLite file, or `:memory:`."""
 
-    A turn is one row, its events the JSON in one column of it: writing costs the same statements whatever their number.
-    Raises StoreError, with a sentence that says what to do, when the file cannot be opened, read or written.
-    """
+    errors = (sqlite3.Error, DBAPIError, ResourceClosedError)
 
-    def open_documents(self) -> "Documents":
-        """The stores of documents in the same file, the same ones each time. Raises StoreError."""
-        return self._documents
+    def __init__(self, path: Path | str, retention_days: float | None = None):
+        self.path = str(path)
+        self.lasts = self.path != ":memory:"
+        if sqlite3.sqlite_version_info < OLDEST:
+            raise StoreError(
+                f"SQLite {sqlite3.sqlite_version} is too old for the store: use a Python built with 3.38 or newer"
+            )
+        self._life = Owner(self.path)
+        self.owner = self._life.id
+        self._ended = 0
+        self._engine = open_engine(self.path)
+        self._reading_engine = open_engine(self.path, read_only=True)
+        super().__init__(retention_days)
+        # From here on `wait_for` waits, for those who will.
+        self._db.execute("PRAGMA busy_timeout = 0")
 
-    @cached_property
-    def _documents(self) -> "Documents":
-        from kit.stores.documents.sqlite import open_documents  # loads NumPy, which few turns need
+    def _connect(self, apart: bool = False) -> SqliteConnection:
+        if apart:
+            return SqliteConnection(self._reading_engine)
+        connection = SqliteConnection(self._engine)
+        # A reader that stays open makes the write-ahead log grow; once it is gone, the log shrinks
+        # to its bound again.
+        connection.execute(f"PRAGMA wal_autocheckpoint = {AHEAD}")
+        connection.execute(f"PRAGMA journal_size_limit = {AHEAD * 4096}")
+        return connection
 
-        return open_documents(self)
-
-    def with_souls(self, session: Session) -> Session:
-        """Returns a session with what the souls of its tenant and its user say; as it is while nobody has a soul."""
-        if not self.has_souls:
-            return session
-        from kit.stores.documents.souls import (
-            with_souls,
-        )  # builds the documents' models, which few turns need
-
-        return with_souls(session, self)
-
-    def open_session(self, session: Session) -> None:
-        """Writes the session if it is new; leaves an existing one alone. Raises SessionError when
-        it is another user's of the same tenant."""
+    def _prepare(self) -> None:
+        self._db.execute("PRAGMA synchronous = NORMAL")
         with self.commit() as db:
-            _open_session(db, session)
+            # It raises before anything is written: another program's file stays as it is.
+            if not self._is_current():
+                _bring_up_to_date(db)
+            self._life.live()
+        cast("SqliteConnection", self._db).wait_for("PRAGMA journal_mode = WAL", PATIENCE)
 
-    def session(self, key: SessionKey) -> Session | None:
-        """The session, or None when it was never opened."""
-        for row in self.read(SESSION, key._asdict()):
-            return session_of(row)
-        return None
+    def _is_current(self) -> bool:
+        version, application = _marks(self._db)
+        if application == APPLICATION and version > SCHEMA:
+            raise StoreError(
+                f"{self.path} was written by a newer version of the kit (schema {version}, this one knows {SCHEMA}): "
+                "update the kit, or choose another file."
+            )
+        if application != APPLICATION and (
+            application or self._db.execute("SELECT 1 FROM sqlite_master").fetchone()
+        ):
+            raise StoreError(
+                f"{self.path} is a database of another program: choose another file for the store."
+            )
+        return application == APPLICATION and version == SCHEMA
 
-    def recall(self, key: SessionKey) -> SessionRecall | None:
-        """The session, who was called last, and its notes, in one query; None when it was never opened."""
-        rows = self.read(RECALL_SESSION, {**key._asdict(), "unanswered": UNANSWERED})
-        if not rows:
-            return None
-        *session, in_play, routed, unanswered, notes = rows[0]
-        # What cannot be read is left out: the session goes on without it.
-        return SessionRecall(
-            session=session_of(session),
-            in_play=readable(names_of, in_play or "[]", str(key), "session") or (),
-            routed=readable(names_of, routed, str(key), "session") if routed else None,
-            unanswered=readable(names_of, unanswered, str(key), "session") or (),
-            notes=readable(notes_of, notes, str(key), "session") or {},
-        )
+    def _refusal(self, error: Exception) -> StoreError:
+        cause = getattr(error, "orig", error)
+        kind = StoreBusy if is_busy(cause) else StoreError
+        return kind(advice(self.path, cause))
 
-    def begin_turn(
-        self,
-        turn: TurnRecord,
-        session: Session | None = None,
-        events: Sequence[Event] = (),
-        *,
-        wait: bool = True,
-    ) -> None:
-        """Commits at once: an accepted turn survives a killed process. A `session` is opened in the same commit.
+    def _owners_beside(self) -> set[str]:
+        return self._life.others()
 
-        `events` is the turn's log, which grows: until the turn ends it is kept once a second.
-        """
-        with self.commit(wait) as db:
-            if session is not None:
-                _open_session(db, session)
-            row = row_of(turn, self._owner.id)
-            try:
-                db.driver.execute(BEGIN_TURN, row)
-            except sqlite3.IntegrityError:
-                # The turn begins again, and then has no log.
-                db.execute(DROP_LOG, {"turn": turn.id, "by": self._owner.id})
-                _replace_turn(db, BEGIN_TURN_AGAIN, row)
-        if events:
-            self._running[turn.id] = events
+    def _is_dead(self, db: StoreConnection, owner: str) -> bool:
+        return self._life.dead(owner)
 
-    def end_turn(
-        self,
-        turn: TurnRecord,
-        events: Sequence[Event],
-        messages: Sequence[Message],
-        notes: Mapping[str, Note] | None = None,
-        session: Session | None = None,
-        *,
-        wait: bool = True,
-    ) -> None:
-        """Writes the rollup, every event, the new narration and what the episode shall remember in
-        one commit.
-
-        A second call for the same turn replaces what is new in it since it began. A `session` is
-        opened in the same commit.
-        """
-        self._running.pop(turn.id, None)
+    def _note_end(self) -> None:
         self._ended += 1
         if self._ended == MANY and self._live_logs:
             self._live_logs.hurry()
-        row = row_of(turn, self._owner.id)
-        log = log_of(events)
-        key = turn.session_key._asdict()
-        lines: list[dict[str, Any]] = []
-        for position, message in enumerate(messages):
-            line = {**key, "turn_id": turn.id, "position": position}
-            line |= {"agent": message.agent, "role": message.role, "text": message.text}
-            lines.append(line)
-        note_rows: list[dict[str, Any]] = []
-        for name, note in (notes or {}).items():
-            note_rows.append({**key, "name": name, **vars(note)})
-        try:
-            self._end(row, log, lines, note_rows, session, wait)
-        except UnicodeEncodeError:  # half of a surrogate pair, as a broken client may send it
-            row = without_surrogates(row)
-            lines = list(map(without_surrogates, lines))
-            note_rows = list(map(without_surrogates, note_rows))
-            self._end(row, log, lines, note_rows, session, wait)
 
-    def keep_log(self, turn_id: str, events: Sequence[Event]) -> None:
-        """Writes the log of a running turn as it stands. Raises StoreError for one that another process
-        has taken over since."""
-        if not self._keep_logs([(log_of(list(events)), turn_id)]):
-            raise StoreError(f"turn {turn_id!r} does not run here: another process has taken it")
-
-    def claim_turn(self, turn_id: str) -> bool:
-        """Makes a turn that is paused or interrupted run again; False where it is neither, or
-        somebody else was quicker."""
-        with self.commit() as db:
-            is_ours = db.execute(CLAIM_TURN, {"turn": turn_id, "by": self._owner.id}).rowcount > 0
-            if is_ours:
-                db.execute(KEEP_RESUMED, {"turn": turn_id, "at": time.time()})
-        return is_ours
-
-    def _end(
-        self,
-        row: Mapping[str, Any],
-        log: str,
-        lines: Sequence[Mapping[str, Any]],
-        notes: Sequence[Mapping[str, Any]],
-        session: Session | None,
-        wait: bool,
-    ) -> None:
-        data, size = packed(log)
-        with self.commit(wait) as db:
-            if session is not None:
-                _open_session(db, session)
-            number = _replace_turn(db, END_TURN, row)
-            db.driver.execute(KEEP_LOG, {"number": number, "log": data, "size": size})
-            db.driver.executemany(INSERT_MESSAGE, lines)
-            if notes:
-                db.driver.executemany(INSERT_NOTE, notes)
-
-    def history(
-        self,
-        key: SessionKey,
-        agent: str = "",
-        limit: int = 40,
-        since: str | None = None,
-        reader: Reader = OPERATOR,
-    ) -> list[Message]:
-        """The newest `limit` messages of one reader, below 0 the oldest, in their order; only those
-        after the turn `since`.
-
-        Of the turns of the `reader`.
-        """
-        values = {
-            **reader_values(reader),
-            **key._asdict(),
-            "agent": agent,
-            "since": since,
-            "limit": abs(limit),
-        }
-        rows = self.read(NEWEST_MESSAGES if limit > 0 else OLDEST_MESSAGES, values)
-        if limit > 0:
-            rows.reverse()
-        messages: list[Message] = []
-        for turn_id, role, text, agent in rows:
-            messages.append(_new_message(turn_id=turn_id, role=role, text=text, agent=agent))
-        return messages
-
-    def note(self, key: SessionKey, name: str) -> Note | None:
-        """One note of an episode, or None."""
-        for row in self.read(NOTE, {**key._asdict(), "name": name}):
-            return readable(partial(value_of, Note), row, str(key), "session")
-        return None
-
-    def keep_note(self, key: SessionKey, name: str, note: Note) -> None:
-        """Writes a note; a later one of the same name replaces it."""
-        with self.commit() as db:
-            db.execute(INSERT_NOTE, {**key._asdict(), "name": name, **vars(note)})
-
-    def shown_components(
-        self, key: SessionKey, reader: Reader = OPERATOR, turns: int = 20
-    ) -> list[ShownComponent]:
-        """References to what the newest `turns` turns showed, oldest turn first, in the order shown,
-        of the turns of the `reader`.
-
-        Where an agent chose what to show by render_* calls, its other components are left out.
-        """
-        values: dict[str, Any] = {**reader_values(reader), **key._asdict()}
-        values |= {"turns": turns, "most": SHOWN_BYTES}
-        shown: list[ShownComponent] = []
-        for turn_id, log in self.read(SHOWN, values):
-            shown += readable(partial(shown_in, turn_id), log, turn_id) or ()
-        return shown
-
-    def keep_prompts(self, prompts: Sequence[CohortPrompt]) -> None:
-        """Writes the prompts that are new, or whose tools are: what a cohort was shown before stays."""
-        with self.commit() as db:
-            for prompt in prompts:
-                row = {**vars(prompt), "tools": json.dumps(prompt.tools), "since": time.time()}
-                newest = db.execute(PROMPT, {"cohort": prompt.cohort, "at": math.inf}).first()
-                if newest is None or newest.tools != row["tools"]:
-                    db.execute(insert(PROMPTS), row)
-
-    def prompt(self, cohort: str, at: float) -> CohortPrompt | None:
-        """A cohort's prompt as it was at a moment, in seconds since the epoch; None where none was kept by then."""
-        for row in self.read(PROMPT, {"cohort": cohort, "at": at}):
-            return value_of(CohortPrompt, row)
-        return None
-
-    def turn(self, turn_id: str, reader: Reader) -> TurnRecord | None:
-        """The rollup of one turn; None when it was never accepted, or is not the reader's."""
-        for row in self.read(TURN, {"turn": turn_id, **reader_values(reader)}):
-            return readable(partial(value_of, TurnRecord), row, turn_id)
-        return None
-
-    def turns(
-        self,
-        session_id: str | None = None,
-        tenant_id: str | None = None,
-        user_id: str | None = None,
-        limit: int = 50,
-    ) -> list[TurnRecord]:
-        """The newest turns that match, newest first."""
-        wanted = {"session_id": session_id, "tenant_id": tenant_id, "user_id": user_id}
-        values: dict[str, Any] = {}
-        for name, value in wanted.items():
-            if value is not None:
-                values[name] = value
-        query = newest_turns(*values)
-        return records_of(self.read(query, {**values, "limit": limit}))
-
-    def search(
-        self, principal: Principal, by: TurnFilter, limit: int = 50, offset: int = 0
-    ) -> TurnPage:
-        """Some of the turns of a principal that pass a filter, newest first, and how many do."""
-        return self._read_apart(
-            partial(search, principal=principal, by=by, limit=limit, offset=offset)
-        )
-
-    def choices(self, principal: Principal) -> TurnChoices:
-        """What the turns of a principal can be chosen by."""
-        return self._read_apart(partial(choices, principal=principal))
-
-    def conversations(
-        self, principal: Principal, limit: int = 50, offset: int = 0
-    ) -> tuple[list[Conversation], int]:
-        """Some of the conversations of a principal, the newest first, and how many there are."""
-        return self._read_apart(
-            partial(conversations, principal=principal, limit=limit, offset=offset)
-        )
-
-    def tally(self, tenant_id: str | None = None, since: float | None = None) -> Tally:
-        """What the turns of one tenant or all add up to, begun at `since` (seconds since the epoch) or later."""
-        self.sum_up()
-        return self._read_apart(partial(tally, tenant_id=tenant_id, since=since))
-
-    def events(self, turn_id: str, reader: Reader) -> list[Event]:
-        """Every event of a turn in order; of one that runs, those kept so far; none of a turn that
-        is not the reader's."""
-        for (log,) in self.read(TURN_LOG, {"turn": turn_id, **reader_values(reader)}):
-            return readable(events_of, log, turn_id) or []
-        return []
-
-    def give_feedback(self, feedback: Feedback) -> None:
-        """One thumb a turn; a later one replaces it. Raises StoreError when the turn is not stored."""
-        with self.commit() as db:
-            count = db.execute(KEEP_FEEDBACK, vars(feedback)).rowcount
-        if not count:
-            raise StoreError(
-                f"no feedback was kept: the store holds no turn {feedback.turn_id!r}; give it for a stored turn."
-            )
-
-    def feedback(self, turn_id: str) -> Feedback | None:
-        """The thumb given on a turn, or None."""
-        for row in self.read(FEEDBACK_OF_TURN, {"turn": turn_id}):
-            return value_of(Feedback, row)
-        return None
+    def _tend(self) -> None:
+        """Works the log into the file too, which no turn shall wait for."""
+        if self._ended >= TURNS:
+            self._ended = 0
+            self.read("PRAGMA wal_checkpoint(PASSIVE)")
+        super()._tend()
 
     def forget(self, principal: Principal) -> dict[str, int]:
         """Removes a principal's rows, overwritten with zeros in the file and its log; returns how many of each table.
@@ -382,6 +121,9 @@ class SqliteStore(Database):
         with self.commit() as db:
             db.execute("PRAGMA secure_delete = ON")
             counts = forget(db, principal)
+            if db.has_table(WORDS):
+                # Its words are in an index that is rewritten now, not when it grows.
+                db.execute(f"INSERT INTO {WORDS} ({WORDS}) VALUES ('optimize')")
         if self.read("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
             raise StoreBusy(
                 f"{principal.user_id} is removed, but {self.path}-wal is being read and still "
@@ -389,47 +131,35 @@ class SqliteStore(Database):
             )
         return counts
 
-    def feedbacks(self, score: int) -> list[Feedback]:
-        """Every thumb of that score, in the order of their turns."""
-        rows = self.read(FEEDBACKS, {"score": score})
-        return [value_of(Feedback, row) for row in rows]
+    def close(self) -> None:
+        """Closes the file; a second call does nothing."""
+        super().close()
+        self._life.end()
 
 
-def _open_session(db: StoreConnection, session: Session) -> None:
-    """Writes the session if it is new. Raises SessionError when it is another user's of the same tenant."""
-    row = {**vars(session), **vars(session.principal)}
-    if db.driver.execute(INSERT_SESSION, row).rowcount:
-        return
-    stored = session_of(db.execute(SESSION, session.key._asdict()).one())
-    if stored.principal != session.principal:
-        raise SessionError(
-            f"session {session.id!r} belongs to someone else; start a new one under another id"
-        )
+def open_for_reading(path: Path | str) -> sqlite3.Connection:
+    """Opens a store's file for SQL of one's own, which can read it and its views and write nothing."""
+    connection = sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
+    add_unpacking(connection)
+    return connection
 
 
-def _replace_turn(db: StoreConnection, sql: str, row: Mapping[str, Any]) -> int:
-    """Writes the row of a turn, new or not, and returns its number. Raises SessionError for a turn
-    of another conversation, or one that another process has taken over."""
-    for (number,) in db.driver.execute(sql, row).fetchall():
-        return number
-    raise SessionError(
-        f"turn {row['id']!r} belongs to another conversation or to another process; leave the id out, "
-        "or take another one"
-    )
+def _marks(db: StoreConnection) -> tuple[int, int]:
+    """Returns the schema that a file says it has, and the program that it says it is of."""
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    (application,) = db.execute("PRAGMA application_id").fetchone()
+    return version, application
 
 
-def open_store(path: str, retention_days: float | None = None) -> SqliteStore:
-    """The store at a path, its folder made where it is missing; documents' events go after so many
-    days, None keeps them.
+def _bring_up_to_date(db: StoreConnection) -> None:
+    """Gives a new file its tables; brings one of an earlier schema to that of today, with every row."""
+    version, application = _marks(db)
+    if application:
+        from kit.stores.migrations import migrate  # loads Alembic, which few openings need
 
-    Raises StoreError.
-    """
-    if path != ":memory:":
-        folder = Path(path).parent
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(
-                f"the store {path} needs {folder}, which cannot be made: {error.strerror}; set KIT_STORE"
-            ) from error
-    return SqliteStore(path, retention_days)
+        migrate(db.core, version)
+    db.lay_out(METADATA)
+    if not application:
+        db.execute(insert(ALEMBIC_VERSION), {"version_num": f"{SCHEMA:04d}"})
+    db.execute(f"PRAGMA application_id = {APPLICATION}")
+    db.execute(f"PRAGMA user_version = {SCHEMA}")

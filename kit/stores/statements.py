@@ -1,6 +1,7 @@
 """The statements that write and read turns, sessions, narration and notes (kit/stores/tables.py).
 
-Those that a turn executes are compiled once, to text: it runs on the driver, as StoreConnection says.
+Those that a turn executes are compiled once, to text that every database understands: it runs on the driver, as
+StoreConnection says.
 """
 
 from collections.abc import Iterable
@@ -8,11 +9,10 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import (
-    REAL,
     BindParameter,
     ColumnElement,
-    Integer,
     Select,
+    Table,
     Text,
     bindparam,
     delete,
@@ -31,6 +31,7 @@ from kit.core.context import Operator, Reader
 from kit.core.record import CohortPrompt, TurnRecord
 from kit.stores.tables import (
     FEEDBACK,
+    FLOAT,
     LOGS,
     MESSAGES,
     NOTES,
@@ -38,6 +39,7 @@ from kit.stores.tables import (
     ROLLUPS,
     SESSIONS,
     TURNS,
+    WHOLE,
 )
 
 _KNOWN_AT_BEGIN = frozenset(
@@ -48,17 +50,37 @@ _KNOWN_AT_BEGIN = frozenset(
 _turn = TURNS.c
 _prompt = PROMPTS.c
 Query = Select[*tuple[Any, ...]]
+TEXT = Text()
 _DIALECT = sqlite.dialect(paramstyle="named")
 
 
-def _compiled(statement: ClauseElement, names: Iterable[str] | None = None) -> str:
-    """Returns a statement as text whose values are named; an INSERT is of the columns `names`."""
+def compiled(statement: ClauseElement, names: Iterable[str] | None = None) -> str:
+    """Returns a statement as text whose values are named; an INSERT is of the columns `names`.
+
+    SQLite's words for ON CONFLICT and RETURNING are PostgreSQL's: the text is for both.
+    """
     return str(statement.compile(dialect=_DIALECT, column_keys=names))
 
 
-def _value(name: str, kind: type[TypeEngine[Any]] = Text) -> BindParameter[Any]:
+def insert_new(table: Table, names: Iterable[str] | None = None) -> str:
+    """Returns the text that writes a row, and leaves one that is there already alone."""
+    return compiled(upsert(table).on_conflict_do_nothing(), names or table.c.keys())
+
+
+def insert_or_replace(table: Table) -> str:
+    """Returns the text that writes a row of all columns; one with the same key gets its values."""
+    statement = upsert(table)
+    keys = table.primary_key.columns.keys()
+    changed = {
+        column.name: statement.excluded[column.name] for column in table.c if not column.primary_key
+    }
+    replacing = statement.on_conflict_do_update(index_elements=keys, set_=changed)
+    return compiled(replacing, table.c.keys())
+
+
+def _value(name: str, kind: TypeEngine[Any] = TEXT) -> BindParameter[Any]:
     """Returns a value that a statement is executed with."""
-    return bindparam(name, type_=kind())
+    return bindparam(name, type_=kind)
 
 
 def of_reader(reader: Reader, in_session: bool = False) -> ColumnElement[bool]:
@@ -81,7 +103,7 @@ def _past_index(column: ColumnElement[str]) -> ColumnElement[str]:
 
 # Sessions
 
-INSERT_SESSION = _compiled(upsert(SESSIONS).on_conflict_do_nothing(), SESSIONS.c.keys())
+INSERT_SESSION = insert_new(SESSIONS)
 
 
 SESSION = select(SESSIONS).where(
@@ -96,7 +118,8 @@ _WRITTEN = (*TurnRecord.model_fields, "ending", "axes", "owner")
 _IS_TURN = _turn.id == _value("turn")
 _IS_RUNNING = _turn.status == "running"
 
-BEGIN_TURN = _compiled(insert(TURNS), _WRITTEN)
+# It writes nothing where the turn begins again.
+BEGIN_TURN = insert_new(TURNS, _WRITTEN)
 
 
 def _replace_turn(columns: Iterable[str], *, is_owned: bool) -> str:
@@ -117,13 +140,13 @@ def _replace_turn(columns: Iterable[str], *, is_owned: bool) -> str:
         set_={name: excluded[name] for name in columns},
         where=is_replaced,
     )
-    return _compiled(replacing.returning(_turn.number), _WRITTEN)
+    return compiled(replacing.returning(_turn.number), _WRITTEN)
 
 
 BEGIN_TURN_AGAIN = _replace_turn(_WRITTEN, is_owned=False)
 END_TURN = _replace_turn((name for name in _WRITTEN if name not in _KNOWN_AT_BEGIN), is_owned=True)
 
-KEEP_LOG = _compiled(insert(LOGS).prefix_with("OR REPLACE"), LOGS.c.keys())
+KEEP_LOG = insert_or_replace(LOGS)
 
 # What was kept of a turn goes when it begins again. It stays when its own process writes the row of
 # the running turn a second time.
@@ -136,8 +159,11 @@ _READERS = _IS_THEIRS | _value("tenant").is_(None)
 
 TURN = RECORDS.where(_IS_TURN, _READERS)
 
-_UNPACKED = func.sqlar_uncompress(LOGS.c.log, LOGS.c.size)
-TURN_LOG = select(_UNPACKED).join(TURNS, _turn.number == LOGS.c.number).where(_IS_TURN, _READERS)
+TURN_LOG = (
+    select(LOGS.c.log, LOGS.c.size)
+    .join(TURNS, _turn.number == LOGS.c.number)
+    .where(_IS_TURN, _READERS)
+)
 
 
 @cache
@@ -151,7 +177,7 @@ def newest_turns(*names: str) -> Query:
         if "session_id" in names and name == "user_id":
             column = _past_index(column)
         query = query.where(column == _value(name))
-    return query.limit(_value("limit", Integer))
+    return query.limit(_value("limit", WHOLE))
 
 
 CLAIM_TURN = (
@@ -179,9 +205,14 @@ INTERRUPT_TURNS = (
 # Narration, notes, prompts and feedback
 
 # A message that is written again takes a new row number: by it narration is in order.
-INSERT_MESSAGE = _compiled(insert(MESSAGES).prefix_with("OR REPLACE"), MESSAGES.c.keys())
+DROP_MESSAGES = compiled(
+    delete(MESSAGES).where(
+        MESSAGES.c.turn_id == bindparam("turn"), MESSAGES.c.position < bindparam("count")
+    )
+)
+INSERT_MESSAGE = compiled(insert(MESSAGES), MESSAGES.c.keys())
 
-INSERT_NOTE = _compiled(insert(NOTES).prefix_with("OR REPLACE"), NOTES.c.keys())
+INSERT_NOTE = insert_or_replace(NOTES)
 
 
 NOTE = select(NOTES.c.value, NOTES.c.at).where(
@@ -192,7 +223,7 @@ NOTE = select(NOTES.c.value, NOTES.c.at).where(
 
 PROMPT = (
     select(*(_prompt[name] for name in CohortPrompt.model_fields))
-    .where(_prompt.cohort == _value("cohort"), _prompt.since <= _value("at", REAL))
+    .where(_prompt.cohort == _value("cohort"), _prompt.since <= _value("at", FLOAT))
     .order_by(_prompt.since.desc())
     .limit(1)
 )
@@ -202,6 +233,6 @@ FEEDBACK_OF_TURN = select(FEEDBACK).where(FEEDBACK.c.turn_id == _value("turn"))
 FEEDBACKS = (
     select(FEEDBACK)
     .join(TURNS, _turn.id == FEEDBACK.c.turn_id)
-    .where(FEEDBACK.c.score == _value("score", Integer))
+    .where(FEEDBACK.c.score == _value("score", WHOLE))
     .order_by(_turn.started_at, FEEDBACK.c.turn_id)
 )

@@ -5,10 +5,13 @@ from typing import Any
 from sqlalchemy import (
     DDL,
     REAL,
+    BigInteger,
     Column,
+    Double,
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -16,13 +19,18 @@ from sqlalchemy import (
     event,
     text,
 )
+from sqlalchemy.types import TypeEngine
 
 SCHEMA = 15
-"""Kept in the file as `user_version`: it tells the schema without Alembic, which takes half a second to load."""
+"""Kept in a file as `user_version`: it tells the schema without Alembic, which takes half a second to load.
+In PostgreSQL the table of Alembic tells it."""
 APPLICATION = 0x6B697431
 """Kept in the file as `application_id`: tells our files from other programs' databases."""
 
 METADATA = MetaData()
+# PostgreSQL's REAL has seven digits, its INTEGER 32 bits; SQLite's have as many as these.
+FLOAT: TypeEngine[float] = REAL[float]().with_variant(Double[float](), "postgresql")
+WHOLE: TypeEngine[int] = Integer().with_variant(BigInteger(), "postgresql")
 
 
 def required(*names: str, kind: Any = Text, **options: Any) -> list[Column[Any]]:
@@ -52,17 +60,17 @@ SESSIONS = Table(
 TURNS = Table(
     "turns",
     METADATA,
-    *keys("number", kind=Integer),
+    *keys("number", kind=WHOLE),
     *required("id", unique=True),
     *required("session_id", "tenant_id", "user_id", "message", "pattern", "model"),
-    *required("started_at", kind=REAL),
-    Column("seconds", REAL),
+    *required("started_at", kind=FLOAT),
+    Column("seconds", FLOAT),
     *required("status", "text", "invoked", "failed"),
-    *required("intent_count", "cap", kind=Integer),
+    *required("intent_count", "cap", kind=WHOLE),
     *required("cap_behavior"),
-    Column("ttft", REAL),
-    *required("input_tokens", "output_tokens", "model_calls", "tool_calls", kind=Integer),
-    Column("cost", REAL),
+    Column("ttft", FLOAT),
+    *required("input_tokens", "output_tokens", "model_calls", "tool_calls", kind=WHOLE),
+    Column("cost", FLOAT),
     *required("measures", server_default=text("'{}'")),
     *required("owner"),
     # What lists are filtered by, worked out of `status`, `measures` and `cap_behavior` when the row
@@ -85,18 +93,19 @@ Index("turns_by_visitor", *(TURNS.c[name] for name in _VISITOR))
 LOGS = Table(
     "logs",
     METADATA,
-    *keys("number", kind=Integer),
-    *required("log"),
-    *required("size", kind=Integer, server_default=text("0")),
+    *keys("number", kind=WHOLE),
+    *required("log", kind=Text().with_variant(LargeBinary(), "postgresql")),
+    *required("size", kind=WHOLE, server_default=text("0")),
 )
 
 MESSAGES = Table(
     "messages",
     METADATA,
     *keys("turn_id"),
-    *keys("position", kind=Integer),
+    *keys("position", kind=WHOLE),
     *required("tenant_id", "session_id", "agent", "role", "text"),
-    Index("messages_by_reader", "session_id", "tenant_id", "agent"),
+    # SQLite's indexes end with the row number by themselves.
+    Index("messages_by_reader", "session_id", "tenant_id", "agent").ddl_if(dialect="sqlite"),
 )
 
 NOTES = Table(
@@ -104,7 +113,7 @@ NOTES = Table(
     METADATA,
     *keys("tenant_id", "session_id", "name"),
     *required("value"),
-    *required("at", kind=REAL),
+    *required("at", kind=FLOAT),
 )
 
 PROMPTS = Table(
@@ -112,23 +121,23 @@ PROMPTS = Table(
     METADATA,
     *keys("cohort"),
     *required("agent", "text", "tools"),
-    *keys("since", kind=REAL),
+    *keys("since", kind=FLOAT),
 )
 
 FEEDBACK = Table(
     "feedback",
     METADATA,
     Column("turn_id", Text, ForeignKey("turns.id"), primary_key=True),
-    *required("score", kind=Integer),
+    *required("score", kind=WHOLE),
     *required("note"),
 )
 
 ROLLUPS = Table(
     "rollups",
     METADATA,
-    *keys("through", kind=Integer),
+    *keys("through", kind=WHOLE),
     *keys("tenant_id"),
-    *required("first", kind=REAL),
+    *required("first", kind=FLOAT),
     *required("tally"),
 )
 
@@ -174,3 +183,43 @@ FROM events WHERE kind = 'component'
 
 for statement in (_TURN_CHANGED, _TURN_DELETED, _EVENTS, _COMPONENTS):
     event.listen(METADATA, "after_create", DDL(statement).execute_if(dialect="sqlite"))
+
+# The same for PostgreSQL, which has no numbers of rows by itself, and cannot unpack a log: it has no view over these.
+_ROW_NUMBERS = """
+ALTER TABLE messages ADD COLUMN IF NOT EXISTS rowid BIGINT GENERATED ALWAYS AS IDENTITY
+"""
+
+_MESSAGES_BY_READER = """
+CREATE INDEX IF NOT EXISTS messages_by_reader ON messages (session_id, tenant_id, agent, rowid)
+"""
+
+_DROP_SUMS = """
+CREATE OR REPLACE FUNCTION drop_sums_of_turn() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM rollups WHERE through >= OLD.number;
+  IF TG_OP = 'DELETE' THEN
+    DELETE FROM logs WHERE number = OLD.number;
+  END IF;
+  RETURN NULL;
+END
+$$
+"""
+
+_POSTGRES_TURN_CHANGED = """
+CREATE OR REPLACE TRIGGER turn_changed AFTER UPDATE ON turns FOR EACH ROW
+WHEN (OLD.status <> 'running') EXECUTE FUNCTION drop_sums_of_turn()
+"""
+
+_POSTGRES_TURN_DELETED = """
+CREATE OR REPLACE TRIGGER turn_deleted AFTER DELETE ON turns FOR EACH ROW
+EXECUTE FUNCTION drop_sums_of_turn()
+"""
+
+for statement in (
+    _ROW_NUMBERS,
+    _MESSAGES_BY_READER,
+    _DROP_SUMS,
+    _POSTGRES_TURN_CHANGED,
+    _POSTGRES_TURN_DELETED,
+):
+    event.listen(METADATA, "after_create", DDL(statement).execute_if(dialect="postgresql"))

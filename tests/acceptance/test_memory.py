@@ -35,7 +35,17 @@ from kit.tools.tool import ToolContext, ToolResult, tool_context
 from kit.wire import open_kit
 from kit.worlds.consumer.tools import RENDERS
 from studies import compaction
-from tests.kits import ALICE, SmallKit, answering, asks, bodies, small_deck, small_kit, stitched
+from tests.kits import (
+    ALICE,
+    SmallKit,
+    answering,
+    asks,
+    bodies,
+    driver_of,
+    small_deck,
+    small_kit,
+    stitched,
+)
 
 OFFER = '<component type="offer">{"id": "of-7", "title": "Harbor Roast", "secret": "payload-only"}</component>'
 PRIOR = [
@@ -347,7 +357,7 @@ async def test_a_reader_costs_one_query_a_turn():
     kit = remembering("ann", "bob")
     await run_turn("@ann", ALICE, kit)
     asked: list[str] = []
-    kit.store._db.driver.set_trace_callback(
+    driver_of(kit.store).set_trace_callback(
         lambda sql: asked.append(sql) if "FROM messages" in sql or "FROM sessions" in sql else None
     )
     await run_turn("@ann @bob", ALICE, kit)

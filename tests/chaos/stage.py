@@ -22,8 +22,7 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.context import Agent, RunContext
 from kit.runtime.turn import Reply, run_turn
-from kit.stores.connection import open_for_reading
-from kit.stores.sqlite import SqliteStore
+from kit.stores.sqlite import SqliteStore, open_for_reading
 from kit.tools.enricher import CAVEAT, EnrichError, EnricherSpec, enricher_tool
 from kit.tools.tool import tool_context
 from kit.worlds.consumer.wording import WORDINGS

@@ -19,7 +19,7 @@ from kit.core.event import Event
 from kit.core.record import Message
 from kit.runtime import turn as turn_module
 from kit.runtime.turn import run_turn
-from kit.stores import database
+from kit.stores.engines import database
 from kit.stores.recall import recall_before
 from kit.stores.sqlite import SqliteStore
 from tests.effort import effort

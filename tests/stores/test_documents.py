@@ -31,11 +31,13 @@ from kit.stores.documents.document import (
 )
 from kit.stores.documents.protocol import Documents, EventFilter
 from kit.stores.documents.sqlite import open_documents
-from kit.stores.sqlite import SqliteStore
+from kit.stores.opening import open_store
+from kit.stores.turn_store import TurnStore
+from tests.stores.conftest import DATABASES, new_place
 
 ANN, BOB = Principal(tenant_id="acme", user_id="ann"), Principal(tenant_id="acme", user_id="bob")
 EVE = Principal(tenant_id="other", user_id="ann")
-BACKENDS = (":memory:", "kit.sqlite")
+BACKENDS = (":memory:", *DATABASES)
 
 
 @dataclass
@@ -56,7 +58,8 @@ class Backend:
 
 @pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
-    store = SqliteStore(request.param if request.param == ":memory:" else tmp_path / request.param)
+    memory = request.param == ":memory:"
+    store = open_store(":memory:" if memory else new_place(request.param, tmp_path))
     clock = Clock()
     yield Backend(open_documents(store, dimension=3, clock=clock), clock)
     store.close()
@@ -271,13 +274,11 @@ async def test_the_newest_version_of_a_memory_is_found_by_its_vector(backend: Ba
     assert await nearest() == ("window", "small")
 
 
-async def test_vectors_of_another_embedder_are_passed_over(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "kit.sqlite")
+async def test_vectors_of_another_embedder_are_passed_over(store: TurnStore) -> None:
     await open_documents(store, dimension=2).memory.write(a_memory("old", embedding=(1.0, 0.0)))
     memory = open_documents(store, dimension=3).memory
     await memory.write(a_memory("new", embedding=(0.0, 1.0, 0.0)))
     near = await memory.nearest(ANN, "session", (1.0, 0.0, 0.0), session_id="s1")
-    store.close()
     assert [one.key for one in near] == ["new"]
 
 
@@ -313,9 +314,10 @@ async def test_a_memory_ends_at_its_time_by_the_clock_of_the_kit(backend: Backen
 )
 @example('door" OR "', 0)
 @example("\ud800 \0 NEAR(", 5_000)
-def test_any_text_can_be_searched_for(text: str, more: int) -> None:
+@pytest.mark.parametrize("database", DATABASES)
+def test_any_text_can_be_searched_for(database: str, text: str, more: int) -> None:
     async def play() -> None:
-        store = SqliteStore(":memory:")
+        store = open_store(new_place(database))
         memory = open_documents(store, dimension=3).memory
         await memory.write(a_memory("k", text="a red door"))
         matches = await memory.search(
@@ -331,8 +333,9 @@ def test_any_text_can_be_searched_for(text: str, more: int) -> None:
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([ANN, BOB, EVE]), st.sampled_from(["session", "user", "tenant"]),
                           st.tuples(*[st.integers(-4, 4).map(float)] * 3).filter(any)), max_size=12), st.data())  # fmt: skip
+@pytest.mark.parametrize("database", DATABASES)
 def test_the_nearest_are_found_exactly_among_those_of_tenant_and_scope(
-    rows: list[Any], data: Any
+    database: str, rows: list[Any], data: Any
 ) -> None:
     """Against a plain loop; and what others wrote changes nothing, whatever it is."""
     vector = data.draw(st.tuples(*[st.integers(-4, 4).map(float)] * 3).filter(any))
@@ -342,7 +345,7 @@ def test_the_nearest_are_found_exactly_among_those_of_tenant_and_scope(
     )
 
     async def play() -> None:
-        store = SqliteStore(":memory:")
+        store = open_store(new_place(database))
         memory = open_documents(store, dimension=3).memory
         for number, (writer, own_scope, embedding) in enumerate(rows):
             await memory.write(a_memory(f"k{number}", writer, scope=own_scope, embedding=embedding))
@@ -537,8 +540,7 @@ async def test_of_fifty_writers_for_twenty_tenants_none_loses_a_write_or_reads_a
         assert {one.value for one in memories} == {str(who)}
 
 
-async def test_another_error_of_the_backend_is_a_store_error(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "kit.sqlite")
+async def test_another_error_of_the_backend_is_a_store_error(store: TurnStore) -> None:
     documents = open_documents(store)
     with pytest.raises(StoreError), store.commit() as db:
         await documents.events.append(an_event("e1"))
@@ -567,12 +569,15 @@ IDS = ["p1", "s1", "k", "acme", "' OR 1=1 --", "%"]
         max_size=15,
     )
 )
-def test_whatever_is_written_nobody_reads_another_tenants_or_users(writes: list[Any]) -> None:
+@pytest.mark.parametrize("database", DATABASES)
+def test_whatever_is_written_nobody_reads_another_tenants_or_users(
+    database: str, writes: list[Any]
+) -> None:
     """Every store, every reader, every id, after any writes; what is refused on the way is refused
     with a typed error."""
 
     async def play() -> None:
-        store = SqliteStore(":memory:")
+        store = open_store(new_place(database))
         stores = open_documents(store, dimension=3)
         for who, name, scope in writes:
             calls = [

@@ -16,13 +16,15 @@ import pytest
 
 from kit.core.context import OPERATOR, Principal, Session
 from kit.core.errors import StoreError
-from kit.stores import database
 from kit.stores.documents.document import AgentEvent, Plan
 from kit.stores.documents.protocol import EventFilter
 from kit.stores.documents.sqlite import open_documents
+from kit.stores.engines import database
 from kit.stores.forget import DOCUMENTS
-from kit.stores.sqlite import SqliteStore, open_store
+from kit.stores.opening import open_store
+from kit.stores.sqlite import SqliteStore
 from kit.stores.tables import SCHEMA
+from kit.stores.turn_store import TurnStore
 from tests.effort import slowness
 from tests.sample_turn import ANN as VISITOR
 from tests.sample_turn import a_turn, finish
@@ -34,7 +36,7 @@ CHILD = """
 import asyncio, sys
 from kit.core.errors import VersionConflict
 from kit.stores.documents.sqlite import open_documents
-from kit.stores.sqlite import SqliteStore
+from kit.stores.opening import open_store
 from tests.stores.test_documents import ANN, a_memory, an_event
 
 async def count(plans):
@@ -54,22 +56,17 @@ async def write(stores):
         print(f"k{number}", flush=True)
         number += 1
 
-stores = open_documents(SqliteStore(sys.argv[1]), dimension=3)
+stores = open_documents(open_store(sys.argv[1]), dimension=3)
 print("open", flush=True)
 asyncio.run(count(stores.plans) if len(sys.argv) > 2 else write(stores))
 """
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "kit.sqlite"
-
-
-@pytest.fixture
-def store(path: Path) -> Iterator[SqliteStore]:
-    opened = SqliteStore(path)
-    yield opened
-    opened.close()
+def file(path: Path) -> Iterator[SqliteStore]:
+    """A store of SQLite's alone."""
+    with closing(SqliteStore(path)) as opened:
+        yield opened
 
 
 def child(*arguments: object) -> subprocess.Popen[str]:
@@ -92,7 +89,7 @@ async def cost(call: Callable[[], Awaitable[object]]) -> float:
 
 
 async def test_a_call_of_a_store_takes_less_than_20_ms_with_fifty_writers(
-    store: SqliteStore,
+    store: TurnStore,
 ) -> None:
     stores, costs = open_documents(store), list[float]()
 
@@ -121,7 +118,7 @@ async def test_a_call_of_a_store_takes_less_than_20_ms_with_fifty_writers(
 
 @pytest.mark.req("AS-12")
 async def test_the_nearest_of_ten_thousand_vectors_are_found_in_less_than_10_ms(
-    store: SqliteStore,
+    store: TurnStore,
 ) -> None:
     stores, vectors = (
         open_documents(store).memory,
@@ -190,8 +187,8 @@ def test_a_file_of_turns_takes_documents_and_stays_a_file_of_turns(path: Path) -
     third.close()
 
 
-async def test_an_expired_memory_leaves_the_file_when_it_is_opened(
-    path: Path, store: SqliteStore
+async def test_an_expired_memory_leaves_the_store_when_it_is_opened(
+    store: TurnStore,
 ) -> None:
     now = time.time()
     for key, end in (("past", now - 1), ("future", now + 1_000), ("good", None)):
@@ -203,10 +200,10 @@ async def test_an_expired_memory_leaves_the_file_when_it_is_opened(
     assert store.read("SELECT count(*) FROM agent_memory_words") == [(2,)]
 
 
-def test_two_processes_lose_no_write_to_the_same_plan(path: Path, store: SqliteStore) -> None:
+def test_two_processes_lose_no_write_to_the_same_plan(place: str, store: TurnStore) -> None:
     plans = open_documents(store).plans
     asyncio.run(plans.create(a_plan()))
-    process = child(path, 20)
+    process = child(place, 20)
 
     async def count() -> Plan | None:
         done = 0
@@ -227,13 +224,13 @@ def test_two_processes_lose_no_write_to_the_same_plan(path: Path, store: SqliteS
 
 
 def test_what_a_killed_process_acknowledged_is_there_and_another_process_finds_it(
-    path: Path, store: SqliteStore
+    place: str, store: TurnStore
 ) -> None:
     memory = open_documents(store, dimension=3).memory
     assert (
         asyncio.run(memory.nearest(ANN, "session", (1.0, 0.0, 0.0), session_id="s1")) == []
     )  # a matrix is kept, and empty
-    process = child(path)
+    process = child(place)
     assert process.stdout is not None
     keys = [process.stdout.readline().strip() for _ in range(20)]
     process.send_signal(signal.SIGKILL)
@@ -243,11 +240,11 @@ def test_what_a_killed_process_acknowledged_is_there_and_another_process_finds_i
 
 
 async def test_a_full_disk_is_a_clear_error_and_loses_nothing_acknowledged(
-    store: SqliteStore,
+    file: SqliteStore,
 ) -> None:
-    stores, kept = open_documents(store), list[str]()
-    ((pages,),) = store.read("PRAGMA page_count")
-    store.read(f"PRAGMA max_page_count = {pages + 20}")
+    stores, kept = open_documents(file), list[str]()
+    ((pages,),) = file.read("PRAGMA page_count")
+    file.read(f"PRAGMA max_page_count = {pages + 20}")
     with pytest.raises(StoreError, match="make room on the disk"):
         for number in range(1_000):
             await stores.memory.write(a_memory(f"k{number}", value="x" * 2_000, text="door"))
@@ -259,7 +256,7 @@ async def test_a_full_disk_is_a_clear_error_and_loses_nothing_acknowledged(
     assert len(await stores.memory.search(ANN, "session", "door", 1_000, session_id="s1")) == len(
         kept
     )
-    store.read("PRAGMA max_page_count = 1000000")
+    file.read("PRAGMA max_page_count = 1000000")
     await stores.memory.write(a_memory("room again"))
 
 
@@ -291,17 +288,17 @@ async def test_a_damaged_file_is_a_clear_error(
 
 
 def test_events_past_their_retention_go_when_a_store_opens_and_while_it_is_open(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In pieces, so that a turn's write comes between; without a retention nothing goes."""
     monkeypatch.setattr(database, "SWEEP", 2)
     now = time.time()
 
-    def add(store: SqliteStore, *events: AgentEvent) -> None:
+    def add(store: TurnStore, *events: AgentEvent) -> None:
         for event in events:
             asyncio.run(open_documents(store).events.append(event))
 
-    def ids(store: SqliteStore) -> list[str]:
+    def ids(store: TurnStore) -> list[str]:
         return [
             row.event_id
             for row in asyncio.run(
@@ -309,18 +306,18 @@ def test_events_past_their_retention_go_when_a_store_opens_and_while_it_is_open(
             )
         ]
 
-    with closing(open_store(str(path))) as store:
+    with closing(open_store(place)) as store:
         add(
             store,
             *(an_event(f"old {n}", ts=now - 8 * 86_400 - n) for n in range(5)),
             an_event("new", ts=now - 6 * 86_400),
         )
-    with closing(open_store(str(path))) as store:
+    with closing(open_store(place)) as store:
         assert len(ids(store)) == 6
-    with closing(open_store(str(path), 7)) as store:
+    with closing(open_store(place, 7)) as store:
         assert ids(store) == ["new"]
     monkeypatch.setattr(database, "SWEEP_EVERY", 0.0)
-    with closing(open_store(str(path), 7)) as store:
+    with closing(open_store(place, 7)) as store:
         add(store, an_event("late", ts=now - 8 * 86_400))
         until = time.monotonic() + 60
         while "late" in ids(store) and time.monotonic() < until:
@@ -329,9 +326,9 @@ def test_events_past_their_retention_go_when_a_store_opens_and_while_it_is_open(
 
 
 async def test_a_write_waits_for_another_process_while_the_loop_goes_on(
-    path: Path, store: SqliteStore
+    path: Path, file: SqliteStore
 ) -> None:
-    memory, other = open_documents(store).memory, sqlite3.connect(path, isolation_level=None)
+    memory, other = open_documents(file).memory, sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     writing = asyncio.create_task(memory.write(a_memory("k")))
     await asyncio.sleep(0.1)
@@ -344,9 +341,9 @@ async def test_a_write_waits_for_another_process_while_the_loop_goes_on(
 
 @pytest.mark.req("K-11")
 async def test_a_user_who_is_forgotten_leaves_no_document_and_no_bytes(
-    path: Path, store: SqliteStore
+    path: Path, file: SqliteStore
 ) -> None:
-    stores = open_documents(store)
+    stores = open_documents(file)
 
     async def count(who: Principal) -> int:
         souls, memory = (
@@ -370,10 +367,10 @@ async def test_a_user_who_is_forgotten_leaves_no_document_and_no_bytes(
         await stores.plans.create(a_plan("zebulon", who))
         await stores.events.append(an_event("zebulon", who, user_id=who.user_id))
     assert await count(ANN) == await count(EVE) == 7
-    gone = store.forget(ANN)
+    gone = file.forget(ANN)
     assert sum(gone[table] for table in DOCUMENTS) == 6 and (
         await count(ANN),
         await count(EVE),
     ) == (0, 7)
-    store.forget(EVE)
+    file.forget(EVE)
     assert b"zebulon" not in path.read_bytes()

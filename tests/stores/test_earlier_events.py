@@ -12,8 +12,8 @@ from kit import Settings, open_kit
 from kit.core.bodies.call import ModelEnded, ModelStarted, ToolEnded
 from kit.core.context import OPERATOR
 from kit.core.event import Event
-from kit.stores.connection import open_for_reading
 from kit.stores.model_request import model_request
+from kit.stores.sqlite import open_for_reading
 
 MIXED = "What are my points, any burger deals near me, and where can I buy a kettle?"
 

@@ -11,9 +11,9 @@ from kit.core.context import OPERATOR, Principal, Session, SessionKey
 from kit.core.errors import StoreBusy
 from kit.core.record import Feedback, Note
 from kit.runtime.clock import run_virtual
-from kit.stores.connection import open_for_reading
 from kit.stores.rollup import CHUNK
-from kit.stores.sqlite import SqliteStore
+from kit.stores.sqlite import SqliteStore, open_for_reading
+from kit.stores.turn_store import TurnStore
 from tests.cli.test_cli import refused, run
 from tests.sample_turn import a_turn
 
@@ -97,8 +97,7 @@ def test_a_user_is_removed_from_every_table_and_from_the_bytes_of_the_file(tmp_p
 
 
 @pytest.mark.req("K-11")
-def test_sums_of_all_time_lose_the_user() -> None:
-    store = SqliteStore(":memory:")
+def test_sums_of_all_time_lose_the_user(store: TurnStore) -> None:
     ended = {"seconds": 1.0, "status": "ok"}
     for number in range(CHUNK):
         store.end_turn(
@@ -113,7 +112,6 @@ def test_sums_of_all_time_lose_the_user() -> None:
     assert {user for _, user in store.tally().users} == {"ben"} and store.read(
         "SELECT count(*) FROM rollups"
     ) == [(0,)]
-    store.close()
 
 
 @pytest.mark.req("K-11")
@@ -145,8 +143,7 @@ def test_a_user_of_several_tenants_or_of_none_has_to_be_named_with_one(tmp_path:
     assert run("forget", "u-002", KIT_STORE=str(path)).returncode == 0
 
 
-def test_a_user_whose_turn_is_running_is_not_forgotten_by_half(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "kit.db")
+def test_a_user_whose_turn_is_running_is_not_forgotten_by_half(store: TurnStore) -> None:
     turn = a_turn("t1").model_copy(update={"status": "running"})
     store.begin_turn(
         turn,
@@ -157,4 +154,3 @@ def test_a_user_whose_turn_is_running_is_not_forgotten_by_half(tmp_path: Path) -
     with pytest.raises(StoreBusy, match="try again when it has ended"):
         store.forget(Principal(tenant_id=turn.tenant_id, user_id=turn.user_id))
     assert store.turn("t1", OPERATOR) is not None and store.session(turn.session_key) is not None
-    store.close()

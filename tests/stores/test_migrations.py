@@ -16,7 +16,7 @@ import pytest
 from kit.core.context import OPERATOR, Principal, Session, SessionKey
 from kit.core.record import Note
 from kit.metrics.summary import metrics
-from kit.stores.connection import StoreConnection
+from kit.stores.engines.connection import StoreConnection
 from kit.stores.rows import log_of, row_of
 from kit.stores.sqlite import SqliteStore
 from kit.stores.tables import APPLICATION, SCHEMA

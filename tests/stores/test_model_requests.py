@@ -26,7 +26,7 @@ from kit.stores.model_request import (
     model_request,
 )
 from kit.stores.protocol import Store
-from kit.stores.sqlite import SqliteStore
+from kit.stores.turn_store import TurnStore
 from kit.ui.traces.model_request import request_html
 from tests.kits import ALICE, SmallKit, answering, asks, failing, small_kit, stitched
 
@@ -213,8 +213,7 @@ async def test_what_is_not_in_the_store_is_said() -> None:
     )
 
 
-def test_a_tool_that_changed_is_kept_beside_what_it_was(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "kit.db")
+def test_a_tool_that_changed_is_kept_beside_what_it_was(store: TurnStore) -> None:
     prompt = CohortPrompt(cohort="c", agent="a", text="Be kind.", tools=({"name": "look"},))
     store.keep_prompts([prompt])
     between = time.time()
@@ -223,7 +222,6 @@ def test_a_tool_that_changed_is_kept_beside_what_it_was(tmp_path: Path) -> None:
     store.keep_prompts([newer])
     assert store.prompt("c", between) == prompt and store.prompt("c", time.time()) == newer
     assert store.prompt("c", 0.0) is None and store.read("SELECT count(*) FROM prompts") == [(2,)]
-    store.close()
 
 
 def test_a_request_on_the_page_folds_what_is_stable_and_lets_no_word_act() -> None:

@@ -1,7 +1,6 @@
 """Metrics of all time are read from sums, and say what the turns themselves say."""
 
 import random
-import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -10,20 +9,25 @@ from typing import Any
 import pytest
 
 from kit.core.record import TurnRecord
+from kit.core.secret import is_url
 from kit.metrics.sample import Sample
 from kit.metrics.summary import Metrics, measure_all, metrics
 from kit.runtime.clock import run_virtual
+from kit.stores.copying import copy_store
+from kit.stores.opening import open_store
 from kit.stores.rollup import CHUNK
 from kit.stores.sqlite import SqliteStore
 from kit.stores.tally import tally_of
+from kit.stores.turn_store import TurnStore
 from tests.metrics.test_metrics import some_turns
 from tests.sample_turn import a_turn
+from tests.stores.conftest import DATABASES, new_place
 
 TENANTS = ("acme", "globex", "initech")
 HOUR = 3600.0
 
 
-async def many(store: SqliteStore, count: int) -> list[TurnRecord]:
+async def many(store: TurnStore, count: int) -> list[TurnRecord]:
     """Turns of many fates, an hour apart, stored in the order in which they began."""
     kit, _ = await some_turns(40, seed=11)
     played, rng = kit.store.turns(limit=40), random.Random(5)
@@ -38,26 +42,32 @@ async def many(store: SqliteStore, count: int) -> list[TurnRecord]:
     return turns
 
 
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[TurnRecord]]:
-    """A file that holds two sums' worth of turns and some more, and these turns."""
-    path = tmp_path_factory.mktemp("rollups") / "kit.db"
-    with closing(SqliteStore(path)) as store:
-        return path, run_virtual(many(store, 2 * CHUNK + 300))
+@pytest.fixture(scope="module", params=DATABASES)
+def filled(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, list[TurnRecord]]:
+    """A store that holds two sums' worth of turns and some more, and these turns."""
+    place = new_place(request.param, tmp_path_factory.mktemp("rollups"))
+    with closing(open_store(place)) as store:
+        return place, run_virtual(many(store, 2 * CHUNK + 300))
 
 
 @pytest.fixture
-def store(filled: tuple[Path, list[TurnRecord]], tmp_path: Path) -> Iterator[SqliteStore]:
-    with closing(SqliteStore(shutil.copy(filled[0], tmp_path / "kit.db"))) as opened:
+def store(filled: tuple[str, list[TurnRecord]], tmp_path: Path) -> Iterator[TurnStore]:
+    """The same turns in a store of the test's own."""
+    place, _ = filled
+    own = new_place("postgresql" if is_url(place) else "sqlite", tmp_path)
+    with closing(open_store(place)) as source, closing(open_store(own)) as opened:
+        assert all(table.is_same for table in copy_store(source, opened))
         yield opened
 
 
 @pytest.fixture
-def turns(filled: tuple[Path, list[TurnRecord]]) -> list[TurnRecord]:
+def turns(filled: tuple[str, list[TurnRecord]]) -> list[TurnRecord]:
     return list(filled[1])
 
 
-def sums(store: SqliteStore) -> int:
+def sums(store: TurnStore) -> int:
     return store.read("SELECT count(DISTINCT through) FROM rollups")[0][0]
 
 
@@ -66,7 +76,7 @@ def figures(metrics: Metrics) -> dict[tuple[str, str], Any]:
 
 
 def agree(
-    store: SqliteStore, turns: list[TurnRecord], since: float | None, tenant: str | None
+    store: TurnStore, turns: list[TurnRecord], since: float | None, tenant: str | None
 ) -> None:
     mine = [
         turn
@@ -81,7 +91,7 @@ def agree(
 
 
 def test_sums_and_the_turns_beside_them_make_the_same_metrics_for_every_tenant_and_window(
-    store: SqliteStore, turns: list[TurnRecord]
+    store: TurnStore, turns: list[TurnRecord]
 ) -> None:
     for tenant in (None, "acme"):
         for hours in (0, 0.5 * CHUNK, CHUNK, 1.7 * CHUNK, 2 * CHUNK + 100, 9 * CHUNK):
@@ -91,7 +101,7 @@ def test_sums_and_the_turns_beside_them_make_the_same_metrics_for_every_tenant_a
 
 
 def test_a_turn_that_changes_or_goes_is_summed_up_anew(
-    store: SqliteStore, turns: list[TurnRecord]
+    store: TurnStore, turns: list[TurnRecord]
 ) -> None:
     agree(store, turns, None, None)
     turns[CHUNK + 5] = turns[CHUNK + 5].model_copy(update={"seconds": 77.0, "cap_behavior": "over"})
@@ -100,7 +110,8 @@ def test_a_turn_that_changes_or_goes_is_summed_up_anew(
     assert sums(store) == 1, "what came before it stands"
     agree(store, turns, None, None)
     assert sums(store) == 2
-    store._db.execute("DELETE FROM turns WHERE id = 't7'")
+    with store.commit() as db:
+        db.execute("DELETE FROM turns WHERE id = 't7'")
     agree(store, [turn for turn in turns if turn.id != "t7"], None, None)
 
 
@@ -119,7 +130,8 @@ async def test_a_turn_that_runs_is_waited_for_and_its_mismatches_count_at_once()
 
 
 @pytest.mark.parametrize("odd", ["no JSON", "[]", '{"agents": [{"seconds": 1}]}', '{"spent": 7}'])
-def test_a_turn_that_somebody_else_wrote_breaks_no_sum(store: SqliteStore, odd: str) -> None:
-    store._db.execute("UPDATE turns SET measures = :odd WHERE id IN ('t3', 't2003')", {"odd": odd})
+def test_a_turn_that_somebody_else_wrote_breaks_no_sum(store: TurnStore, odd: str) -> None:
+    with store.commit() as db:
+        db.execute("UPDATE turns SET measures = :odd WHERE id IN ('t3', 't2003')", {"odd": odd})
     count = 2 * CHUNK + 300
     assert count - 2 <= metrics(store).number("turns") <= count and sums(store) == 2

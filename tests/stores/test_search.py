@@ -7,8 +7,8 @@ from typing import Any
 from kit.core.context import Principal, Session
 from kit.core.display.turn_parts import ENDING_WORDS, Ending, TurnParts, ending_of
 from kit.core.record import TurnRecord
-from kit.stores.sqlite import SqliteStore
 from kit.stores.turn_filter import TurnFilter
+from kit.stores.turn_store import TurnStore
 from kit.ui.traces.turn_list import AXES
 from tests.metrics.test_metrics import some_turns
 
@@ -16,15 +16,10 @@ ANN, BOB = (Principal(tenant_id="acme", user_id=user) for user in ("ann", "bob")
 QUESTIONS = ("Find COFFEE deals", "My receipt didn't scan", "ÄRGER with points", "100% of a_b")
 
 
-async def listed() -> tuple[SqliteStore, list[TurnRecord]]:
+async def listed(store: TurnStore) -> list[TurnRecord]:
     """Two people's turns of every kind, newest first."""
     kit, _ = await some_turns(40, seed=9)
-    played, rng, store, turns = (
-        kit.store.turns(limit=40),
-        random.Random(2),
-        SqliteStore(":memory:"),
-        list[TurnRecord](),
-    )
+    played, rng, turns = kit.store.turns(limit=40), random.Random(2), list[TurnRecord]()
     for n in range(400):
         turn = rng.choice(played)
         fields: dict[str, Any] = {
@@ -50,7 +45,7 @@ async def listed() -> tuple[SqliteStore, list[TurnRecord]]:
             update={"id": "r", "status": "running", "seconds": None, "started_at": 400.0}
         )
     )
-    return store, [store.turns(limit=1)[0], *reversed(turns)]
+    return [store.turns(limit=1)[0], *reversed(turns)]
 
 
 def axes_of(turn: TurnRecord) -> set[str]:
@@ -93,8 +88,8 @@ FILTERS: list[tuple[TurnFilter, Callable[[TurnRecord], bool]]] = [
 ]
 
 
-async def test_every_filter_finds_what_going_through_all_turns_finds() -> None:
-    store, turns = await listed()
+async def test_every_filter_finds_what_going_through_all_turns_finds(store: TurnStore) -> None:
+    turns = await listed(store)
     found = list[int]()
     for by, passes in FILTERS:
         mine = [turn for turn in turns if turn.user_id == "ann" and passes(turn)]
@@ -110,8 +105,10 @@ async def test_every_filter_finds_what_going_through_all_turns_finds() -> None:
     )
 
 
-async def test_choices_are_what_there_is_and_the_slowest_are_one_in_twenty() -> None:
-    store, turns = await listed()
+async def test_choices_are_what_there_is_and_the_slowest_are_one_in_twenty(
+    store: TurnStore,
+) -> None:
+    turns = await listed(store)
     mine, choices = [turn for turn in turns if turn.user_id == "ann"], store.choices(ANN)
     assert (choices.total, choices.patterns, choices.models) == (
         len(mine),
@@ -127,10 +124,10 @@ async def test_choices_are_what_there_is_and_the_slowest_are_one_in_twenty() -> 
     )
 
 
-async def test_conversations_are_the_sessions_with_turns_the_newest_first_and_nobody_elses() -> (
-    None
-):
-    store, turns = await listed()
+async def test_conversations_are_the_sessions_with_turns_the_newest_first_and_nobody_elses(
+    store: TurnStore,
+) -> None:
+    turns = await listed(store)
     for session in ("again:t1:x", "job:digest:y"):
         store.end_turn(
             turns[1].model_copy(update={"id": session, "session_id": session, "user_id": "ann"}),

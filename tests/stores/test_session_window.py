@@ -24,11 +24,13 @@ from kit.runtime.memory import most_lines
 from kit.runtime.turn import run_turn
 from kit.settings import Settings
 from kit.stores.documents.document import AgentSession
-from kit.stores.sqlite import SqliteStore
+from kit.stores.opening import open_store
+from kit.stores.turn_store import TurnStore
 from kit.tools.tool import LimitedTool, ToolLimits
 from tests.forks import exit_code
 from tests.kits import ALICE, answering, asks, small_deck, small_kit, stitched
 from tests.sample_turn import ANN, a_turn, finish
+from tests.stores.conftest import DATABASES, new_place
 
 TALK = Session(id="talk", principal=ANN)
 Lines = list[tuple[str, str]]
@@ -58,10 +60,10 @@ def lines_of(session: AgentSession | None) -> Lines:
 
 
 class Talk:
-    """A conversation over one file, and what was said in it, written down beside it."""
+    """A conversation over one store, and what was said in it, written down beside it."""
 
-    def __init__(self, folder: Path):
-        self.path = folder / "kit.db"
+    def __init__(self, place: str):
+        self.place = place
         self.said: dict[str, Lines] = {}
         """By turn, in the order in which they ended."""
         self.waiting: list[str] = []
@@ -77,7 +79,7 @@ class Talk:
             AgentCard(id="desk", description="Signs papers.", model="offline", tools=("sign",))
         ]
         tools = {"sign": LimitedTool(sign, ToolLimits(confirm="Sign “{paper}”?"))}
-        environment = Settings.read({}).with_(model="offline", store=str(self.path), pace=0.0)
+        environment = Settings.read({}).with_(model="offline", store=self.place, pace=0.0)
         return open_kit(
             environment, deck=small_deck(["desk", "points"], cards), models=models, tools=tools
         )
@@ -125,7 +127,7 @@ class Talk:
         """Leaves what a process leaves that is killed in a turn: the turn as it was accepted, and
         an owner that is gone."""
         turn_id = f"dead {len(self.said)}"
-        with closing(SqliteStore(self.path)) as store:
+        with closing(open_store(self.place)) as store:
             if (
                 step == "killed again"
             ):  # while a turn went on that had paused: what was said by then stays
@@ -161,8 +163,8 @@ def _line(name: str, message: str) -> Line:
             return Line(f"Done: {message}.")
 
 
-async def play(folder: Path, steps: list[str]) -> None:
-    talk = Talk(folder)
+async def play(place: str, steps: list[str]) -> None:
+    talk = Talk(place)
     async with AsyncExitStack() as stack:
         kit = await stack.enter_async_context(talk.opened())
         for step in steps:
@@ -201,18 +203,20 @@ async def play(folder: Path, steps: list[str]) -> None:
         "ok",
     ]
 )
+@pytest.mark.parametrize("database", DATABASES)
 def test_the_window_is_what_was_said_and_feeds_the_prompt_whatever_became_of_the_turns(
+    database: str,
     steps: list[str],
 ) -> None:
     with TemporaryDirectory() as folder:
-        run_virtual(play(Path(folder), steps))
+        run_virtual(play(new_place(database, Path(folder)), steps))
 
 
-def die(folder: Path) -> None:
+def die(place: str) -> None:
     """Kills this process in a turn."""
 
     async def play() -> None:
-        talk = Talk(folder)
+        talk = Talk(place)
         async with talk.opened() as kit:
             kit.ask("cancelled too late", TALK)
             while not talk.told:
@@ -223,11 +227,11 @@ def die(folder: Path) -> None:
 
 
 @pytest.mark.req("AS-28")
-def test_what_a_killed_process_was_asked_is_told_as_an_open_question(tmp_path: Path) -> None:
-    assert exit_code(die, tmp_path) == -signal.SIGKILL
+def test_what_a_killed_process_was_asked_is_told_as_an_open_question(place: str) -> None:
+    assert exit_code(die, place) == -signal.SIGKILL
 
     async def go_on() -> None:
-        talk = Talk(tmp_path)
+        talk = Talk(place)
         async with talk.opened() as kit:
             await talk.ask(kit, "ok")
             assert talk.told["orchestrator"] == [
@@ -239,9 +243,9 @@ def test_what_a_killed_process_was_asked_is_told_as_an_open_question(tmp_path: P
 
 
 async def test_who_was_called_last_is_remembered_over_a_turn_that_was_killed(
-    tmp_path: Path,
+    place: str,
 ) -> None:
-    talk = Talk(tmp_path)
+    talk = Talk(place)
     async with talk.opened() as kit:
         await talk.ask(kit, "points")
     talk.die("killed")
@@ -260,9 +264,9 @@ async def test_who_was_called_last_is_remembered_over_a_turn_that_was_killed(
 
 @pytest.mark.req("AS-28")
 async def test_a_session_runs_while_a_turn_does_and_was_last_active_when_it_ended(
-    tmp_path: Path,
+    place: str,
 ) -> None:
-    talk = Talk(tmp_path)
+    talk = Talk(place)
     async with talk.opened() as kit:
         assert await talk.window(kit) is None
         before = time.time()
@@ -280,8 +284,8 @@ async def test_a_session_runs_while_a_turn_does_and_was_last_active_when_it_ende
 
 
 @pytest.mark.req("AS-28")
-async def test_a_user_who_comes_back_to_a_question_makes_the_session_active(tmp_path: Path) -> None:
-    talk = Talk(tmp_path)
+async def test_a_user_who_comes_back_to_a_question_makes_the_session_active(place: str) -> None:
+    talk = Talk(place)
     async with talk.opened() as kit:
         await talk.ask(kit, "paused")
         with kit.store.commit() as db:  # type: ignore[attr-defined]
@@ -294,9 +298,9 @@ async def test_a_user_who_comes_back_to_a_question_makes_the_session_active(tmp_
 
 
 async def test_only_its_own_user_reads_a_session_and_forgetting_them_takes_it_away(
-    tmp_path: Path,
+    place: str,
 ) -> None:
-    talk = Talk(tmp_path)
+    talk = Talk(place)
     async with talk.opened() as kit:
         await talk.ask(kit, "ok")
         sessions = kit.store.open_documents().sessions
@@ -335,10 +339,9 @@ async def test_a_summary_stands_for_what_it_takes_in_in_the_window_as_in_the_pro
     assert newest and lines_of(newest) == [("assistant", "Well.")]
 
 
-async def test_what_a_turn_showed_stands_with_its_answer_and_with_the_agent_that_showed_it() -> (
-    None
-):
-    store = SqliteStore(":memory:")
+async def test_what_a_turn_showed_stands_with_its_answer_and_with_the_agent_that_showed_it(
+    store: TurnStore,
+) -> None:
     store.open_session(TALK)
     finish(store, a_turn("t1", "talk"))
     store.keep_note(TALK.key, f"support:{ANN}", Note(value="ft_1", at=9.0))
@@ -347,4 +350,3 @@ async def test_what_a_turn_showed_stands_with_its_answer_and_with_the_agent_that
     question, answer = session.messages
     assert (question.components, question.msg_id, answer.msg_id) == (None, "t1:0", "t1:1")
     assert [(one["type"], one["payload"]["sku"]) for one in answer.components] == [("offer", "B1")]
-    store.close()

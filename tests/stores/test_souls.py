@@ -19,7 +19,7 @@ from kit.stores.documents.document import Persona, Soul
 from kit.stores.documents.souls import words_of
 from kit.stores.sqlite import SqliteStore
 from tests.cli.test_cli import run
-from tests.kits import asks, stitched
+from tests.kits import asks, driver_of, stitched
 from tests.runtime.test_pause import Desk, paused
 
 SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
@@ -157,7 +157,7 @@ async def test_while_nobody_has_a_soul_no_turn_reads_one() -> None:
     ) as kit:
         assert isinstance(kit.store, SqliteStore)
         souls = kit.store.open_documents().souls
-        kit.store._db.driver.set_trace_callback(statements.append)
+        driver_of(kit.store).set_trace_callback(statements.append)
         await kit.ask("hello", kit.session("s1"))
         assert statements and not any("agent_souls" in sql for sql in statements)
         await souls.put(a_soul("local", policies=POLICIES))

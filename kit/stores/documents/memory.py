@@ -8,11 +8,11 @@ from sqlalchemy import ColumnElement, delete, insert, or_, select, update
 
 from kit.core.context import Principal
 from kit.core.errors import MemoryLockError, StorageSchemaError
-from kit.stores.connection import StoreConnection
 from kit.stores.documents.document import Memory, Scope, document_of
 from kit.stores.documents.tables import MEMORY, Tables, row_of
 from kit.stores.documents.vectors import Owner, VectorSearch, as_blob, of_blob
-from kit.stores.sqlite_queries import BEST_WORDS, INSERT_WORDS
+from kit.stores.engines.connection import StoreConnection
+from kit.stores.queries import BEST_WORDS, INSERT_WORDS
 
 _column = MEMORY.c
 _MEMORIES = select(_column.document, _column.embedding, _column.locked_by, _column.lock_expires)
@@ -109,7 +109,8 @@ class SqliteMemory:
             return []
         values = _owner(principal, scope, session_id)._asdict()
         values |= {"words": words, "now": self.tables.clock(), "limit": top_k}
-        return [_memory(row) for row in self.tables.database.read(BEST_WORDS, values)]
+        query = BEST_WORDS[self.tables.database.dialect]
+        return [_memory(row) for row in self.tables.database.read(query, values)]
 
     async def sweep(self) -> int:
         """Deletes what has expired; returns how many."""

@@ -10,9 +10,9 @@ from kit.core.context import Principal
 from kit.core.record import LINES
 from kit.stores.documents.document import AgentSession, SessionMessage
 from kit.stores.documents.tables import Tables
-from kit.stores.rows import readable, reader_values
+from kit.stores.queries import WINDOW
+from kit.stores.rows import readable, reader_values, unpacked
 from kit.stores.shown import shown_in
-from kit.stores.sqlite_queries import WINDOW
 
 _SESSION = """
 SELECT
@@ -65,10 +65,10 @@ def _messages(agent: str, rows: Sequence[Any]) -> tuple[SessionMessage, ...]:
     for turn_id, position, *_ in rows:
         last[turn_id] = position
     messages: list[SessionMessage] = []
-    for turn_id, position, role, text, started_at, seconds, log in rows:
+    for turn_id, position, role, text, started_at, seconds, log, size in rows:
         components = None
         if position == last[turn_id]:
-            components = _components(turn_id, agent, log)
+            components = _components(turn_id, agent, unpacked(log or "[]", size))
         messages.append(
             SessionMessage(
                 msg_id=f"{turn_id}:{position}",

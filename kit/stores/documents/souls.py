@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from sqlalchemy import select
 
 from kit.core.context import Principal, Session
-from kit.stores.database import Database
 from kit.stores.documents.document import Soul, document_of
 from kit.stores.documents.tables import SOULS
+from kit.stores.engines.database import Database
 
 
 def read_souls(database: Database, principal: Principal) -> tuple[Soul | None, Soul | None]:

@@ -6,12 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Integer, delete, literal_column, select, update
-from sqlalchemy.dialects.sqlite import insert
 
 from kit.core.context import Principal
 from kit.core.errors import StoreError, VersionConflict
-from kit.stores.connection import StoreConnection
-from kit.stores.database import Database
 from kit.stores.documents.document import WAITING, AgentEvent, Plan, Soul, check, document_of
 from kit.stores.documents.memory import SqliteMemory
 from kit.stores.documents.protocol import Documents, EventFilter
@@ -26,9 +23,14 @@ from kit.stores.documents.tables import (
     lay_out_documents,
     row_of,
 )
+from kit.stores.engines.connection import StoreConnection
+from kit.stores.engines.database import Database
+from kit.stores.statements import insert_new, insert_or_replace
 
 _plan = PLANS.c
 _PLANS = select(_plan.document)
+# The database numbers the events.
+_INSERT_EVENT = insert_new(EVENTS, [column.name for column in EVENTS.c if column.name != "seq"])
 log = logging.getLogger("kit.store")
 DIMENSION = 256
 """Numbers in a vector of the embedder that comes with the kit."""
@@ -62,7 +64,7 @@ class SqliteSouls:
     tables: Tables
 
     async def put(self, soul: Soul) -> None:
-        statement = insert(SOULS).prefix_with("OR REPLACE")
+        statement = insert_or_replace(SOULS)
         row = {**row_of(SOULS, soul), "user_id": soul.user_id or ""}
         await self.tables.write(lambda db: db.execute(statement, row))
         self.tables.database.has_souls = True
@@ -85,7 +87,7 @@ class SqlitePlans:
 
     async def create(self, plan: Plan) -> None:
         row = row_of(PLANS, plan)
-        statement = insert(PLANS).on_conflict_do_nothing()
+        statement = insert_new(PLANS)
 
         def work(db: StoreConnection) -> None:
             if not db.execute(statement, row).rowcount:
@@ -153,7 +155,7 @@ class SqliteEvents:
         )
 
         def work(db: StoreConnection) -> AgentEvent:
-            db.execute(insert(EVENTS).on_conflict_do_nothing(), row)
+            db.execute(_INSERT_EVENT, row)
             return _event(*db.execute(query).one())
 
         return await self.tables.write(work)

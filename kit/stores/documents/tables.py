@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import (
     DDL,
-    REAL,
+    Boolean,
     Column,
     Index,
     Integer,
@@ -23,10 +23,10 @@ from sqlalchemy import (
 
 from kit.core.errors import StoreBusy
 from kit.core.value import Value
-from kit.stores.connection import PATIENCE, StoreConnection
-from kit.stores.database import Database
 from kit.stores.documents.document import check
-from kit.stores.tables import keys, required
+from kit.stores.engines.connection import PATIENCE, StoreConnection
+from kit.stores.engines.database import Database
+from kit.stores.tables import FLOAT, WHOLE, keys, required
 
 T = TypeVar("T")
 PAUSE = 0.01
@@ -37,11 +37,11 @@ METADATA = MetaData()
 MEMORY = Table(
     "agent_memory",
     METADATA,
-    *keys("seq", kind=Integer),
+    *keys("seq", kind=WHOLE),
     *required("tenant_id", "scope", "user_id", "session_id", "key"),
-    Column("ttl_at", REAL),
+    Column("ttl_at", FLOAT),
     Column("locked_by", Text),
-    Column("lock_expires", REAL),
+    Column("lock_expires", FLOAT),
     Column("embedding", LargeBinary),
     *required("document"),
     UniqueConstraint("tenant_id", "key"),
@@ -54,8 +54,10 @@ Index(
     MEMORY.c.user_id,
     MEMORY.c.session_id,
     sqlite_where=MEMORY.c.embedding.is_not(None),
+    postgresql_where=MEMORY.c.embedding.is_not(None),
 )
-Index("agent_memory_by_end", MEMORY.c.ttl_at, sqlite_where=MEMORY.c.ttl_at.is_not(None))
+_EXPIRES = MEMORY.c.ttl_at.is_not(None)
+Index("agent_memory_by_end", MEMORY.c.ttl_at, sqlite_where=_EXPIRES, postgresql_where=_EXPIRES)
 
 SOULS = Table(
     "agent_souls",
@@ -69,25 +71,25 @@ PLANS = Table(
     METADATA,
     *keys("tenant_id", "plan_id"),
     *required("user_id", "status"),
-    *required("version", kind=Integer),
+    *required("version", kind=WHOLE),
     *required("document"),
     Index("agent_plans_by_user", "tenant_id", "user_id"),
 )
 IS_OPEN = PLANS.c.status.not_in(["complete", "failed"])
-Index("agent_plans_open", PLANS.c.status, sqlite_where=IS_OPEN)
+Index("agent_plans_open", PLANS.c.status, sqlite_where=IS_OPEN, postgresql_where=IS_OPEN)
 
 EVENTS = Table(
     "agent_events",
     METADATA,
-    *keys("seq", kind=Integer),
+    *keys("seq", kind=WHOLE),
     *required("tenant_id", "event_id"),
     Column("session_id", Text),
     Column("plan_id", Text),
     Column("task_id", Text),
     *required("event_type"),
     Column("skill_id", Text),
-    *required("large_response_triggered", kind=Integer),
-    *required("ts", kind=REAL),
+    *required("large_response_triggered", kind=Integer().with_variant(Boolean(), "postgresql")),
+    *required("ts", kind=FLOAT),
     *required("document"),
     UniqueConstraint("tenant_id", "event_id"),
     Index("agent_events_by_time", "tenant_id", "ts"),
@@ -113,23 +115,23 @@ END
 """
 
 _SESSIONS = """
-CREATE VIEW IF NOT EXISTS agent_sessions AS
+CREATE VIEW agent_sessions AS
 SELECT
   sessions.id AS session_id,
   sessions.tenant_id,
   sessions.user_id,
   CASE
-    WHEN sum(turns.status = 'running') THEN 'running'
+    WHEN count(*) FILTER (WHERE turns.status = 'running') > 0 THEN 'running'
     WHEN (
       SELECT status FROM turns newest
       WHERE newest.session_id = sessions.id
-        AND newest.tenant_id = sessions.tenant_id AND +newest.user_id = sessions.user_id
+        AND newest.tenant_id = sessions.tenant_id AND newest.user_id || '' = sessions.user_id
       ORDER BY newest.number DESC LIMIT 1
     ) = 'paused' THEN 'paused'
     ELSE 'idle'
   END AS state,
   min(turns.started_at) AS started_at,
-  max(
+  greatest(
     max(turns.started_at + coalesce(turns.seconds, 0)),
     coalesce((
       SELECT max(at) FROM notes
@@ -137,12 +139,59 @@ SELECT
     ), 0)
   ) AS last_active
 FROM sessions JOIN turns ON turns.session_id = sessions.id
-  AND turns.tenant_id = sessions.tenant_id AND +turns.user_id = sessions.user_id
+  AND turns.tenant_id = sessions.tenant_id AND turns.user_id || '' = sessions.user_id
 GROUP BY sessions.tenant_id, sessions.id
 """
 
-for statement in (_WORDS, _MEMORY_DELETED, _EVENTS_CHANGED, _SESSIONS):
-    event.listen(METADATA, "after_create", DDL(statement).execute_if(dialect="sqlite"))
+_SQLITE = (
+    _WORDS,
+    _MEMORY_DELETED,
+    _EVENTS_CHANGED,
+    _SESSIONS.replace("CREATE VIEW", "CREATE VIEW IF NOT EXISTS").replace("greatest", "max"),
+)
+
+# Words past this many characters are not found: those of a text may take a megabyte in PostgreSQL.
+_POSTGRES_WORDS = """
+CREATE TABLE IF NOT EXISTS agent_memory_words (
+  rowid BIGINT PRIMARY KEY REFERENCES agent_memory (seq) ON DELETE CASCADE,
+  text TEXT NOT NULL,
+  words TSVECTOR GENERATED ALWAYS AS (to_tsvector('simple', left(text, 200000))) STORED
+)
+"""
+
+_POSTGRES_WORDS_INDEX = """
+CREATE INDEX IF NOT EXISTS agent_memory_by_words ON agent_memory_words USING gin (words)
+"""
+
+_ROW_NUMBERS = """
+ALTER TABLE agent_plans ADD COLUMN IF NOT EXISTS rowid BIGINT GENERATED ALWAYS AS IDENTITY
+"""
+
+_REFUSE_CHANGE = """
+CREATE OR REPLACE FUNCTION refuse_change_of_event() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'events are added, never changed';
+END
+$$
+"""
+
+_POSTGRES_EVENTS_CHANGED = """
+CREATE OR REPLACE TRIGGER agent_events_changed BEFORE UPDATE ON agent_events FOR EACH ROW
+EXECUTE FUNCTION refuse_change_of_event()
+"""
+
+_POSTGRES = (
+    _POSTGRES_WORDS,
+    _POSTGRES_WORDS_INDEX,
+    _ROW_NUMBERS,
+    _REFUSE_CHANGE,
+    _POSTGRES_EVENTS_CHANGED,
+    _SESSIONS.replace("CREATE VIEW", "CREATE OR REPLACE VIEW"),
+)
+
+for dialect, statements in (("sqlite", _SQLITE), ("postgresql", _POSTGRES)):
+    for statement in statements:
+        event.listen(METADATA, "after_create", DDL(statement).execute_if(dialect=dialect))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
-"""Brings a file of an earlier schema to that of today, with every row, by Alembic.
+"""Brings a store of an earlier schema to that of today, with every row, by Alembic.
 
 `versions` has a script for each change that moves rows. What is derived from tables (views, indexes,
 triggers, sums) is dropped, and made anew by whoever calls this, as kit/stores/tables.py has it.
+PostgreSQL begins with schema 15: the scripts up to 15 are SQLite's alone, each later one has to run on both.
 """
 
 import threading
@@ -23,15 +24,17 @@ _one_at_a_time = threading.Lock()
 
 
 def migrate(connection: Connection, schema: int) -> None:
-    """Migrates a file that says it has a schema, within the caller's transaction."""
+    """Migrates a store that says it has a schema, within the caller's transaction."""
     config = Config()
     config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
     config.attributes["connection"] = connection
     with _one_at_a_time:
-        for kind, name in connection.execute(_DERIVED).all():
-            connection.exec_driver_sql(f"DROP {kind} {name}")
+        # In PostgreSQL triggers and views are replaced in their places.
+        if connection.dialect.name == "sqlite":
+            for kind, name in connection.execute(_DERIVED).all():
+                connection.exec_driver_sql(f"DROP {kind} {name}")
         connection.exec_driver_sql("DROP TABLE IF EXISTS rollups")
-        # The file's own mark counts: one from before there was Alembic has no other.
+        # The mark of its own counts: a file from before there was Alembic has no other.
         command.stamp(config, _revision_of(config, schema), purge=True)
         command.upgrade(config, "head")
 

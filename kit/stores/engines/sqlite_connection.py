@@ -1,21 +1,17 @@
-"""Connections to the store's file: SQLAlchemy's, and the driver's beneath it for what a turn does."""
+"""Connections to a store's SQLite file: SQLAlchemy's, and the driver's beneath it for what a turn does."""
 
 import sqlite3
 import threading
 import time
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from sqlalchemy import URL, Engine, Executable, MetaData, create_engine
-from sqlalchemy.exc import DBAPIError, ResourceClosedError
 from sqlalchemy.pool import NullPool
 
-StorageError = (sqlite3.Error, DBAPIError, ResourceClosedError)
-"""What a statement raises, by the driver or through SQLAlchemy."""
-PATIENCE = 5.0
-"""Seconds to wait for another process that writes."""
+from kit.stores.engines.connection import PATIENCE
+from kit.stores.rows import unpacked
 
 
 def open_engine(path: str, read_only: bool = False) -> Engine:
@@ -35,29 +31,31 @@ def open_engine(path: str, read_only: bool = False) -> Engine:
     return create_engine(url, poolclass=NullPool, connect_args=options)
 
 
-class StoreConnection:
-    """One connection to the store's file, for one thread at a time.
-
-    A Core statement runs through SQLAlchemy. Text runs on the driver: there a statement makes 4
-    Python calls, through the engine 57, and a turn executes seven.
-    """
+class SqliteConnection:
+    """The StoreConnection protocol over a file."""
 
     def __init__(self, engine: Engine):
         self.lock = threading.RLock()
         self.core = engine.connect()
         driver = self.core.connection.driver_connection
         self.driver = cast("sqlite3.Connection", driver)
-        _add_unpacking(self.driver)
+        add_unpacking(self.driver)
+        self.driver.create_function("casefold", 1, str.casefold, deterministic=True)
 
-    def execute(
-        self,
-        statement: Executable | str,
-        values: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
-    ) -> Any:
+    def execute(self, statement: Executable | str, values: Mapping[str, Any] | None = None) -> Any:
         """Executes a statement and returns its cursor, or SQLAlchemy's result."""
         if isinstance(statement, str):
             return self.driver.execute(statement, values or ())
         return self.core.execute(statement, values)
+
+    def execute_many(self, statement: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Executes a statement once for each row."""
+        self.driver.executemany(statement, rows)
+
+    def has_table(self, name: str) -> bool:
+        """Whether the file has a table of this name."""
+        query = "SELECT 1 FROM sqlite_master WHERE name = :name"
+        return self.driver.execute(query, {"name": name}).fetchone() is not None
 
     def lay_out(self, metadata: MetaData) -> None:
         """Creates the tables, indexes, triggers and views that the file lacks."""
@@ -66,6 +64,23 @@ class StoreConnection:
             # `create_all` passes over the indexes of a table that is there.
             for index in table.indexes:
                 index.create(self.core, checkfirst=True)
+
+    def begin(self, patience: float) -> None:
+        """Begins a transaction that writes, as soon as no other process does."""
+        self.wait_for("BEGIN IMMEDIATE", patience)
+
+    def begin_reading(self) -> None:
+        """Begins a transaction that reads one state of the file."""
+        self.driver.execute("BEGIN")
+
+    def commit(self) -> None:
+        """Keeps what was written."""
+        self.driver.execute("COMMIT")
+
+    def roll_back(self) -> None:
+        """Takes back what was not committed."""
+        if self.driver.in_transaction:
+            self.driver.execute("ROLLBACK")
 
     def wait_for(self, sql: str, seconds: float) -> None:
         """Executes what needs the file for itself, as soon as no other process writes it."""
@@ -84,26 +99,9 @@ class StoreConnection:
         self.core.close()
 
 
-def open_for_reading(path: Path | str) -> sqlite3.Connection:
-    """Opens a store's file for SQL of one's own, which can read it and its views and write nothing."""
-    connection = sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
-    _add_unpacking(connection)
-    return connection
-
-
-def _add_unpacking(connection: sqlite3.Connection) -> None:
+def add_unpacking(connection: sqlite3.Connection) -> None:
     """Gives a connection the function that unpacks a log in a query; the shell `sqlite3` has it by itself."""
-    connection.create_function("sqlar_uncompress", 2, _unpack, deterministic=True)
-
-
-def _unpack(log: bytes | str, size: int) -> bytes | str:
-    if not size or isinstance(log, str):
-        return log
-    try:
-        return zlib.decompress(log).decode()
-    except (zlib.error, UnicodeDecodeError):
-        # Somebody else wrote it. An error here would break the query for the other rows.
-        return log
+    connection.create_function("sqlar_uncompress", 2, unpacked, deterministic=True)
 
 
 def is_busy(error: BaseException | None) -> bool:

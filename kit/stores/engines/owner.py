@@ -1,8 +1,9 @@
 """Tells which process owns a running turn, by a lock on a side file that the system drops when that process ends."""
 
 import sqlite3
-import uuid
 from pathlib import Path
+
+from kit.stores.engines.database import new_owner
 
 
 class Owner:
@@ -12,7 +13,7 @@ class Owner:
     """
 
     def __init__(self, store: str):
-        self.id = uuid.uuid4().hex[:12]
+        self.id = new_owner()
         self._store = store
         self._life: sqlite3.Connection | None = None
 

@@ -1,8 +1,8 @@
-"""Queries that only SQLite is asked in these words: JSON, row numbers, and what a planner has to be told.
+"""Queries that are written out: JSON, row numbers, and what a planner has to be told.
 
-Each is plain SQL with a name. A query that takes `:tenant` and `:user` holds itself to the turns of one
-principal; for an operator both are NULL, and it reads everybody's. Another dialect needs its own words for
-these, and for the triggers and views of kit/stores/tables.py; kit/stores/statements.py is for all.
+Each is plain SQL with a name, for SQLite and PostgreSQL; the search of words alone is another on each. The
+names of JSON's functions are SQLite's, kit/stores/postgres.py has the other ones. A query that takes `:tenant`
+and `:user` holds itself to the turns of one principal; for an operator both are NULL, and it reads everybody's.
 """
 
 # The newest turn is found by the order in which turns ended, as a clock may be set back. The CTEs
@@ -26,11 +26,11 @@ SELECT
   (SELECT invoked FROM ended WHERE status <> 'interrupted' ORDER BY place DESC LIMIT 1),
   (SELECT invoked FROM routed),
   (
-    SELECT json_group_array(DISTINCT agent) FROM messages
+    SELECT CAST(json_group_array(DISTINCT agent) AS TEXT) FROM messages
     WHERE turn_id = (SELECT id FROM routed) AND agent <> '' AND text = :unanswered
   ),
   (
-    SELECT json_group_object(name, json_array(value, at)) FROM notes
+    SELECT CAST(json_group_object(name, json_array(value, at)) AS TEXT) FROM notes
     WHERE notes.tenant_id = sessions.tenant_id AND notes.session_id = sessions.id
   )
 FROM sessions WHERE tenant_id = :tenant_id AND id = :session_id
@@ -57,9 +57,9 @@ SELECT id, position, tenant_id, session_id, '', role, text FROM lines ORDER BY n
 NEWEST_MESSAGES = """
 SELECT turn_id, role, text, agent FROM messages
 WHERE tenant_id = :tenant_id AND session_id = :session_id AND agent = :agent
-  AND (:since IS NULL
+  AND (CAST(:since AS TEXT) IS NULL
     OR rowid > (SELECT coalesce(max(rowid), 0) FROM messages WHERE turn_id = :since))
-  AND (:tenant IS NULL OR EXISTS (
+  AND (CAST(:tenant AS TEXT) IS NULL OR EXISTS (
     SELECT 1 FROM turns WHERE id = turn_id AND tenant_id = :tenant AND user_id = :user))
 ORDER BY rowid DESC LIMIT :limit
 """
@@ -71,7 +71,7 @@ WINDOW = """
 WITH line AS (
   SELECT rowid AS place, turn_id, position, role, text FROM messages
   WHERE tenant_id = :tenant AND session_id = :session AND agent = :agent
-    AND (:since IS NULL
+    AND (CAST(:since AS TEXT) IS NULL
       OR rowid > (SELECT coalesce(max(rowid), 0) FROM messages WHERE turn_id = :since))
     AND EXISTS (
       SELECT 1 FROM turns WHERE id = turn_id AND tenant_id = :tenant AND user_id = :user)
@@ -79,7 +79,7 @@ WITH line AS (
 )
 SELECT
   turn_id, position, role, line.text, started_at, coalesce(seconds, 0),
-  iif(role = 'assistant', coalesce(sqlar_uncompress(log, size), '[]'), '[]')
+  CASE WHEN role = 'assistant' THEN log END, coalesce(size, 0)
 FROM line JOIN turns ON id = turn_id LEFT JOIN logs USING (number)
 ORDER BY place
 """
@@ -87,38 +87,43 @@ ORDER BY place
 # The newest logs, as far as all of them together have no more than `:most` bytes.
 SHOWN = """
 WITH asked AS (
-  SELECT turns.number, messages.rowid AS place, max(size, length(CAST(log AS BLOB))) AS bytes
+  SELECT
+    turns.number, messages.rowid AS place,
+    CASE WHEN size > length(log) THEN size ELSE length(log) END AS bytes
   FROM messages JOIN turns ON turns.id = messages.turn_id JOIN logs USING (number)
   WHERE messages.tenant_id = :tenant_id AND messages.session_id = :session_id
     AND messages.agent = '' AND messages.role = 'user'
-    AND (:tenant IS NULL OR turns.tenant_id = :tenant AND turns.user_id = :user)
+    AND (CAST(:tenant AS TEXT) IS NULL OR turns.tenant_id = :tenant AND turns.user_id = :user)
   ORDER BY messages.rowid DESC LIMIT :turns
 ), summed AS (
   SELECT number, place, sum(bytes) OVER (ORDER BY place DESC) AS bytes FROM asked
 )
-SELECT turns.id, sqlar_uncompress(log, size)
+SELECT turns.id, log, size
 FROM summed JOIN turns USING (number) JOIN logs USING (number)
 WHERE bytes <= :most
 ORDER BY place
 """
 
 KEEP_RUNNING_LOG = """
-INSERT OR REPLACE INTO logs (number, log, size)
+INSERT INTO logs (number, log, size)
 SELECT number, :log, :size FROM turns
 WHERE id = :turn AND status = 'running' AND owner = :by
+ON CONFLICT (number) DO UPDATE SET log = excluded.log, size = excluded.size
 """
 
 # The row of a turn says when it began and how long it took without its pause; this note says when
 # its user came back.
 KEEP_RESUMED = """
-INSERT OR REPLACE INTO notes (tenant_id, session_id, name, value, at)
+INSERT INTO notes (tenant_id, session_id, name, value, at)
 SELECT tenant_id, session_id, 'resumed', id, :at FROM turns WHERE id = :turn
+ON CONFLICT (tenant_id, session_id, name) DO UPDATE SET value = excluded.value, at = excluded.at
 """
 
 # It writes no row for a turn that is not stored.
 KEEP_FEEDBACK = """
-INSERT OR REPLACE INTO feedback (turn_id, score, note)
+INSERT INTO feedback (turn_id, score, note)
 SELECT id, :score, :note FROM turns WHERE id = :turn_id
+ON CONFLICT (turn_id) DO UPDATE SET score = excluded.score, note = excluded.note
 """
 
 # A few at a time: a turn that writes waits no longer than for these.
@@ -127,16 +132,26 @@ DELETE FROM agent_events
 WHERE seq IN (SELECT seq FROM agent_events WHERE ts < :before ORDER BY seq LIMIT :limit)
 """
 
-# Words of memories, by SQLite's own search of texts
+# Words of memories, by the search of texts that each database has
 
 INSERT_WORDS = "INSERT INTO agent_memory_words (rowid, text) VALUES (:seq, :text)"
 
-BEST_WORDS = """
+_BEST_WORDS = """
 SELECT document, embedding, locked_by, lock_expires
 FROM agent_memory_words JOIN agent_memory ON seq = agent_memory_words.rowid
-WHERE agent_memory_words MATCH :words
+WHERE {is_match}
   AND tenant_id = :tenant_id AND scope = :scope
   AND user_id = :user_id AND session_id = :session_id
   AND (ttl_at IS NULL OR ttl_at > :now)
-ORDER BY bm25(agent_memory_words), seq LIMIT :limit
+ORDER BY {order}, seq LIMIT :limit
 """
+
+BEST_WORDS = {
+    "sqlite": _BEST_WORDS.format(
+        is_match="agent_memory_words MATCH :words", order="bm25(agent_memory_words)"
+    ),
+    "postgresql": _BEST_WORDS.format(
+        is_match="words @@ websearch_to_tsquery('simple', :words)",
+        order="ts_rank(words, websearch_to_tsquery('simple', :words)) DESC",
+    ),
+}

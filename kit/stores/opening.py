@@ -1,0 +1,31 @@
+"""Opens the store that a path or a URL names."""
+
+from pathlib import Path
+
+from kit.core.errors import StoreError
+from kit.core.extra import require
+from kit.core.secret import is_url
+from kit.stores.sqlite import SqliteStore
+from kit.stores.turn_store import TurnStore
+
+
+def open_store(place: str, retention_days: float | None = None) -> TurnStore:
+    """The store in PostgreSQL at a URL, or in the file at a path, its folder made where it is
+    missing; documents' events go after so many days, None keeps them.
+
+    Raises StoreError, and SettingsError where the extra `postgres` is not installed.
+    """
+    if is_url(place):
+        require("postgres", "psycopg")
+        from kit.stores.engines.postgres import PostgresStore  # needs that extra
+
+        return PostgresStore(place, retention_days)
+    if place != ":memory:":
+        folder = Path(place).parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"the store {place} needs {folder}, which cannot be made: {error.strerror}; set KIT_STORE"
+            ) from error
+    return SqliteStore(place, retention_days)
