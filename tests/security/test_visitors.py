@@ -16,6 +16,7 @@ from joserfc.jwk import ECKey, KeySet, OctKey, RSAKey
 from streamlit.testing.v1 import AppTest
 
 from kit.home import HOME
+from kit.patterns.plan_execute import PLAN
 from kit.stores.sqlite import SqliteStore
 from tests.app.rooms import app_over, shown
 from tests.browser.raw import raw_visitor
@@ -179,6 +180,7 @@ def test_settings_that_cannot_be_read_admit_nobody(
 def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
     settings = {
         "KIT_PACE": "0",
+        "KIT_DECK": "cards/outlets",
         "KIT_VISITOR": f"header:{HEADER}",
         "KIT_VISITOR_KEY": SECRET,
         "KIT_OPERATOR_CLAIM": "groups=kit-operators",
@@ -209,9 +211,9 @@ def test_no_page_is_sent_to_nobody(served: Served) -> None:
 
 @pytest.mark.req("S-13")
 def test_no_address_opens_what_is_somebody_elses(served: Served) -> None:
-    words = "How many points has the heron?"
+    words = "Which outlets in Oakfield earned the most"
     with raw_visitor(served.url, {HEADER: token(sub="ada")}) as visitor:
-        visitor.address = "tenant=globex&user=u-777"
+        visitor.address = "tenant=globex&user=u-777&pattern=plan_execute"
         visitor.run()
         visitor.run(words)
         assert words in visitor.text
@@ -222,6 +224,7 @@ def test_no_address_opens_what_is_somebody_elses(served: Served) -> None:
         "": f"session={turn.session_id}",
         "traces": f"turn={turn.id}",
         "compare": f"turns={turn.id}",
+        "plans": f"plan={PLAN}{turn.id}",
     }
     for page, address in addresses.items():
         assert words in read(served, page, address, sub="ada"), page
