@@ -3,6 +3,7 @@ and the app, plays a plan and a turn through them over HTTP, says what it saw, a
 
 import json
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from joserfc import jwt
 from joserfc.jwk import OctKey
 
 from tests.browser.raw import raw_visitor
+from tests.postgres import Server, programs
 from tests.streamlit_server import ROOT, free_port, serve
 
 SECRET = "what the proxy of this stack signs with"
@@ -43,7 +45,7 @@ def running(
         )
     try:
         yield
-        assert process.poll() is None, f"{log.stem} has ended:\n{log.read_text()[-2000:]}"
+        assert process.poll() is None, f"{log.stem} has ended with {process.poll()}:\n{log.read_text()[-2000:]}"
     finally:
         process.terminate()
         try:
@@ -79,6 +81,15 @@ def start_redis(stack: ExitStack, folder: Path) -> str:
     ping = ["redis-cli", "-p", str(port), "ping"]
     wait_for(lambda: subprocess.run(ping, capture_output=True).returncode == 0, "redis")
     return f"redis://127.0.0.1:{port}/0"
+
+
+def start_postgres(stack: ExitStack) -> str:
+    """Starts a PostgreSQL of this stack alone, and returns the URL of an empty schema in it."""
+    # A folder of its own: the server runs as another user, who may not look into that of the stack.
+    server = Server(Path(tempfile.mkdtemp(prefix="kit-stack-postgres-")))
+    stack.callback(server.remove)
+    server.make()
+    return server.new_url(secret=True)
 
 
 def has_worker() -> bool:
@@ -138,8 +149,12 @@ def main() -> int:
             "KIT_PACE": "0.1",
             "KIT_TENANT": ASKER["X-Tenant-Id"],
             "KIT_STORE": str(folder / "kit.db"),
+            "KIT_SEAL_KEY": secrets.token_hex(32),
             "KIT_TURN_LINES": "1",
         }
+        if programs() is not None:
+            environment["KIT_STORE"] = start_postgres(stack)
+            say("postgresql", environment["KIT_STORE"].rpartition("@")[2])
         if shutil.which("redis-server") and has_worker():
             environment["KIT_REDIS"] = start_redis(stack, folder)
             say("redis", environment["KIT_REDIS"])
@@ -151,8 +166,10 @@ def main() -> int:
         wait_for(lambda: answers(f"{api}/ready"), "the API")
         say("api", api)
         if "KIT_REDIS" in environment:
-            stack.enter_context(running([*KIT, "worker"], folder / "worker.log", environment))
-            say("worker", "started")
+            log = folder / "worker.log"
+            stack.enter_context(running([*KIT, "worker"], log, environment))
+            wait_for(lambda: "working" in log.read_text(), "the worker")
+            say("worker", "working")
         visitor = {"KIT_VISITOR": f"header:{HEADER}", "KIT_VISITOR_KEY": SECRET}
         app = stack.enter_context(serve(folder, {**environment, **visitor}))
         say("app", app.url)
