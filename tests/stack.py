@@ -45,7 +45,9 @@ def running(
         )
     try:
         yield
-        assert process.poll() is None, f"{log.stem} has ended with {process.poll()}:\n{log.read_text()[-2000:]}"
+        assert process.poll() is None, (
+            f"{log.stem} has ended with {process.poll()}:\n{log.read_text()[-2000:]}"
+        )
     finally:
         process.terminate()
         try:
