@@ -16,7 +16,7 @@ from kit.core.errors import ResumeError, StoreBusy, StoreError, VersionConflict
 from kit.planning.plan import OVER
 from kit.runtime.act_ledger import Paused
 from kit.stores.documents.document import Plan, PlanStatus
-from kit.stores.documents.protocol import PlanStore
+from kit.stores.documents.protocol import MemoryStore, PlanStore
 
 LEASE = 6.0
 """Seconds without a write after which a plan's holder counts as dead, where its services say nothing else."""
@@ -158,3 +158,14 @@ async def cancel(plans: PlanStore, plan_id: str, principal: Principal) -> None:
         with suppress(VersionConflict):  # its holder has just written it
             await plans.replace(_released(plan, "cancelled").replace(fence=plan.fence + 1))
             return
+
+
+async def outputs_of(plan: Plan, memories: MemoryStore) -> dict[int, Any]:
+    """Returns step -> its output, of the steps that are done."""
+    outputs: dict[int, Any] = {}
+    for step in plan.steps:
+        if step.status == "complete" and step.memory_key:
+            memory = await memories.read(plan.owner, step.memory_key)
+            if memory is not None:
+                outputs[step.step_index] = memory.value
+    return outputs

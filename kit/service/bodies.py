@@ -105,6 +105,11 @@ class PlanTrace(Value):
     """In the order in which they happened."""
 
 
+class PlanOutputs(Value):
+    outputs: dict[int, Any]
+    """Number of a step that is done -> what it gave."""
+
+
 class PlanNow(Value):
     plan_id: str
     status: PlanStatus

@@ -38,25 +38,33 @@ class ServiceUnavailable(ServiceError):
     """The server cannot answer now, or cannot be reached."""
 
 
+def open_http(url: str) -> httpx.AsyncClient:
+    """Returns connections to a server: a turn takes as long as it takes, and each stream has one of its own."""
+    limits = httpx.Limits(max_connections=None)
+    return httpx.AsyncClient(base_url=url, timeout=httpx.Timeout(10, read=None), limits=limits)
+
+
 class ServiceClient:
     """A client of one user, closed by `async with`. `key` opens the skill service for what is asked.
 
+    Those of many users share their connections through one `http`, which is whoever's made it to close.
     Its methods raise ServiceError.
     """
 
-    def __init__(self, url: str, principal: Principal, key: SecretStr | None = None):
+    def __init__(
+        self,
+        url: str,
+        principal: Principal,
+        key: SecretStr | None = None,
+        http: httpx.AsyncClient | None = None,
+    ):
         self.url = url
         self.principal = principal
-        headers = {"X-Tenant-Id": principal.tenant_id, "X-User-Id": principal.user_id}
-        headers["Content-Type"] = "application/json"
+        self._headers = {"X-Tenant-Id": principal.tenant_id, "X-User-Id": principal.user_id}
+        self._headers["Content-Type"] = "application/json"
         if key is not None:
-            headers["X-Api-Key"] = key.get_secret_value()
-        # A turn takes as long as it takes, and each stream has a connection of its own.
-        timeout = httpx.Timeout(10, read=None)
-        limits = httpx.Limits(max_connections=None)
-        self._http = httpx.AsyncClient(
-            base_url=url, headers=headers, timeout=timeout, limits=limits
-        )
+            self._headers["X-Api-Key"] = key.get_secret_value()
+        self._http = http or open_http(url)
 
     async def __aenter__(self) -> Self:
         return self
@@ -106,6 +114,12 @@ class ServiceClient:
 
     async def plan(self, plan_id: str) -> Plan:
         return await self._ask(Plan, "GET", f"/agent/plans/{plan_id}")
+
+    async def outputs(self, plan_id: str) -> dict[int, Any]:
+        """Returns what the steps of a plan gave that are done, by their numbers."""
+        return (
+            await self._ask(bodies.PlanOutputs, "GET", f"/agent/plans/{plan_id}/outputs")
+        ).outputs
 
     async def trace(self, plan_id: str) -> tuple[AgentEvent, ...]:
         """Returns what happened in a plan, in order."""
@@ -162,6 +176,7 @@ class ServiceClient:
         self, method: str, path: str, body: Value | None = None, **options: Any
     ) -> AsyncGenerator[httpx.Response]:
         """Sends a request and yields the reply. Raises ServiceError for a refusal or a lost connection."""
+        options["headers"] = {**self._headers, **options.get("headers", {})}
         if body is not None:
             options["content"] = body.model_dump_json()
         try:

@@ -1,12 +1,14 @@
-"""Endpoints of souls and memories."""
+"""Endpoints of souls and memories, the outputs of steps among them."""
 
 import time
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Path, Query
 
-from kit.service.bodies import FoundMemory, Id, MemoryList, SoulRequest
+from kit.planning.record import outputs_of
+from kit.service.bodies import FoundMemory, Id, MemoryList, PlanOutputs, SoulRequest
 from kit.service.identity import Who
+from kit.service.plans import PlanId
 from kit.service.service import Serving
 from kit.stores.documents.document import Scope, Soul
 
@@ -31,6 +33,13 @@ async def put_soul(
     )
     await service.documents.souls.put(soul)
     return soul
+
+
+@router.get("/plans/{plan_id}/outputs")
+async def outputs(plan_id: PlanId, caller: Who, service: Serving) -> PlanOutputs:
+    """Returns what the steps of a plan gave that are done."""
+    stored = await service.plan(plan_id, caller.principal)
+    return PlanOutputs(outputs=await outputs_of(stored, service.documents.memory))
 
 
 @router.get("/memory/query")

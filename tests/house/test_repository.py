@@ -37,7 +37,7 @@ PLANTED = {
     "Every package stands on those below it": ("core/card.py", "import kit.tools.tool"),
     "and every package has a place": ("misplaced.py", ""),
     "Pages share": ("ui/shared/address.py", "import kit.ui.chat.layout"),
-    "Clients of the API": ("service/remote_turn.py", "import kit.stores.protocol"),
+    "Plan pages and clients of the API": ("ui/plans/page.py", "import kit.stores.protocol"),
     "nothing of the kit imports one": ("settings.py", "import kit.worlds.consumer.world"),
     "nobody imports the names of the root": ("tools/tool.py", "from kit import open_kit"),
     "Settings reach the kit": ("compose/prompts.py", "import kit.settings"),

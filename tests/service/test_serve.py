@@ -31,6 +31,7 @@ def test_the_committed_document_is_that_of_the_app() -> None:
         "/agent/plans/{plan_id}",
         "/agent/plans/{plan_id}/answer",
         "/agent/plans/{plan_id}/cancel",
+        "/agent/plans/{plan_id}/outputs",
         "/agent/plans/{plan_id}/resume",
         "/agent/plans/{plan_id}/trace",
         "/agent/run",

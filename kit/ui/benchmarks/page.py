@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.settings import HOME
-from kit.ui.shared.frame import report_errors, with_host
+from kit.ui.shared.frame import report_errors, with_store
 from kit.ui.shared.selection import draw_list
 from kit.ui.shared.wording import literal
 
@@ -23,7 +23,7 @@ USUAL = ("exact", "seconds", "input_tokens")
 """Measures of a run that does not name its own."""
 
 
-@with_host
+@with_store
 def page(host: "Host", _: DeltaGenerator) -> None:
     """Draws the page; the address names the run."""
     st.html(LOOK)

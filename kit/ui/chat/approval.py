@@ -57,8 +57,6 @@ def _answer(host: Host, view: TurnView, key: str, answer: bool) -> None:
 
 def _resume(host: Host, turn_id: str, answers: dict[str, bool]) -> None:
     try:
-        turn = host.kit.store.turn(turn_id, visitor(host))
-        if turn is not None:
-            host.resume(turn, answers)
+        host.go_on(turn_id, visitor(host), answers)
     except KitError as error:
         st.session_state[f"approval-error-{turn_id}"] = str(error)

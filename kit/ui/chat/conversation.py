@@ -21,7 +21,6 @@ from kit.ui.shared.host import Host
 from kit.ui.shared.turn_fold import advance, interrupt
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.visitor import is_operator, visitor
-from kit.ui.shared.wording import is_simulated
 
 WINDOW = 10
 """Turns shown at first, and added by each "Show earlier"."""
@@ -80,10 +79,11 @@ def converse(layout: Places, question: Question | None, *, fresh: bool) -> None:
 
 def _draw_badges(layout: Places, host: Host, choices: Scenario) -> None:
     """Says in the header which model answers, and what day it is for models and services."""
-    model = host.on(choices.model).model
-    if is_simulated(model):
-        model += ", simulated"
+    model = host.words_of(choices.model)
     layout.header.badge(model, icon=":material/memory:", color="gray")
+    # The day of a service is its own.
+    if host.is_remote:
+        return
     layout.header.badge(
         host.kit.today,
         icon=":material/today:",

@@ -6,24 +6,24 @@ import streamlit as st
 
 from kit.core.errors import KitError
 from kit.core.record import Feedback
-from kit.stores.protocol import Store
+from kit.ui.shared.host import Host
 from kit.ui.shared.wording import literal
 
 
-def thumbs(store: Store, turn_id: str) -> Feedback | None:
+def thumbs(host: Host, turn_id: str) -> Feedback | None:
     """Draws the thumbs of a stored turn, and returns the feedback it has."""
-    feedback = store.feedback(turn_id)
+    feedback = host.kit.store.feedback(turn_id)
     key = f"thumb-{turn_id}"
     st.feedback(
         "thumbs",
         key=key,
         default=feedback.score if feedback else None,
-        on_change=partial(_rate, store, turn_id, key),
+        on_change=partial(_rate, host, turn_id, key),
     )
     return feedback
 
 
-def remark(store: Store, feedback: Feedback) -> None:
+def remark(host: Host, feedback: Feedback) -> None:
     """Draws the input for a word about an answer that has a thumb."""
     key = f"note-{feedback.turn_id}"
     if feedback.score:
@@ -37,28 +37,28 @@ def remark(store: Store, feedback: Feedback) -> None:
         key=key,
         placeholder=f"{question} (optional, Enter keeps it)",
         label_visibility="collapsed",
-        on_change=partial(_remark, store, feedback, key),
+        on_change=partial(_remark, host, feedback, key),
     )
 
 
-def _rate(store: Store, turn_id: str, key: str) -> None:
-    feedback = store.feedback(turn_id)
+def _rate(host: Host, turn_id: str, key: str) -> None:
+    feedback = host.kit.store.feedback(turn_id)
     score = st.session_state[key]
     # A thumb can be turned, not taken back.
     if score is None:
         st.session_state[key] = feedback.score if feedback else None
     else:
-        _keep(store, Feedback(turn_id=turn_id, score=score, note=feedback.note if feedback else ""))
+        _keep(host, Feedback(turn_id=turn_id, score=score, note=feedback.note if feedback else ""))
 
 
-def _remark(store: Store, feedback: Feedback, key: str) -> None:
-    if _keep(store, feedback.model_copy(update={"note": st.session_state[key].strip()})):
+def _remark(host: Host, feedback: Feedback, key: str) -> None:
+    if _keep(host, feedback.model_copy(update={"note": st.session_state[key].strip()})):
         st.toast("Thank you, it is kept with the answer.", icon=":material/check:")
 
 
-def _keep(store: Store, feedback: Feedback) -> bool:
+def _keep(host: Host, feedback: Feedback) -> bool:
     try:
-        store.give_feedback(feedback)
+        host.kit.store.give_feedback(feedback)
     except KitError as error:
         st.toast(literal(str(error)), icon=":material/error:")
         return False

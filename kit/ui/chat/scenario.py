@@ -73,6 +73,12 @@ def _chosen(results: Iterable[Fault | KitError]) -> list[Fault]:
 
 def panel(host: Host) -> Scenario:
     """Draws the panel in the sidebar; every choice goes into the address and holds from the next question on."""
+    if host.is_remote:
+        with st.sidebar:
+            st.caption("A service answers: it chooses pattern, model and limits itself.")
+            if host.people and is_demo():
+                _person(host)
+        return Scenario()
     with st.sidebar:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown("#### Scenario", width="stretch")

@@ -123,7 +123,7 @@ class Canvas:
             badges.append(f":gray-badge[{view.seconds:.1f} s]")
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(" ".join(badges), width="content")
-            feedback = thumbs(self._host.kit.store, view.turn_id)
+            feedback = None if self._host.is_remote else thumbs(self._host, view.turn_id)
             open_plan(st.empty(), view)
             # The newest turn's is in the panel.
             if not again:
@@ -144,7 +144,7 @@ class Canvas:
         if not view.saved:
             st.caption("This turn could not be saved: the conversation goes on without it.")
         if feedback is not None and details:
-            remark(self._host.kit.store, feedback)
+            remark(self._host, feedback)
         if details and self._full and view.trace.spans:
             key = f"trace-of-{view.turn_id}"
             icon = ":material/account_tree:"

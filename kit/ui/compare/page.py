@@ -17,7 +17,7 @@ from kit.ui.compare.difference import compare, differences_html, losses_html
 from kit.ui.compare.timeline import axis_end
 from kit.ui.compare.turn_column import TurnColumn
 from kit.ui.shared import address
-from kit.ui.shared.frame import with_host
+from kit.ui.shared.frame import with_store
 from kit.ui.shared.host import Host
 from kit.ui.shared.turn_fold import advance, interrupt
 from kit.ui.shared.turn_view import TurnView
@@ -36,7 +36,7 @@ FIRST = 2.0
 """Seconds to wait for the first event of a turn that was just started."""
 
 
-@with_host
+@with_store
 def page(host: Host, top: DeltaGenerator) -> None:
     """Draws the turns that the address names; those of somebody else are not there."""
     st.html(LOOK)

@@ -19,7 +19,7 @@ from kit.metrics.sample import Label
 from kit.metrics.summary import Metrics, metrics
 from kit.metrics.watchdog import Silence
 from kit.stores.tally import Mismatch, Tally
-from kit.ui.shared.frame import draw_link, with_host
+from kit.ui.shared.frame import draw_link, with_store
 from kit.ui.shared.host import Host
 from kit.ui.shared.template import render, table_html
 from kit.ui.shared.visitor import visitor
@@ -36,7 +36,7 @@ _AXES = {
 }
 
 
-@with_host
+@with_store
 def page(host: Host, _: DeltaGenerator) -> None:
     """Draws the page."""
     store = host.kit.store

@@ -11,11 +11,9 @@ from streamlit.delta_generator import DeltaGenerator
 from kit.core.context import Principal
 from kit.core.display.count import many
 from kit.core.errors import KitError
-from kit.metrics.plan_health import plan_health
 from kit.patterns.plan_execute import PLAN, PLAN_EXECUTE
 from kit.planning.plan import OVER
-from kit.stores.documents.document import AgentEvent, Plan
-from kit.stores.documents.protocol import EventFilter
+from kit.stores.documents.document import Plan
 from kit.ui.plans.plan_words import (
     can_go_on,
     health_html,
@@ -36,8 +34,6 @@ from kit.ui.shared.wording import literal, simulated_words
 LOOK = Path(__file__).with_name("page.css")
 NEWEST = 100
 """Plans that are listed."""
-MOST_EVENTS = 20_000
-"""Events that the health of plans is counted from."""
 TICK = 0.7
 """Seconds between two looks at a plan that is at work."""
 
@@ -50,7 +46,7 @@ def page(host: Host, top: DeltaGenerator) -> None:
     plan_id = address.read("plan")
     plan = None
     if plan_id:
-        plan = host.documents(lambda stores: stores.plans.read(principal, plan_id))
+        plan = host.plan(plan_id, principal)
     if plan is not None:
         _draw_plan(host, principal, plan)
         return
@@ -64,29 +60,26 @@ def page(host: Host, top: DeltaGenerator) -> None:
 
 def _list(host: Host, principal: Principal) -> None:
     st.markdown("## Plans")
-    plans = host.documents(lambda stores: stores.plans.of(principal, NEWEST))
+    plans = host.plans(principal, NEWEST)
     if not plans:
         _nothing(host)
         return
     rows: list[dict[str, Any]] = []
     ids: list[str] = []
-    models: list[str] = []
     for plan in plans:
         rows.append(_row(plan, host.holds(plan)))
         ids.append(plan.plan_id)
-        turn = host.kit.store.turn(_turn_id(plan), principal)
-        if turn is not None:
-            models.append(turn.model)
     words = "Plans, newest first; choose one to open it"
     draw_rows(rows, ids, "plan", f"plans-{len(plans)}", words)
     st.caption(f"{many(len(plans), 'plan')}, the newest first. Choose one to open it.")
-    simulated = simulated_words(models)
+    simulated = simulated_words(host.models_of(plans))
     if simulated:
         st.caption(simulated)
-    with st.expander("How plans do", icon=":material/monitor_heart:"):
-        events = [event for event in _events(host, principal) if event.plan_id in ids]
-        st.html(health_html(plan_health(plans, events)))
-        st.caption("Over these plans; shares with intervals at 95 %.")
+    health = host.health(principal, plans)
+    if health is not None:
+        with st.expander("How plans do", icon=":material/monitor_heart:"):
+            st.html(health_html(health))
+            st.caption("Over these plans; shares with intervals at 95 %.")
 
 
 def _nothing(host: Host) -> None:
@@ -110,11 +103,6 @@ def _row(plan: Plan, is_held: bool) -> dict[str, Any]:
     }
 
 
-def _events(host: Host, principal: Principal, plan_id: str | None = None) -> list[AgentEvent]:
-    by = EventFilter(tenant_id=principal.tenant_id, plan_id=plan_id)
-    return host.documents(lambda stores: stores.events.query(by, MOST_EVENTS))
-
-
 def _draw_plan(host: Host, principal: Principal, plan: Plan) -> None:
     if plan.status in OVER:
         _draw(host, principal, plan.plan_id)
@@ -124,15 +112,15 @@ def _draw_plan(host: Host, principal: Principal, plan: Plan) -> None:
 
 def _draw(host: Host, principal: Principal, plan_id: str) -> None:
     """Draws a plan as far as it has come."""
-    plan = host.documents(lambda stores: stores.plans.read(principal, plan_id))
+    plan = host.plan(plan_id, principal)
     # Its user was forgotten while the page was open.
     if plan is None:
         st.rerun()
     is_held = host.holds(plan)
-    _heading(host, principal, plan, is_held)
-    events = _events(host, principal, plan_id)
+    _heading(host, plan, is_held)
+    events = host.plan_events(principal, plan_id)
     if plan.steps:
-        st.html(steps_html(plan, _values(host, principal, plan), events, is_held))
+        st.html(steps_html(plan, host.outputs(plan), events, is_held))
     history = history_html(plan)
     if history:
         st.markdown("#### Planned anew")
@@ -141,9 +129,8 @@ def _draw(host: Host, principal: Principal, plan_id: str) -> None:
         st.html(timeline_html(events))
 
 
-def _heading(host: Host, principal: Principal, plan: Plan, is_held: bool) -> None:
-    turn_id = _turn_id(plan)
-    turn = host.kit.store.turn(turn_id, principal)
+def _heading(host: Host, plan: Plan, is_held: bool) -> None:
+    turn_id = plan.plan_id.removeprefix(PLAN)
     with st.container(horizontal=True, vertical_alignment="center", key="plan-head"):
         if st.button("All plans", icon=":material/arrow_back:", type="tertiary", on_click=_back):
             st.rerun()
@@ -153,7 +140,7 @@ def _heading(host: Host, principal: Principal, plan: Plan, is_held: bool) -> Non
         _buttons(host, plan, is_held)
     st.markdown(f"### {literal(plan.original_task)}")
     st.markdown(f"{state_of(plan, is_held).badge()} :gray[{literal(progress_of(plan))}]")
-    simulated = simulated_words([turn.model] if turn is not None else [])
+    simulated = simulated_words(host.models_of([plan]))
     if simulated:
         st.caption(simulated)
     if plan.failure:
@@ -161,10 +148,6 @@ def _heading(host: Host, principal: Principal, plan: Plan, is_held: bool) -> Non
     error = st.session_state.pop(f"plan-error-{plan.plan_id}", None)
     if error:
         st.error(literal(error))
-
-
-def _turn_id(plan: Plan) -> str:
-    return plan.plan_id.removeprefix(PLAN)
 
 
 def _buttons(host: Host, plan: Plan, is_held: bool) -> None:
@@ -196,18 +179,6 @@ def _resume(host: Host, plan_id: str) -> None:
         host.resume_plan(plan_id, visitor(host))
     except KitError as error:
         st.session_state[f"plan-error-{plan_id}"] = str(error)
-
-
-def _values(host: Host, principal: Principal, plan: Plan) -> dict[int, Any]:
-    """Returns step -> its output, of the steps that are done."""
-    values: dict[int, Any] = {}
-    for step in plan.steps:
-        key = step.memory_key
-        if step.status == "complete" and key:
-            memory = host.documents(lambda stores, key=key: stores.memory.read(principal, key))
-            if memory is not None:
-                values[step.step_index] = memory.value
-    return values
 
 
 def _back() -> None:

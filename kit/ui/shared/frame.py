@@ -28,6 +28,10 @@ STAGE = (
     "html { font-size: 20px !important; } .stMainBlockContainer, "
     "[data-testid=stBottomBlockContainer] { max-width: 1600px; }"
 )
+NEEDS_STORE = (
+    "This page reads everything that is stored. A service answers this app (`KIT_SERVICE_URL`), and its store is "
+    "not open to it: start the app without that variable where the store is."
+)
 DETAIL = 20_000
 """Characters of an error in its place: a deck tells of all its faults at once."""
 
@@ -43,6 +47,10 @@ def _key(settings: Settings) -> str:
 def open_host(settings: Settings) -> "Host":
     """Returns the process' one host for these settings."""
     # It brings the whole kit: the first screen does not wait for it.
+    if settings.service_url is not None:
+        from kit.ui.shared.remote_host import RemoteHost
+
+        return RemoteHost(settings)
     from kit.ui.shared.host import Host
 
     return Host(settings)
@@ -129,3 +137,15 @@ def with_host(draw: "Callable[[Host, DeltaGenerator], None]") -> Callable[[], No
             draw(open_host(Settings.read()), top)
 
     return page
+
+
+def with_store(draw: "Callable[[Host, DeltaGenerator], None]") -> Callable[[], None]:
+    """Returns a page like `with_host`, of what is stored: it needs the store, which a service does not give away."""
+
+    def draw_stored(host: "Host", top: DeltaGenerator) -> None:
+        if host.is_remote:
+            top.info(NEEDS_STORE, icon=":material/database:")
+        else:
+            draw(host, top)
+
+    return with_host(draw_stored)

@@ -16,28 +16,32 @@ from kit.core.event import INTERNAL
 from kit.core.fault import Fault
 from kit.core.picture import Picture, mark_pictures
 from kit.core.record import SessionRecall, TurnRecord
+from kit.metrics.plan_health import PlanHealth, plan_health
 from kit.metrics.watchdog import Silence, Watchdog, note_silence, silences
 from kit.patterns import modes_of
 from kit.patterns.fork import fork_turn
 from kit.patterns.plan_execute import PLAN
 from kit.patterns.resume import Answers
-from kit.planning.record import cancel
+from kit.planning.record import cancel, outputs_of
 from kit.runtime.handle import Turn
 from kit.settings import Settings
-from kit.stores.documents.document import Plan
-from kit.stores.documents.protocol import Documents
+from kit.stores.documents.document import AgentEvent, Plan
+from kit.stores.documents.protocol import Documents, EventFilter
 from kit.ui.shared.allowance import Allowance
 from kit.ui.shared.deck_page import load_people, load_renderers
 from kit.ui.shared.live_turn import Batch, LiveTurn
 from kit.ui.shared.pictures import PictureCache
 from kit.ui.shared.turn_fold import interrupt, stored_view
 from kit.ui.shared.turn_view import TurnView
+from kit.ui.shared.wording import is_simulated
 from kit.wire import Kit, open_kit
 
 log = logging.getLogger("kit.host")
 T = TypeVar("T")
 MOST_FINISHED = 64
 """Finished turns held in memory; older ones are read from the store."""
+MOST_EVENTS = 20_000
+"""Events that are read of a plan, or of all plans for their health."""
 
 
 class Host:
@@ -45,6 +49,9 @@ class Host:
 
     Opening raises what opening the Kit raised.
     """
+
+    is_remote = False
+    """Whether turns come from a service: then nothing here has a store to look into."""
 
     def __init__(self, settings: Settings | None = None):
         self.people: Mapping[Principal, Person] = {}
@@ -83,6 +90,13 @@ class Host:
             if model not in self._kits:
                 self._kits[model] = self.kit.on(model)
             return self._kits[model]
+
+    def words_of(self, model: str | None) -> str:
+        """Returns what answers, in words fit for a badge."""
+        name = self.on(model).model
+        if is_simulated(name):
+            name += ", simulated"
+        return name
 
     def session(self, session_id: str, principal: Principal | None = None) -> Session | None:
         """Returns the session of that id, new or stored, for `who` or the settings' own; None when
@@ -143,6 +157,44 @@ class Host:
         """Lets a turn go on; the answers, and what it raises, are those of `resume_turn`."""
         resume = partial(self.kit.resume, turn.id, answers, who=turn.principal)
         self._play(resume, self._session_of(turn), turn.message, asked_at=turn.started_at)
+
+    def go_on(self, turn_id: str, principal: Principal, answers: Answers) -> None:
+        """Lets a turn go on that waits or was interrupted; an unknown one is left alone."""
+        turn = self.kit.store.turn(turn_id, principal)
+        if turn is not None:
+            self.resume(turn, answers)
+
+    def plans(self, principal: Principal, most: int) -> list[Plan]:
+        """Returns a principal's plans, the newest first."""
+        return self.documents(lambda stores: stores.plans.of(principal, most))
+
+    def plan(self, plan_id: str, principal: Principal) -> Plan | None:
+        return self.documents(lambda stores: stores.plans.read(principal, plan_id))
+
+    def plan_events(self, principal: Principal, plan_id: str) -> list[AgentEvent]:
+        """Returns what happened in a plan, in order."""
+        by = EventFilter(tenant_id=principal.tenant_id, plan_id=plan_id)
+        return self.documents(lambda stores: stores.events.query(by, MOST_EVENTS))
+
+    def health(self, principal: Principal, plans: Sequence[Plan]) -> PlanHealth | None:
+        """Returns how plans do; None where nobody here can say."""
+        by = EventFilter(tenant_id=principal.tenant_id)
+        ids = {plan.plan_id for plan in plans}
+        stored = self.documents(lambda stores: stores.events.query(by, MOST_EVENTS))
+        return plan_health(plans, [event for event in stored if event.plan_id in ids])
+
+    def outputs(self, plan: Plan) -> dict[int, Any]:
+        """Returns step -> its output, of the steps that are done."""
+        return self.documents(lambda stores: outputs_of(plan, stores.memory))
+
+    def models_of(self, plans: Sequence[Plan]) -> list[str]:
+        """Returns the models that plans were made with, as far as their turns are stored."""
+        models: list[str] = []
+        for plan in plans:
+            turn = self.kit.store.turn(plan.plan_id.removeprefix(PLAN), plan.owner)
+            if turn is not None:
+                models.append(turn.model)
+        return models
 
     def resume_plan(self, plan_id: str, principal: Principal) -> None:
         """Takes a plan up where it stands; what it raises is that of `Kit.resume`."""
@@ -310,10 +362,13 @@ class Host:
             opening.set_result(kit)
             await self._closing.wait()
             watchdog.stop()
-            # A turn that is told to stop is stored as stopped; one whose process only ends is interrupted.
-            for live in self._live.values():
-                live.turn.cancel()
-            await asyncio.gather(*self._pumps, return_exceptions=True)
+            await self._end_turns()
+
+    async def _end_turns(self) -> None:
+        # A turn that is told to stop is stored as stopped; one whose process only ends is interrupted.
+        for live in self._live.values():
+            live.turn.cancel()
+        await asyncio.gather(*self._pumps, return_exceptions=True)
 
     def _on_silence(self, kit: Kit, silence: Silence) -> None:
         """Logs a silence of the loop and keeps it for the page Metrics; called in the watchdog's thread."""
@@ -357,9 +412,13 @@ class Host:
         asked_at = asked_at or time.time()
         turn = self._allowance.begin(session.principal, ask)
         self.pictures.keep(turn.id, images)
-        live = LiveTurn(turn, session, message, asked_at)
+        self._hold(LiveTurn(turn, session, message, asked_at))
+        return turn.id
+
+    def _hold(self, live: LiveTurn) -> None:
+        """Carries the events of a turn to whoever looks, and keeps the turn for a while after its end."""
         with self._lock:
-            self._live[turn.id] = live
+            self._live[live.turn.id] = live
             finished = [key for key, other in self._live.items() if other.done.is_set()]
             for oldest in finished[:-MOST_FINISHED]:
                 del self._live[oldest]
@@ -367,4 +426,3 @@ class Host:
         pump = self._loop.create_task(live.pump())
         self._pumps.add(pump)
         pump.add_done_callback(self._pumps.discard)
-        return turn.id

@@ -1,4 +1,4 @@
-"""A turn that runs in this process: its events, carried from the event loop to the threads that follow it."""
+"""A turn that this process runs or follows: its events, carried from the event loop to the threads that follow it."""
 
 import threading
 from dataclasses import dataclass, field
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from kit.core.context import Session
 from kit.core.event import Event
 from kit.runtime.handle import Turn
+from kit.service.remote_turn import RemoteTurn
 from kit.ui.shared.turn_fold import advance, interrupt
 from kit.ui.shared.turn_view import TurnView
 
@@ -23,9 +24,9 @@ class Batch:
 
 @dataclass(frozen=True)
 class LiveTurn:
-    """A turn of this process, with its events where any thread may read them."""
+    """A turn that this process runs or follows, with its events where any thread may read them."""
 
-    turn: Turn
+    turn: Turn | RemoteTurn
     session: Session
     message: str
     asked_at: float

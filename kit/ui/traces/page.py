@@ -15,7 +15,7 @@ from kit.settings import Settings
 from kit.stores.model_request import ModelRequest, model_request
 from kit.stores.recall import repeated_turn
 from kit.ui.shared import address
-from kit.ui.shared.frame import draw_link, with_host
+from kit.ui.shared.frame import draw_link, with_store
 from kit.ui.shared.host import Host
 from kit.ui.shared.selection import draw_list
 from kit.ui.shared.template import render
@@ -46,7 +46,7 @@ LOOK = 1.0
 """Seconds between two looks at a turn that runs."""
 
 
-@with_host
+@with_store
 def page(host: Host, top: DeltaGenerator) -> None:
     """Draws the list, or the turn the address names."""
     principal = visitor(host)

@@ -1,0 +1,70 @@
+"""The chat and the page Plans over a service: the same pages, by one setting, and no store of their own."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+
+from tests.app.rooms import app_over, room, shown
+from tests.service.servers import KEYS, TASK, outlets
+
+WHO = {"TENANT": "acme", "USER": "u-1"}
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[str]:
+    """A service that answers from a thread of its own; its address."""
+    began: Future[str] = Future()
+    loop = asyncio.new_event_loop()
+    ending = asyncio.Event()
+
+    async def serve() -> None:
+        async with outlets(tmp_path) as api:
+            began.set_result(str(api.http.base_url).rstrip("/"))
+            await ending.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    try:
+        yield began.result(60)
+    finally:
+        loop.call_soon_threadsafe(ending.set)
+        thread.join()
+        loop.close()
+
+
+@pytest.mark.req("AS-24")
+def test_chat_and_plans_run_over_a_service_and_other_pages_say_what_they_lack(
+    service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SKILL_SERVICE_KEY", KEYS["acme"])
+    own = tmp_path / "own.db"
+    with app_over(own, monkeypatch, DECK="cards/outlets", SERVICE_URL=service, **WHO):
+        chat = room("chat").run()
+        chat.chat_input[0].set_value(TASK).run()
+        said = shown(chat)
+        assert TASK in said and "Amber Oven" in said and service in said
+        session = chat.query_params["session"]
+        # Another tab, or the same one later.
+        assert "Amber Oven" in shown(room("chat", session=session).run())
+        plans = room("plans").run()
+        assert list(plans.dataframe[0].value["State"]) == ["done"]
+        # Which plan it is stands in the link of the chat's panel alone; the list has one.
+        (plan_id,) = _plan_ids(service)
+        told = shown(room("plans", plan=plan_id).run())
+        assert TASK in told and "Amber Oven" in told and "step_1.complete" in told
+        for name in ("traces", "metrics", "compare", "benchmarks"):
+            page = room(name).run()
+            assert "KIT_SERVICE_URL" in shown(page)
+    assert not own.exists()
+
+
+def _plan_ids(url: str) -> list[str]:
+    import httpx
+
+    headers = {"X-Tenant-Id": WHO["TENANT"], "X-User-Id": WHO["USER"]}
+    listed = httpx.get(f"{url}/agent/plans", headers=headers).json()["plans"]
+    return [plan["plan_id"] for plan in listed]
