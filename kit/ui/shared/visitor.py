@@ -177,7 +177,8 @@ def draw_refusal(refusal: Refusal) -> None:
         return
     st.markdown("## Sign in")
     st.markdown(literal(refusal.sentence))
-    st.button("Sign in", icon=":material/login:", type="primary", key="sign-in", on_click=_sign_in)
+    # Not of the primary type: in the dark its white words on light blue cannot be read.
+    st.button("Sign in", icon=":material/login:", key="sign-in", on_click=_sign_in)
     error = st.session_state.pop("sign-in-error", None)
     if error:
         st.error(literal(error), icon=":material/error:")
