@@ -45,8 +45,16 @@ class TurnCounts:
             return begun[0] + 60 - now
         return 0.0
 
-    def count(self, asker: str, turn: Turn) -> None:
-        """Counts a turn until it ends."""
+    def begin(self, asker: str) -> None:
+        """Counts a turn, which `end` takes back from those that run."""
         self.begun[asker].append(self.clock())
         self.running[asker] += 1
-        turn.on_end(lambda: self.running.subtract([asker]))
+
+    def end(self, asker: str) -> None:
+        """Says that a turn has ended."""
+        self.running[asker] -= 1
+
+    def count(self, asker: str, turn: Turn) -> None:
+        """Counts a turn until it ends."""
+        self.begin(asker)
+        turn.on_end(lambda: self.end(asker))

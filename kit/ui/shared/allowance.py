@@ -1,14 +1,13 @@
 """What one visitor of the app may have: turns at once, turns in a minute, dollars in a day."""
 
+import asyncio
 import datetime
 import math
 import sys
-from collections.abc import Callable
 
 from kit.core.context import Principal
 from kit.core.display.count import many
 from kit.core.errors import KitError
-from kit.runtime.handle import Turn
 from kit.service.limits import Limits, TurnCounts
 from kit.settings import Settings
 from kit.stores.protocol import Store
@@ -56,8 +55,8 @@ class Allowance:
             f"You can ask again after midnight (UTC), in at most {many(hours, 'hour')}."
         )
 
-    def begin(self, principal: Principal, start: Callable[[], Turn]) -> Turn:
-        """Starts a turn and counts it until it ends; called on the loop of the kit. Raises LimitReached."""
+    def check_turns(self, principal: Principal) -> None:
+        """Raises LimitReached for a visitor who may begin no turn now; called on the loop of the kit."""
         asker = str(principal)
         seconds = self._counts.wait(asker)
         running = self._counts.running[asker]
@@ -71,9 +70,12 @@ class Allowance:
                 f"You have asked {many(self._limits.turns_a_minute, 'question')} within a minute, which is as "
                 f"many as one may. You can ask again in {many(math.ceil(seconds), 'second')}."
             )
-        turn = start()
-        self._counts.count(asker, turn)
-        return turn
+
+    def count(self, principal: Principal, turn: "asyncio.Task[None]") -> None:
+        """Counts a turn until the task that follows it has ended; called on the same loop."""
+        asker = str(principal)
+        self._counts.begin(asker)
+        turn.add_done_callback(lambda _: self._counts.end(asker))
 
 
 def _cost_since(store: Store, principal: Principal, since: float) -> float:

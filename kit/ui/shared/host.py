@@ -410,7 +410,8 @@ class Host:
     ) -> str:
         """Starts a turn and returns its id; from here on it needs nobody."""
         asked_at = asked_at or time.time()
-        turn = self._allowance.begin(session.principal, ask)
+        self._allowance.check_turns(session.principal)
+        turn = ask()
         self.pictures.keep(turn.id, images)
         self._hold(LiveTurn(turn, session, message, asked_at))
         return turn.id
@@ -426,3 +427,4 @@ class Host:
         pump = self._loop.create_task(live.pump())
         self._pumps.add(pump)
         pump.add_done_callback(self._pumps.discard)
+        self._allowance.count(live.session.principal, pump)

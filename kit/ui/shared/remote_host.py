@@ -37,6 +37,11 @@ class RemoteHost(Host):
     is_remote = True
 
     def __init__(self, settings: Settings):
+        if settings.visitor_dollars_a_day is not None:
+            raise SettingsError(
+                "KIT_VISITOR_DOLLARS_A_DAY is read from the store, which the service of KIT_SERVICE_URL does not "
+                "give away: unset one of the two"
+            )
         self._url = settings.service_url or ""
         key = settings.variables.get("SKILL_SERVICE_KEY")
         self._key = SecretStr(key) if key else None
@@ -111,6 +116,9 @@ class RemoteHost(Host):
         """Follows a stream from now on, whoever looks, and returns the id of its turn."""
 
         async def begin() -> str:
+            # One that was asked earlier runs already.
+            if asked_at is None:
+                self._allowance.check_turns(session.principal)
             turn = await RemoteTurn.begin(client, stream)
             live = LiveTurn(turn, session, message, asked_at or time.time())
             self._hold(live)
