@@ -28,6 +28,8 @@ class RedisServer:
         """Starts it, and returns once it can be asked."""
         options = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", self._folder]
         options += ["--save", "", "--appendonly", "yes", "--appendfsync", "no"]
+        # So that a dump of it can be searched.
+        options += ["--rdbcompression", "no"]
         self._process = subprocess.Popen(
             ["redis-server", *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
@@ -44,6 +46,22 @@ class RedisServer:
                 return connection.recv(4096).decode().splitlines()[0]
         except (OSError, IndexError):
             return ""
+
+    def keys(self, pattern: str) -> list[str]:
+        """Returns the names of its keys that fit a pattern."""
+        return self._command("--raw", "KEYS", pattern).split()
+
+    def content(self) -> str:
+        """Returns all that it holds, as far as that is text."""
+        texts: list[str] = []
+        for key in self.keys("*"):
+            texts.append(key)
+            texts.append(self._command("--no-raw", "DUMP", key))
+        return "\n".join(texts)
+
+    def _command(self, *arguments: str) -> str:
+        command = ["redis-cli", "-p", str(self.port), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
     def kill(self) -> None:
         """Kills it as a machine does that loses its power; one that is down stays down."""

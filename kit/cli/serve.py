@@ -65,7 +65,9 @@ async def _serve_on(listening: socket.socket, arguments: Namespace) -> None:
 
     from kit.service.api import create_app
     from kit.service.limits import Limits
+    from kit.service.queued_plans import open_queued_plans
     from kit.service.service import Service
+    from kit.settings import Settings
     from kit.wire import open_kit
 
     class Server(uvicorn.Server):
@@ -97,8 +99,9 @@ async def _serve_on(listening: socket.socket, arguments: Namespace) -> None:
     # It listens while the kit opens: until then /ready says no.
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     try:
-        async with open_kit() as kit:
-            app.state.service = Service(kit, limits, arguments.pattern)
+        settings = Settings.read()
+        async with open_kit(settings) as kit, open_queued_plans(settings) as plans:
+            app.state.service = Service(kit, limits, arguments.pattern, plans)
             # What is loaded is never garbage: else a full collection holds all turns for 0.15 s.
             gc.freeze()
             host, port = listening.getsockname()[:2]

@@ -129,7 +129,7 @@ async def run_plan(
         return answer.replace(text=f"{answer.text}\n\n{turn.locale.sentences.plan_ended}")
 
     async def work() -> None:
-        if plan_id is None:
+        if plan.fence == 1:
             await journal.write("user_message.received")
         if services.skills.needs_key and turn.key is None:
             await manager.wait_for_key()

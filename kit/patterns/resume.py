@@ -1,5 +1,7 @@
 """A turn that goes on: one that paused for its user, or whose process died. What had ended is played from its trace."""
 
+from collections.abc import Sequence
+
 from pydantic import SecretStr
 
 from kit.core.bodies.turn import PlanTaken
@@ -84,15 +86,15 @@ def _resume_plan(
     key: SecretStr | None,
 ) -> Turn:
     """Starts a turn that takes up the plan of another one after its last complete step."""
-    plan_id = _plan_of(kit.store.events(turn.id, turn.principal)) or f"{PLAN}{turn.id}"
-    last, events = _last_turn_of(kit, turn, plan_id)
+    plan_id = plan_of(kit.store.events(turn.id, turn.principal)) or f"{PLAN}{turn.id}"
+    last, events = last_turn_of(kit, turn, plan_id)
     acts = _acts_with_answers(last, events, answers)
     pattern = resumed(plan_id, acts.resumed(last.id))
     host = ForkHost(team, kit.store, kit.recorder, pattern, kit.today)
     return run_turn(turn.message, session, host, pattern, key=key)
 
 
-def _plan_of(events: list[Event]) -> str | None:
+def plan_of(events: Sequence[Event]) -> str | None:
     """Returns the id of the plan that a turn worked on; None of a turn that died before it had one."""
     for event in events:
         if isinstance(event.body, PlanTaken):
@@ -100,13 +102,13 @@ def _plan_of(events: list[Event]) -> str | None:
     return None
 
 
-def _last_turn_of(kit: Forkable, turn: TurnRecord, plan_id: str) -> tuple[TurnRecord, list[Event]]:
+def last_turn_of(kit: Forkable, turn: TurnRecord, plan_id: str) -> tuple[TurnRecord, list[Event]]:
     """Returns the newest turn that worked on a plan, and its events: what it asked is open, not what others asked."""
     principal = turn.principal
     for record in kit.store.turns(turn.session_id, principal.tenant_id, principal.user_id):
         if record.pattern == turn.pattern:
             events = kit.store.events(record.id, principal)
-            if _plan_of(events) == plan_id:
+            if plan_of(events) == plan_id:
                 return record, events
     return turn, kit.store.events(turn.id, principal)
 

@@ -22,6 +22,7 @@ from kit.service.bodies import Health, Problem, stream_schemas
 from kit.service.limits import Limits
 from kit.service.service import Service, Serving
 from kit.service.turns import KeyReused
+from kit.stores.bus.bus import BusError
 
 STATUS: Mapping[type[Exception], int] = {
     SessionError: 404,
@@ -29,6 +30,7 @@ STATUS: Mapping[type[Exception], int] = {
     StorageSchemaError: 422,
     StoreBusy: 503,
     StoreError: 503,
+    BusError: 503,
     KeyReused: 409,
     KitError: 409,
 }

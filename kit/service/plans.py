@@ -1,5 +1,6 @@
 """Endpoints of plans: what is stored of them, and their user's stop, resume and answer."""
 
+import asyncio
 from functools import partial
 from typing import Annotated, Any
 
@@ -61,10 +62,11 @@ async def cancel(plan_id: PlanId, caller: Who, service: Serving) -> PlanNow:
     """Stops a plan. Its user can let it go on later."""
     stored = await service.plan(plan_id, caller.principal)
     served = service.turns.of(stored.holder or "", caller.principal)
+    if served is None and stored.holder is not None:
+        served = service.running(stored.holder, caller.principal)
     if served is not None:
         served.turn.cancel()
-        await served.turn
-    # Nobody holds it, or another process does, which stops when it can write the plan no more.
+        await asyncio.wait({served.turn.reply})
     await cancel_stored(service.documents.plans, plan_id, caller.principal)
     stored = await service.plan(plan_id, caller.principal)
     return PlanNow(plan_id=plan_id, status=stored.status)

@@ -1,9 +1,9 @@
 """Endpoints of turns: one message in, its answer out, at once or as a stream that can be joined again."""
 
-from functools import partial
+import asyncio
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, HTTPException, Path, Query, Request
+from fastapi import APIRouter, Header, Path, Query, Request
 from pydantic import StringConstraints
 
 from kit.service.bodies import (
@@ -45,8 +45,7 @@ async def run(
             return await service.reply(request, turn_id, caller, stream=body.stream)
     kit = service.kit
     session = kit.session(body.session_id, principal.tenant_id, principal.user_id)
-    start = partial(kit.ask, body.message, session, service.pattern, key=caller.key)
-    served = service.begin(caller, start, is_plan=service.pattern.is_plan)
+    served = await service.ask(caller, session, body.message)
     if idempotency_key is not None:
         service.turns.remember(principal, idempotency_key, content, served.turn.id)
     return await service.reply(request, served.turn.id, caller, stream=body.stream)
@@ -66,13 +65,11 @@ async def events(
 @router.post("/turns/{turn_id}/cancel")
 async def cancel_turn(turn_id: TurnId, caller: Who, service: Serving) -> TurnNow:
     """Stops a turn, and waits until it has ended. One that has ended stays as it is."""
-    served = service.turns.of(turn_id, caller.principal)
+    served = service.running(turn_id, caller.principal)
     if served is not None:
         served.turn.cancel()
-        await served.turn
+        await asyncio.wait({served.turn.reply})
     record = service.record(turn_id, caller.principal)
-    if record.status == "running":
-        raise HTTPException(409, "the turn runs in another process")
     return TurnNow(turn_id=turn_id, status=record.status)
 
 

@@ -2,25 +2,37 @@
 
 import asyncio
 import math
+import time
 from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Depends, HTTPException, Request, Response
 from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
+from uuid_utils import uuid7
 
 from kit.core.bodies.turn import ApprovalAsked, PlanEnded, PlanTaken
-from kit.core.context import Principal
+from kit.core.context import Principal, Session
+from kit.core.errors import ResumeError
 from kit.core.event import INTERNAL, Event
 from kit.core.record import TurnRecord
+from kit.core.secret import with_key, without_secret_words
 from kit.patterns import pattern_of
-from kit.patterns.plan_execute import PLAN_EXECUTE
-from kit.runtime.handle import Turn
+from kit.patterns.plan_execute import PLAN, PLAN_EXECUTE
+from kit.patterns.resume import last_turn_of, plan_of
+from kit.planning.plan import OVER, new_plan
+from kit.planning.record import cancel
+from kit.runtime.handle import Reply, Turn
+from kit.runtime.message import clean
 from kit.service.bodies import PlanFailure, RunResult
 from kit.service.identity import Caller
 from kit.service.limits import Limits, TurnCounts
+from kit.service.queued_plans import QueuedPlans
 from kit.service.turns import ServedTurn, ServedTurns
-from kit.stores.documents.document import Plan
+from kit.stores.bus.bus import BusError
+from kit.stores.documents.document import WAITING, Plan
 from kit.stores.documents.protocol import Documents
 from kit.wire import Kit
 
@@ -31,6 +43,8 @@ AT_ONCE = 32
 """Events that a stream sends in one piece at most."""
 GATHER = 4
 """Passes of the loop that a stream waits for after an event: what happens meanwhile goes out with it."""
+SUCCESSION = 0.3
+"""Seconds between two looks at a plan whose worker died, until another one has it."""
 GONE = 499
 """What a log calls the reply to somebody who no longer waits for it."""
 
@@ -38,12 +52,20 @@ GONE = 499
 class Service:
     """A kit that answers over HTTP."""
 
-    def __init__(self, kit: Kit, limits: Limits | None = None, pattern: str | None = None):
+    def __init__(
+        self,
+        kit: Kit,
+        limits: Limits | None = None,
+        pattern: str | None = None,
+        queued_plans: QueuedPlans | None = None,
+    ):
         """`pattern`: None takes plans where the deck can make them, else what the kit was opened with.
+        `queued_plans`: where plans wait for a worker; None runs them here.
 
         Raises UnknownId for one that there is not.
         """
         self.kit = kit
+        self.queued_plans = queued_plans
         self.limits = limits or Limits()
         self.tenants = TurnCounts(self.limits)
         self.turns = ServedTurns(self.limits)
@@ -73,31 +95,98 @@ class Service:
 
     def begin(self, caller: Caller, start: Callable[[], Turn], *, is_plan: bool) -> ServedTurn:
         """Begins a turn. Raises HTTPException 429 where the tenant has too many, and what `start` raises."""
-        tenant_id = caller.principal.tenant_id
-        seconds = self.tenants.wait(tenant_id)
+        self._admit(caller)
+        turn = start()
+        self.tenants.count(caller.principal.tenant_id, turn)
+        return self.turns.add(turn, caller.principal, is_plan=is_plan)
+
+    def _admit(self, caller: Caller) -> None:
+        seconds = self.tenants.wait(caller.principal.tenant_id)
         if seconds:
             headers = {"Retry-After": str(math.ceil(seconds))}
             raise HTTPException(429, "this tenant has too many turns", headers)
-        turn = start()
-        self.tenants.count(tenant_id, turn)
-        return self.turns.add(turn, caller.principal, is_plan=is_plan)
+
+    async def ask(self, caller: Caller, session: Session, message: str) -> ServedTurn:
+        """Begins the turn of a message: here, or where plans wait for a worker, with one. Raises what `begin`
+        raises, and BusError where the plan cannot be queued."""
+        is_plan = self.pattern.is_plan
+        if is_plan and self.queued_plans is not None and self.queued_plans.takes(caller.key):
+            return await self._queue(self.queued_plans, caller, session, message)
+        start = partial(self.kit.ask, message, session, self.pattern, key=caller.key)
+        return self.begin(caller, start, is_plan=is_plan)
+
+    async def _queue(
+        self, queued_plans: QueuedPlans, caller: Caller, session: Session, message: str
+    ) -> ServedTurn:
+        """Stores a plan, queues it, and joins the turn that its worker is going to begin."""
+        self._admit(caller)
+        self.kit.store.open_session(session)
+        turn_id = uuid7().hex
+        secrets = with_key(self.kit.team.secrets, caller.key)
+        task = without_secret_words(clean(message), secrets)
+        plan = new_plan(f"{PLAN}{turn_id}", session.principal, session.id, task, time.time())
+        plans = self.documents.plans
+        await plans.create(plan)
+        try:
+            await queued_plans.put(plan, caller.key)
+        except BusError:
+            # Its user is told that it could not be taken, so no worker takes it up later.
+            await cancel(plans, plan.plan_id, plan.owner)
+            raise
+        return self.begin(caller, partial(self.kit.join, turn_id, plan.owner), is_plan=True)
 
     async def reply(self, request: Request, turn_id: str, caller: Caller, *, stream: bool) -> Any:
         """Returns a turn's events as a stream, or once it has ended, its result."""
         if stream:
             return self.stream(turn_id, caller.principal)
         served = self.turns.of(turn_id, caller.principal)
-        if served is not None:
+        successor = served
+        while successor is not None:
+            served = successor
             with self.turns.reading(served):
                 if not await _ends_before_client_leaves(served.turn, request):
                     return Response(status_code=GONE)
+            successor = await self._successor(served)
+        if served is not None:
+            turn_id = served.turn.id
         return await self._result(turn_id, served, caller.principal)
+
+    async def _successor(self, served: ServedTurn) -> ServedTurn | None:
+        """Returns the turn that goes on with the plan of a turn whose worker died; None where none will."""
+        principal = served.principal
+        record = self.kit.store.turn(served.turn.id, principal)
+        if record is None or record.status != "interrupted" or self.queued_plans is None:
+            return None
+        plan_id = plan_of(served.turn.events) or f"{PLAN}{served.turn.id}"
+        while True:
+            plan = await self.documents.plans.read(principal, plan_id)
+            if plan is None or plan.status in WAITING:
+                return None
+            turn_id = plan.holder
+            if plan.status in OVER:
+                turn_id = last_turn_of(self.kit, record, plan_id)[0].id
+            if turn_id not in (None, record.id):
+                turn = self.kit.join(turn_id, principal)
+                return self.turns.add(turn, principal, is_plan=True)
+            if plan.status in OVER:
+                return None
+            await asyncio.sleep(SUCCESSION)
+
+    def running(self, turn_id: str, principal: Principal) -> ServedTurn | None:
+        """Returns a turn that runs, here or in another process; None for one that has ended.
+
+        Raises HTTPException 404 where there is none of that principal.
+        """
+        served = self.turns.of(turn_id, principal)
+        if served is None and self.record(turn_id, principal).status == "running":
+            turn = self.kit.join(turn_id, principal)
+            # Nobody knows here who reads it there: it is not stopped for want of readers.
+            served = self.turns.add(turn, principal, is_plan=True)
+        return served
 
     def stream(self, turn_id: str, principal: Principal, from_seq: int = 0) -> StreamingResponse:
         """Returns the events of a turn from a number on. Raises HTTPException 404 where there is no such turn."""
-        served = self.turns.of(turn_id, principal)
-        if served is None:
-            self.record(turn_id, principal)
+        served = self.running(turn_id, principal)
         frames = self._frames(turn_id, served, principal, from_seq)
         # Without the second header some proxies gather a stream before they pass it on.
         headers = {"X-Turn-Id": turn_id, "X-Accel-Buffering": "no", "Cache-Control": "no-cache"}
@@ -129,10 +218,19 @@ class Service:
         self, turn_id: str, served: ServedTurn | None, principal: Principal
     ) -> RunResult:
         """Returns how a turn stands. Raises HTTPException 404 where there is none of that principal."""
+        reply: Reply | None = None
         if served is not None:
-            reply = await served.turn
+            # The process of a turn of another one may have died.
+            with suppress(ResumeError):
+                reply = await served.turn
+        if reply is not None:
             result = result_of(turn_id, reply.text, reply.status, reply.events)
         else:
+            plan_id = f"{PLAN}{turn_id}"
+            if self.kit.store.turn(turn_id, principal) is None:
+                # A plan that its user stopped before a worker had begun it.
+                await self.plan(plan_id, principal)
+                return RunResult(turn_id=turn_id, response="", plan_id=plan_id, status="cancelled")
             record = self.record(turn_id, principal)
             events = self.kit.store.events(turn_id, principal)
             result = result_of(turn_id, record.text, record.status, events)

@@ -17,6 +17,7 @@ from kit.core.card import AgentCard
 from kit.models.scripted import Line, ScriptedModel
 from kit.service.api import create_app
 from kit.service.limits import Limits
+from kit.service.queued_plans import QueuedPlans
 from kit.service.service import Service
 from kit.settings import HOME, Settings
 from kit.worlds.outlets.server import skill_app
@@ -63,10 +64,13 @@ def body(message: str, who: dict[str, str], session: str = "s1", **fields: Any) 
 
 @asynccontextmanager
 async def serving_kit(
-    kit: Kit, limits: Limits | None = None, pattern: str | None = None
+    kit: Kit,
+    limits: Limits | None = None,
+    pattern: str | None = None,
+    queued_plans: QueuedPlans | None = None,
 ) -> AsyncGenerator[Api]:
     """Serves a kit that is open."""
-    service = Service(kit, limits, pattern)
+    service = Service(kit, limits, pattern, queued_plans)
     app = create_app(service, most_bytes=service.limits.most_bytes)
     async with (
         serving(app) as url,
@@ -105,16 +109,21 @@ async def chat(
 async def outlets(folder: Path, limits: Limits | None = None) -> AsyncGenerator[Api]:
     """The outlets over a skill service with a key for each tenant."""
     async with serving(skill_app(SkillService(), KEYS)) as url:
-        settings = Settings(
-            deck=HOME / "cards/outlets",
-            store=str(folder / "kit.db"),
-            pace=0,
-            model="offline",
-            skill_service_url=f"{url}/api/{{tenant_id}}",
-            variables={"PATH": os.environ["PATH"]},
-        )
+        settings = outlet_settings(folder, url)
         async with open_kit(settings) as kit, serving_kit(kit, limits) as api:
             yield api
+
+
+def outlet_settings(folder: Path, url: str) -> Settings:
+    """The settings of a kit of the outlets over a skill service at an address."""
+    return Settings(
+        deck=HOME / "cards/outlets",
+        store=str(folder / "kit.db"),
+        pace=0,
+        model="offline",
+        skill_service_url=f"{url}/api/{{tenant_id}}",
+        variables={"PATH": os.environ["PATH"]},
+    )
 
 
 @dataclass(frozen=True)

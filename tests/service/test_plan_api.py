@@ -21,19 +21,20 @@ pytestmark = pytest.mark.realtime
 
 
 class Waits(Rows):
-    """A skill that takes for ever while it is told to, and says when it is at work."""
+    """A skill that waits while it is slow, until it may end, and says when it is at work."""
 
     def __init__(self) -> None:
         super().__init__(idempotent=True)
         self.is_slow = True
         self.at_work = asyncio.Event()
+        self.may_end = asyncio.Event()
 
     async def call(
         self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
     ) -> SkillResult:
         self.at_work.set()
         if self.is_slow:
-            await asyncio.sleep(3600)
+            await self.may_end.wait()
         return await super().call(skill, arguments, idempotency_key)
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeVar
 
 from coredis import PureToken, Redis
@@ -29,7 +29,7 @@ class RedisBus:
 
     async def publish(self, stream: str, body: Mapping[str, Any]) -> str:
         """Adds an entry and returns its id. Raises BusError."""
-        return await _send(self._publish(PREFIX + stream, json.dumps(body)))
+        return await send(self._publish(PREFIX + stream, json.dumps(body)))
 
     async def _publish(self, key: str, text: str) -> str:
         async with self._redis.pipeline(transaction=False) as pipe:
@@ -48,7 +48,7 @@ class RedisBus:
         Raises BusError."""
         key = PREFIX + stream
         milliseconds = max(1, round(wait * 1000)) if wait else None
-        reply = await _send(self._redis.xread({key: after}, block=milliseconds))
+        reply = await send(self._redis.xread({key: after}, block=milliseconds))
         entries: list[Entry] = []
         for rows in (reply or {}).values():
             for row in rows:
@@ -57,7 +57,7 @@ class RedisBus:
 
     async def last(self, stream: str) -> str:
         """Returns the id of the newest entry, FIRST where there is none. Raises BusError."""
-        rows = await _send(self._redis.xrevrange(PREFIX + stream, count=1))
+        rows = await send(self._redis.xrevrange(PREFIX + stream, count=1))
         if rows:
             return str(rows[0].identifier)
         return FIRST
@@ -66,26 +66,47 @@ class RedisBus:
 @asynccontextmanager
 async def open_redis_bus(url: str) -> "AsyncGenerator[RedisBus]":
     """Opens the bus. A Redis that cannot be reached yet is no fault: the first message says so."""
+    async with open_redis(url) as redis:
+        yield RedisBus(redis)
+
+
+@asynccontextmanager
+async def open_redis(url: str) -> "AsyncGenerator[Redis[str]]":
+    """Opens a client of a Redis."""
+    client = Redis.from_url(url, decode_responses=True, max_connections=MOST_CONNECTIONS)
+    async with in_own_task(client):
+        yield client
+
+
+@asynccontextmanager
+async def in_own_task(opening: AbstractAsyncContextManager[object]) -> AsyncGenerator[None]:
+    """Enters and leaves a context in a task of its own; raises what entering raises.
+
+    What coredis and streaq open wraps every error of its block in a group of errors.
+    """
     closing = asyncio.Event()
-    client: asyncio.Future[Redis[str]] = asyncio.get_running_loop().create_future()
+    is_open = asyncio.Event()
 
     async def hold() -> None:
-        async with Redis.from_url(
-            url, decode_responses=True, max_connections=MOST_CONNECTIONS
-        ) as redis:
-            client.set_result(redis)
+        async with opening:
+            is_open.set()
             await closing.wait()
 
-    # In a task of its own: the client wraps every error of its block in a group of errors.
     holding = asyncio.create_task(hold())
+    waiting = asyncio.create_task(is_open.wait())
+    await asyncio.wait((holding, waiting), return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if holding.done():
+        await holding
     try:
-        yield RedisBus(await client)
+        yield
     finally:
         closing.set()
         await holding
 
 
-async def _send(command: Awaitable[T]) -> T:
+async def send(command: Awaitable[T]) -> T:
+    """Sends a command to Redis. Raises BusError."""
     try:
         return await command
     except RedisGone as error:

@@ -1,0 +1,191 @@
+"""Plans that a worker runs, over Redis and a store that it shares with the API."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from kit import open_kit
+from kit.service.queued_plans import QueuedPlans, open_queued_plans
+from kit.service.worker import work
+from kit.settings import Settings
+from kit.wire import Kit
+from kit.worlds.outlets.server import skill_app
+from kit.worlds.outlets.skill_service import SkillService
+from kit.worlds.service.serve import serving
+from tests.kits import content_of
+from tests.plan_kits import Rows, opened_plans
+from tests.redis_server import RedisServer, redis, redis_server
+from tests.service.servers import (
+    ACME,
+    KEYS,
+    TASK,
+    Api,
+    Frame,
+    frames,
+    outlet_settings,
+    serving_kit,
+    until,
+)
+from tests.service.test_plan_api import Waits
+from tests.worker_kills import play
+
+__all__ = ["redis"]
+pytestmark = pytest.mark.realtime
+SEAL = "00112233445566778899aabbccddeeff" * 2
+
+
+@asynccontextmanager
+async def working(kit: Kit, plans: QueuedPlans | None) -> AsyncGenerator[None]:
+    """Has a kit work on what is queued, as `kit worker` does."""
+    assert plans is not None
+    task = asyncio.create_task(work(kit, plans, 4))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait((task,))
+
+
+@asynccontextmanager
+async def two_processes(folder: Path, rows: Rows, address: str) -> AsyncGenerator[Api]:
+    """An API that runs no plan, and a worker with a kit of its own."""
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        here = await enter(opened_plans(folder, Rows(), redis=address))
+        there = await enter(opened_plans(folder, rows, redis=address))
+        await enter(working(there, await enter(open_queued_plans(there.settings))))
+        queued = await enter(open_queued_plans(here.settings))
+        yield await enter(serving_kit(here, queued_plans=queued))
+
+
+@pytest.mark.req("AS-14", "AS-13", "K-9")
+def test_plans_whose_worker_is_killed_are_finished_by_another_and_act_once(tmp_path: Path) -> None:
+    with redis_server(tmp_path) as server:
+        result = asyncio.run(play(tmp_path, server, plans=8, kills=2))
+    assert result.faults == []
+
+
+@pytest.mark.req("AS-13", "AS-22")
+async def test_a_plan_is_run_by_a_worker_and_streamed_as_it_happens_by_the_api(
+    tmp_path: Path, redis: RedisServer
+) -> None:
+    rows = Waits()
+    async with two_processes(tmp_path, rows, redis.url) as api:
+        seen: list[Frame] = []
+        async with api.stream("the best three") as response:
+            async for frame in frames(response):
+                seen.append(frame)
+                if rows.at_work.is_set() and rows.is_slow:
+                    assert frame.kind != "result", "it is told while it happens"
+                    rows.is_slow = False
+                    await asyncio.sleep(0)
+                    rows.may_end.set()
+        assert rows.tasks and seen[-1].data["status"] == "ok"
+        numbers = [frame.id for frame in seen[:-1]]
+        assert numbers == sorted(set(numbers), key=lambda number: number or 0)
+        again = (await api.run("the best three", session="s2")).json()
+        assert again["status"] == "ok" and again["response"] == seen[-1].data["response"]
+
+
+@pytest.mark.req("AS-13", "AS-22")
+async def test_a_plan_of_a_worker_is_stopped_over_the_api(
+    tmp_path: Path, redis: RedisServer
+) -> None:
+    rows = Waits()
+    async with two_processes(tmp_path, rows, redis.url) as api:
+        asking = asyncio.create_task(api.run("the best three"))
+        await rows.at_work.wait()
+        (plan,) = (await api.http.get("/agent/plans", headers=ACME)).json()["plans"]
+        stopped = await api.http.post(f"/agent/plans/{plan['plan_id']}/cancel", headers=ACME)
+        assert stopped.json()["status"] == "cancelled"
+        assert (await asking).json()["status"] == "cancelled"
+
+
+@pytest.mark.req("AS-22", "AS-19")
+async def test_a_key_reaches_the_worker_sealed_and_is_nowhere_else(
+    tmp_path: Path, redis: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        url = await enter(serving(skill_app(SkillService(), KEYS)))
+        settings = outlet_settings(tmp_path, url).with_(redis=redis.url, seal_key=SEAL)
+        here, there = await enter(open_kit(settings)), await enter(open_kit(settings))
+        queued = await enter(open_queued_plans(settings))
+        api = await enter(serving_kit(here, queued_plans=queued))
+        asking = asyncio.create_task(api.run(TASK, headers={"X-Api-Key": KEYS["acme"]}))
+        # The whole of Redis while the key waits in it, and once it is used.
+        await until(lambda: redis.keys("kit:key:*"))
+        waiting = redis.content()
+        await enter(working(there, await enter(open_queued_plans(settings))))
+        result = (await asking).json()
+        assert result["status"] == "ok" and "rank 1" in result["response"]
+        assert redis.keys("kit:key:*") == []
+        for place in (waiting, redis.content(), content_of(tmp_path), caplog.text):
+            assert KEYS["acme"] not in place
+
+
+@pytest.mark.req("AS-22")
+async def test_a_worker_that_cannot_open_the_key_of_a_plan_leaves_it_to_its_user(
+    tmp_path: Path, redis: RedisServer
+) -> None:
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        url = await enter(serving(skill_app(SkillService(), KEYS)))
+        settings = outlet_settings(tmp_path, url).with_(redis=redis.url, seal_key=SEAL)
+        others = settings.with_(seal_key=SEAL[::-1])
+        here, there = await enter(open_kit(settings)), await enter(open_kit(others))
+        await enter(working(there, await enter(open_queued_plans(others))))
+        queued = await enter(open_queued_plans(settings))
+        api = await enter(serving_kit(here, queued_plans=queued))
+        key = {"X-Api-Key": KEYS["acme"]}
+        result = (await api.run(TASK, headers=key)).json()
+        assert result["status"] == "needs_key"
+        again = await api.http.post(
+            f"/agent/plans/{result['plan_id']}/resume", json={}, headers={**ACME, **key}
+        )
+        assert again.json()["status"] == "ok"
+
+
+@pytest.mark.req("AS-14")
+async def test_a_plan_that_redis_lost_is_taken_up_all_the_same(tmp_path: Path) -> None:
+    """Its place in the queue is gone; that it is there, the store says."""
+    with redis_server(tmp_path) as server:
+        async with AsyncExitStack() as stack:
+            enter = stack.enter_async_context
+            here = await enter(opened_plans(tmp_path, Rows(), redis=server.url))
+            queued = await enter(open_queued_plans(here.settings))
+            api = await enter(serving_kit(here, queued_plans=queued))
+            asking = asyncio.create_task(api.run("the best three"))
+            await until(lambda: server.keys("streaq:kit:task:*"))
+            server.ask("FLUSHALL")
+            there = await enter(opened_plans(tmp_path, Rows(), redis=server.url))
+            await enter(working(there, await enter(open_queued_plans(there.settings))))
+            assert (await asking).json()["status"] == "ok"
+
+
+@pytest.mark.req("AS-13")
+async def test_without_redis_a_plan_is_refused_and_not_run_later(tmp_path: Path) -> None:
+    with redis_server(tmp_path) as server:
+        rows = Rows()
+        async with two_processes(tmp_path, rows, server.url) as api:
+            server.kill()
+            refused = await api.run("the best three")
+            assert refused.status_code == 503 and "Redis cannot be reached" in refused.text
+            plans = (await api.http.get("/agent/plans", headers=ACME)).json()["plans"]
+            assert [plan["status"] for plan in plans] == ["cancelled"]
+            server.start()
+            async with asyncio.timeout(60):
+                while (answer := await api.run("the best three")).status_code != 200:
+                    await asyncio.sleep(0.2)
+            assert answer.json()["status"] == "ok"
+
+
+def test_a_seal_key_of_another_form_is_refused_without_being_repeated() -> None:
+    with pytest.raises(Exception, match="KIT_SEAL_KEY cannot be used") as refused:
+        Settings.read({"KIT_SEAL_KEY": "not-hexadecimal-and-secret"})
+    assert "not-hexadecimal" not in str(refused.value)

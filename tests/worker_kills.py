@@ -1,0 +1,222 @@
+"""Plans over two workers and Redis, while one of them is killed again and again, or Redis is.
+
+`python -m tests.worker_kills 100 20` plays 100 plans and kills a worker 20 times; `--redis` kills Redis twice as
+well; `--clock 3600` puts the clock of one worker an hour off. It ends with 1 where a plan was lost or an act made twice.
+"""
+
+import argparse
+import asyncio
+import fcntl
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kit.planning.plan import new_plan
+from kit.service.queued_plans import QueuedPlans, open_queued_plans
+from kit.service.worker import work
+from kit.settings import Settings
+from kit.stores.documents.document import Plan
+from kit.stores.opening import open_store
+from kit.stores.protocol import Store
+from kit.tools.skill import SkillResult
+from tests.kits import ALICE
+from tests.plan_kits import Rows, opened_plans, row_result
+from tests.redis_server import RedisServer, redis_server
+
+SECONDS = 0.05
+"""What one act takes."""
+
+
+class ActLog(Rows):
+    """A skill that acts: each act is a line of a file that outlives every process. It honours keys."""
+
+    def __init__(self, path: Path):
+        super().__init__(honours_keys=True)
+        self.path = path
+
+    async def call(
+        self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
+    ) -> SkillResult:
+        await asyncio.sleep(SECONDS)
+        with self.path.open("a+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            if idempotency_key not in file.read().split():
+                file.write(f"{idempotency_key}\n")
+        await asyncio.sleep(SECONDS)
+        return row_result(skill, arguments["task"])
+
+
+async def run_worker(folder: Path, redis: str) -> None:
+    """What a worker's process does until it is killed."""
+    async with (
+        opened_plans(folder, ActLog(folder / "acts.log"), redis=redis) as kit,
+        open_queued_plans(Settings(redis=redis)) as plans,
+    ):
+        assert plans is not None
+        print("working", flush=True)
+        await work(kit, plans, 8)
+
+
+@dataclass
+class Workers:
+    """The processes of some workers."""
+
+    folder: Path
+    redis: str
+    clocks: tuple[float, ...] = (0.0, 0.0)
+    """By how many seconds the clock of each is off."""
+    processes: list[subprocess.Popen[str]] = field(default_factory=list[subprocess.Popen[str]])
+
+    def start(self, number: int) -> "subprocess.Popen[str]":
+        """Starts one, and returns once it works."""
+        command = [sys.executable, "-m", "tests.worker_kills", "worker", str(self.folder)]
+        command += [self.redis, str(self.clocks[number])]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None and process.stdout.readline() == "working\n"
+        return process
+
+    def start_all(self) -> None:
+        for number in range(len(self.clocks)):
+            self.processes.append(self.start(number))
+
+    def kill(self, number: int) -> None:
+        """Kills one with -9, and starts another in its place."""
+        self.processes[number].send_signal(signal.SIGKILL)
+        self._wait(self.processes[number])
+        self.processes[number] = self.start(number)
+
+    def end(self) -> None:
+        for process in self.processes:
+            process.kill()
+            self._wait(process)
+
+    def _wait(self, process: "subprocess.Popen[str]") -> None:
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of the plans."""
+
+    plans: int
+    complete: int
+    acts: Counter[str]
+    """Key of an act -> how often it was made."""
+    seconds: float
+
+    @property
+    def faults(self) -> list[str]:
+        """What should not be."""
+        faults: list[str] = []
+        if self.complete != self.plans:
+            faults.append(f"{self.plans - self.complete} plans are not complete")
+        # Each of these plans has two steps, and each step acts once.
+        if len(self.acts) != 2 * self.plans:
+            faults.append(f"{len(self.acts)} acts in the place of {2 * self.plans}")
+        twice = sum(count > 1 for count in self.acts.values())
+        if twice:
+            faults.append(f"{twice} acts were made twice")
+        return faults
+
+
+async def play(
+    folder: Path,
+    server: RedisServer,
+    plans: int,
+    kills: int,
+    *,
+    redis_kills: int = 0,
+    clock: float = 0.0,
+    seed: int = 1,
+    seconds: float = 600.0,
+) -> Result:
+    """Queues plans, kills one worker of two so often at random moments, and waits until all plans have ended."""
+    draws = random.Random(seed)
+    # The store is laid out before two workers meet it.
+    store = open_store(str(folder / "kit.db"))
+    workers = Workers(folder, server.url, (0.0, clock))
+    began = time.monotonic()
+    try:
+        workers.start_all()
+        async with open_queued_plans(Settings(redis=server.url)) as queued:
+            assert queued is not None
+            await _queue(store, queued, plans)
+            redis_turns = set(draws.sample(range(kills), redis_kills))
+            for number in range(kills):
+                await asyncio.sleep(draws.uniform(0.2, 1.2))
+                await asyncio.to_thread(workers.kill, 0)
+                if number in redis_turns:
+                    server.kill()
+                    await asyncio.sleep(draws.uniform(0.1, 1.0))
+                    server.start()
+        async with asyncio.timeout(seconds):
+            while await store.open_documents().plans.unfinished(plans):
+                await asyncio.sleep(0.2)
+    finally:
+        workers.end()
+    stored = await store.open_documents().plans.of(ALICE.principal, plans)
+    store.close()
+    acts = Counter((folder / "acts.log").read_text().split())
+    complete = sum(plan.status == "complete" for plan in stored)
+    return Result(plans, complete, acts, time.monotonic() - began)
+
+
+async def _queue(store: Store, queued: QueuedPlans, plans: int) -> None:
+    for number in range(plans):
+        session_id = f"s{number}"
+        plan: Plan = new_plan(
+            f"plan_{number:04}", ALICE.principal, session_id, f"part {number}", time.time()
+        )
+        await store.open_documents().plans.create(plan)
+        await queued.put(plan)
+
+
+def main() -> int:
+    """Plays what the arguments say."""
+    if sys.argv[1:2] == ["worker"]:
+        folder, redis, clock = sys.argv[2:]
+        true_time = time.time
+        time.time = lambda: true_time() + float(clock)
+        asyncio.run(run_worker(Path(folder), redis))
+        return 0
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("plans", type=int)
+    parser.add_argument("kills", type=int)
+    parser.add_argument("--redis", action="store_true")
+    parser.add_argument("--clock", type=float, default=0.0)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name, redis_server(name) as server:
+        result = asyncio.run(
+            play(
+                Path(name),
+                server,
+                arguments.plans,
+                arguments.kills,
+                redis_kills=2 if arguments.redis else 0,
+                clock=arguments.clock,
+                seed=arguments.seed,
+            )
+        )
+    print(
+        f"{result.complete} of {result.plans} plans complete, {sum(result.acts.values())} acts, "
+        f"{result.seconds:.1f} s; {'; '.join(result.faults) or 'nothing lost, nothing twice'}"
+    )
+    return 1 if result.faults else 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    sys.exit(main())
