@@ -7,7 +7,7 @@ from typing import Any
 
 FORKS = get_context("forkserver")
 FORKS.set_forkserver_preload(
-    ["tests.plan_points", "kit.stores.documents.sqlite", "kit.wire", "pytest"]
+    ["tests.plan_points", "kit.stores.documents.sql", "kit.wire", "pytest"]
 )
 
 

@@ -5,7 +5,20 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from kit.cli import app, ask, deck, doctor, forget, measure, project, serve, soul, stored, worker
+from kit.cli import (
+    app,
+    ask,
+    deck,
+    doctor,
+    forget,
+    measure,
+    migrate,
+    project,
+    serve,
+    soul,
+    stored,
+    worker,
+)
 from kit.core.display.command import command
 from kit.core.display.distribution import NAME, VERSION
 from kit.core.errors import KitError
@@ -43,7 +56,7 @@ def command_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=command(), description=description, epilog=EXIT_CODES)
     parser.add_argument("--version", action="version", version=f"{NAME} {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for room in (project, ask, app, serve, worker, deck, doctor, measure, soul):
+    for room in (project, ask, app, serve, worker, deck, doctor, measure, migrate, soul):
         room.add(commands)
     cards = _add_group(commands, "cards", "what routing, tools and promotion say of a deck's cards")
     deck.add_to_cards(cards)

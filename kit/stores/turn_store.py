@@ -99,7 +99,7 @@ class TurnStore(Database):
 
     @cached_property
     def _documents(self) -> "Documents":
-        from kit.stores.documents.sqlite import open_documents  # loads NumPy, which few turns need
+        from kit.stores.documents.sql import open_documents  # loads NumPy, which few turns need
 
         return open_documents(self)
 

@@ -18,7 +18,7 @@ from kit.core.context import OPERATOR, Principal, Session
 from kit.core.errors import StoreError
 from kit.stores.documents.document import AgentEvent, Plan
 from kit.stores.documents.protocol import EventFilter
-from kit.stores.documents.sqlite import open_documents
+from kit.stores.documents.sql import open_documents
 from kit.stores.engines import database
 from kit.stores.forget import DOCUMENTS
 from kit.stores.opening import open_store
@@ -35,7 +35,7 @@ SCOPES = ("session", "user", "tenant")
 CHILD = """
 import asyncio, sys
 from kit.core.errors import VersionConflict
-from kit.stores.documents.sqlite import open_documents
+from kit.stores.documents.sql import open_documents
 from kit.stores.opening import open_store
 from tests.stores.test_documents import ANN, a_memory, an_event
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kit.core.context import OPERATOR
+from kit.core.context import OPERATOR, SessionKey
 from kit.core.errors import StoreBusy, StoreError
-from kit.core.record import Message
+from kit.core.record import Message, Note
 from kit.settings import Settings
 from kit.stores.opening import open_store
 from kit.stores.tables import SCHEMA
@@ -155,6 +155,13 @@ def test_who_does_not_wait_is_told_that_somebody_else_writes(place: str, store: 
             store.begin_turn(a_turn("t1"), wait=False)
         assert store.turns() == [], "a reader never waits"
     finish(store, a_turn("t1"))
+
+
+def test_a_transaction_within_another_is_refused_and_ends_both(store: TurnStore) -> None:
+    with pytest.raises(StoreError), store.commit() as db:
+        db.execute("INSERT INTO notes VALUES ('acme', 's1', 'outer', 'x', 1)")
+        store.keep_note(SessionKey("acme", "s1"), "inner", Note(value="x", at=1.0))
+    assert store.read("SELECT name FROM notes") == []
 
 
 def test_a_character_zero_costs_nobody_the_turn(store: TurnStore) -> None:

@@ -21,7 +21,7 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply
 from kit.stores.bus.bus import LocalBus
 from kit.stores.documents.protocol import Documents, EventFilter
-from kit.stores.documents.sqlite import open_documents
+from kit.stores.documents.sql import open_documents
 from kit.stores.sqlite import SqliteStore
 from kit.tools.task_memory import (
     HOLD,

@@ -1,4 +1,4 @@
-"""Memories in SQLite: by key, by vector, by words; locks; expiry."""
+"""Memories in the database of a store: by key, by vector, by words; locks; expiry."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,8 +19,8 @@ _MEMORIES = select(_column.document, _column.embedding, _column.locked_by, _colu
 
 
 @dataclass(frozen=True, slots=True)
-class SqliteMemory:
-    """The MemoryStore protocol over a file's tables. A vector has as many numbers as `dimension` says."""
+class SqlMemory:
+    """The MemoryStore protocol over a store's tables. A vector has as many numbers as `dimension` says."""
 
     tables: Tables
     dimension: int

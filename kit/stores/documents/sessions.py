@@ -31,7 +31,7 @@ WHERE session_id = :session AND tenant_id = :tenant AND user_id = :user
 
 
 @dataclass(frozen=True, slots=True)
-class SqliteSessions:
+class SqlSessions:
     """The SessionStore protocol over the tables of turns."""
 
     tables: Tables

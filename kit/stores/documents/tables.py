@@ -1,4 +1,4 @@
-"""Where SQLite keeps documents: in tables of their own beside those of the turns, so that a file of
+"""Where a store keeps documents: in tables of their own beside those of the turns, so that a store of
 turns needs no change."""
 
 import asyncio
@@ -196,7 +196,7 @@ for dialect, statements in (("sqlite", _SQLITE), ("postgresql", _POSTGRES)):
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables of a file, with the clock by which what is in them expires."""
+    """The tables of a store, with the clock by which what is in them expires."""
 
     database: Database
     clock: Callable[[], float]
@@ -225,6 +225,6 @@ def row_of(table: Table, document: Value, dimension: int | None = None) -> dict[
 
 
 def lay_out_documents(database: Database) -> None:
-    """Gives a file the tables of documents where it lacks them. Raises StoreError."""
+    """Gives a store the tables of documents where it lacks them. Raises StoreError."""
     with database.commit() as db:
         db.lay_out(METADATA)

@@ -45,7 +45,7 @@ class _Matrix:
 
 @dataclass(frozen=True, slots=True)
 class VectorSearch:
-    """The matrices of one file."""
+    """The matrices of one store."""
 
     matrices: OrderedDict[Owner, _Matrix] = field(default_factory=OrderedDict[Owner, _Matrix])
 

@@ -55,7 +55,15 @@ _FUNCTIONS = {
 }
 """SQLite's functions that are called otherwise here."""
 _NAMED = DefaultDialect(paramstyle="pyformat")
-_CONNECT_SECONDS = 5
+_CONNECTING: Mapping[str, int] = {
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 25_000,
+}
+"""How soon a server that vanished without a word counts as gone, in seconds and at last in
+milliseconds; the URL may say otherwise."""
 FORM = "postgresql+psycopg://USER:PASSWORD@HOST:PORT/DATABASE"
 """The URL of a store."""
 _NO_SCHEMA = ("42501", "3F000")
@@ -287,9 +295,9 @@ def _parse(url: str) -> URL:
 
 def _open_engine(url: URL, owner: str) -> Engine:
     """Returns an engine whose connections tell others, as long as one of them is open, that an owner lives."""
-    options: dict[str, Any] = {"autocommit": True}
-    if "connect_timeout" not in url.query:
-        options["connect_timeout"] = _CONNECT_SECONDS
+    options: dict[str, Any] = {"autocommit": True, **_CONNECTING}
+    for name in url.query:
+        options.pop(name, None)
     engine = create_engine(
         url,
         isolation_level="AUTOCOMMIT",

@@ -1,4 +1,4 @@
-"""Souls, plans and events in SQLite, and all five stores over one file."""
+"""Souls, plans and events in the database of a store, and all five stores over it."""
 
 import logging
 import time
@@ -10,9 +10,9 @@ from sqlalchemy import ColumnElement, Integer, delete, literal_column, select, u
 from kit.core.context import Principal
 from kit.core.errors import StoreError, VersionConflict
 from kit.stores.documents.document import WAITING, AgentEvent, Plan, Soul, check, document_of
-from kit.stores.documents.memory import SqliteMemory
+from kit.stores.documents.memory import SqlMemory
 from kit.stores.documents.protocol import Documents, EventFilter
-from kit.stores.documents.sessions import SqliteSessions
+from kit.stores.documents.sessions import SqlSessions
 from kit.stores.documents.souls import read_souls
 from kit.stores.documents.tables import (
     EVENTS,
@@ -39,26 +39,26 @@ DIMENSION = 256
 def open_documents(
     database: Database, *, dimension: int = DIMENSION, clock: Callable[[], float] = time.time
 ) -> Documents:
-    """Opens the five stores in the file of a store; of what is in it only expired memories go. Raises StoreError.
+    """Opens the five stores in a store's database; of what is in it only expired memories go. Raises StoreError.
 
     `clock` gives seconds since the epoch: by it locks and memories end.
     """
     lay_out_documents(database)
     tables = Tables(database, clock)
-    memory = SqliteMemory(tables, dimension)
+    memory = SqlMemory(tables, dimension)
     with database.commit() as db:
         memory.drop_expired(db)
     return Documents(
         memory,
-        SqliteSouls(tables),
-        SqliteSessions(tables),
-        SqlitePlans(tables),
-        SqliteEvents(tables),
+        SqlSouls(tables),
+        SqlSessions(tables),
+        SqlPlans(tables),
+        SqlEvents(tables),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class SqliteSouls:
+class SqlSouls:
     """The SoulStore protocol."""
 
     tables: Tables
@@ -80,7 +80,7 @@ class SqliteSouls:
 
 
 @dataclass(frozen=True, slots=True)
-class SqlitePlans:
+class SqlPlans:
     """The PlanStore protocol."""
 
     tables: Tables
@@ -143,8 +143,8 @@ def _is_of(owner: Principal | Plan) -> ColumnElement[bool]:
 
 
 @dataclass(frozen=True, slots=True)
-class SqliteEvents:
-    """The EventStore protocol. A trigger of the file refuses to change an event."""
+class SqlEvents:
+    """The EventStore protocol. A trigger of the database refuses to change an event."""
 
     tables: Tables
 
