@@ -80,6 +80,7 @@ class _Follower:
         after = FIRST
         if not await self._is_theirs():
             return
+        self._take_stored()
         while not self._has_ended:
             try:
                 stream = turn_stream(self.log.turn_id)

@@ -210,6 +210,7 @@ def test_a_name_that_a_model_invented_is_text(store: Path):
     put(store, 1, "s", status="running")
     kept = SqliteStore(store)
     (turn,) = kept.turns(session_id="s")
+    assert turn.status == "interrupted" and kept.claim_turn(turn.id)
     started, left_out = (
         AgentStarted(agent=EVIL, call_id="a", query=EVIL),
         CallDropped(agent=EVIL, call_id="b", reason="over_cap"),

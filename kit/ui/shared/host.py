@@ -263,7 +263,7 @@ class Host:
     def views(self, session: Session, limit: int = 10) -> list[TurnView]:
         """Returns the newest turns of a session, oldest first: stored ones, and this process' own as they stand now.
 
-        A turn that another living process runs is shown as that: nobody here can stop it, or go on with it.
+        A turn that another living process runs is followed, and can be stopped from here.
         """
         live_turns, turns = self._turns(session, limit)
         views = [live.view() for live in live_turns.values()]
@@ -323,12 +323,22 @@ class Host:
         if view.running:
             if self._died(turn):
                 return interrupt(view)
-            return view.model_copy(update={"elsewhere": True})
+            return self._wait(self._join(turn)).view()
         with self._lock:
             self._restored_views[turn.id] = view
             for oldest in list(self._restored_views)[: -max(MOST_FINISHED, capacity)]:
                 del self._restored_views[oldest]
         return view
+
+    async def _join(self, turn: TurnRecord) -> LiveTurn:
+        """Follows a turn that another process runs."""
+        if turn.id not in self._live:
+            session = self._session_of(turn)
+            joined_turn = self.kit.join(turn.id, turn.principal)
+            live = LiveTurn(joined_turn, session, turn.message, turn.started_at, elsewhere=True)
+            # Once it has ended, the store says how; it may go on later, anywhere.
+            self._hold(live).add_done_callback(lambda _: self._live.pop(turn.id, None))
+        return self._live[turn.id]
 
     def _died(self, turn: TurnRecord) -> bool:
         """Whether the process that ran a turn is gone; the store then calls the turn interrupted."""
@@ -365,9 +375,10 @@ class Host:
             await self._end_turns()
 
     async def _end_turns(self) -> None:
-        # A turn that is told to stop is stored as stopped; one whose process only ends is interrupted.
+        # A plan whose user did not stop it keeps its state, and a worker may take it up.
         for live in self._live.values():
-            live.turn.cancel()
+            if isinstance(live.turn, Turn):
+                live.turn.interrupt()
         await asyncio.gather(*self._pumps, return_exceptions=True)
 
     def _on_silence(self, kit: Kit, silence: Silence) -> None:
@@ -413,10 +424,11 @@ class Host:
         self._allowance.check_turns(session.principal)
         turn = ask()
         self.pictures.keep(turn.id, images)
-        self._hold(LiveTurn(turn, session, message, asked_at))
+        pump = self._hold(LiveTurn(turn, session, message, asked_at))
+        self._allowance.count(session.principal, pump)
         return turn.id
 
-    def _hold(self, live: LiveTurn) -> None:
+    def _hold(self, live: LiveTurn) -> "asyncio.Task[None]":
         """Carries the events of a turn to whoever looks, and keeps the turn for a while after its end."""
         with self._lock:
             self._live[live.turn.id] = live
@@ -427,4 +439,4 @@ class Host:
         pump = self._loop.create_task(live.pump())
         self._pumps.add(pump)
         pump.add_done_callback(self._pumps.discard)
-        self._allowance.count(live.session.principal, pump)
+        return pump

@@ -30,6 +30,8 @@ class LiveTurn:
     session: Session
     message: str
     asked_at: float
+    elsewhere: bool = False
+    """Whether another process runs it."""
     events: list[Event] = field(default_factory=list[Event])
     done: threading.Event = field(default_factory=threading.Event)
     change: threading.Condition = field(default_factory=threading.Condition)
@@ -42,6 +44,7 @@ class LiveTurn:
             session_id=self.session.id,
             question=self.message,
             started_at=self.asked_at,
+            elsewhere=self.elsewhere,
         )
         view = advance(view, tuple(self.events))
         if over and view.running:

@@ -120,8 +120,8 @@ class RemoteHost(Host):
             if asked_at is None:
                 self._allowance.check_turns(session.principal)
             turn = await RemoteTurn.begin(client, stream)
-            live = LiveTurn(turn, session, message, asked_at or time.time())
-            self._hold(live)
+            pump = self._hold(LiveTurn(turn, session, message, asked_at or time.time()))
+            self._allowance.count(session.principal, pump)
             return turn.id
 
         return self._wait(begin())

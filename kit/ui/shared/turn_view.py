@@ -174,7 +174,7 @@ class TurnView(Value):
     question: str = ""
     status: TurnStatus = "running"
     elsewhere: bool = False
-    """Another process runs it, and will store its end."""
+    """Another process runs it, and is followed."""
     started_at: float = 0.0
     """Wall clock, seconds since the epoch."""
     seconds: float | None = None
@@ -237,8 +237,8 @@ class TurnView(Value):
 
     @property
     def running(self) -> bool:
-        """Whether this process runs it."""
-        return self.status == "running" and not self.elsewhere
+        """Whether it has not ended, as far as is known."""
+        return self.status == "running"
 
     @property
     def parts(self) -> TurnParts:
@@ -272,8 +272,8 @@ class TurnView(Value):
 
     @property
     def headline(self) -> str:
-        if self.elsewhere:
-            return "Runs elsewhere"
+        if self.elsewhere and self.running:
+            return "Runs on another server"
         return ending_words(self.status, self.parts)
 
     @property
@@ -291,8 +291,6 @@ class TurnView(Value):
     @property
     def regret(self) -> str:
         """The sentence in place of an answer, when a turn ended without one."""
-        if self.elsewhere and not self.answer:
-            return "Another server is working on this. Its answer will stand here once the page is loaded again."
         if self.answer or self.lead:
             return ""
         return _REGRET.get(self.status, "")
