@@ -3,7 +3,8 @@
 import asyncio
 import math
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+import zlib
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any
@@ -39,8 +40,8 @@ from kit.wire import Kit
 STREAM = "text/event-stream"
 KEEP_ALIVE = 15.0
 """Seconds of silence after which a stream sends a comment, so that a reader who is gone is noticed."""
-AT_ONCE = 32
-"""Events that a stream sends in one piece at most."""
+PIECE = 2**16
+"""Bytes after which a stream begins another piece: a server holds no more for a reader who is slow."""
 GATHER = 4
 """Passes of the loop that a stream waits for after an event: what happens meanwhile goes out with it."""
 SUCCESSION = 0.3
@@ -197,9 +198,8 @@ class Service:
     ) -> AsyncGenerator[bytes]:
         last = b""
         if served is None:
-            events = self.kit.store.events(turn_id, principal)[from_seq:]
-            for start in range(0, len(events), AT_ONCE):
-                yield _frames_of(events[start : start + AT_ONCE])
+            for frames in _stored_frames(self.kit.store.events(turn_id, principal), from_seq):
+                yield frames
         else:
             with self.turns.reading(served):
                 async for frames in _live_frames(served.turn, from_seq):
@@ -271,13 +271,35 @@ def result_of(turn_id: str, text: str, status: Any, events: Sequence[Event]) -> 
     )
 
 
-def _frames_of(events: Sequence[Event]) -> bytes:
+def _piece(events: Sequence[Event], seq: int) -> tuple[bytes, int]:
+    """Returns the frames of events from a number on, as many as go out at once, and the number after them."""
     frames: list[bytes] = []
-    for event in events:
+    size = 0
+    while seq < len(events) and size < PIECE:
+        event = events[seq]
+        seq += 1
         if event.kind not in INTERNAL:
             data = event.model_dump_json()
-            frames.append(format_sse_event(event=event.kind, id=str(event.seq), data_str=data))
-    return b"".join(frames)
+            frame = format_sse_event(event=event.kind, id=str(event.seq), data_str=data)
+            size += len(frame)
+            frames.append(frame)
+    return b"".join(frames), seq
+
+
+def _stored_frames(events: Sequence[Event], seq: int) -> Iterator[bytes]:
+    """Yields the frames of a turn that has ended, in pieces."""
+    packer = zlib.compressobj(level=1)
+    packed: list[bytes] = []
+    while seq < len(events):
+        frames, seq = _piece(events, seq)
+        packed.append(packer.compress(frames))
+    # While a reader is slow, what is left is held packed, a tenth of its size.
+    del events
+    rest = b"".join([*packed, packer.flush()])
+    unpacker = zlib.decompressobj()
+    while not unpacker.eof:
+        yield unpacker.decompress(rest, PIECE)
+        rest = unpacker.unconsumed_tail
 
 
 async def _live_frames(turn: Turn, from_seq: int) -> AsyncGenerator[bytes]:
@@ -294,10 +316,9 @@ async def _live_frames(turn: Turn, from_seq: int) -> AsyncGenerator[bytes]:
         # What comes right after goes out together: a write of its own for each event cost a turn 1 ms.
         for _ in range(GATHER):
             await asyncio.sleep(0)
-        # Not all of it: for a reader who is slow a whole turn would be held in memory.
-        batch = turn.events[seq : seq + AT_ONCE]
-        seq += len(batch)
-        yield _frames_of(batch)
+        # The rest is left in the log until it can be sent: a reader who is slow costs one piece.
+        frames, seq = _piece(turn.events, seq)
+        yield frames
 
 
 async def _ends_before_client_leaves(turn: Turn, request: Request) -> bool:
