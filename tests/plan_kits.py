@@ -247,10 +247,11 @@ async def opened_plans(
     blocks: Sequence[Block] = (),
     flags: Mapping[str, bool] = MappingProxyType({}),
     redis: str | None = None,
+    store: str = "",
     **settings: Any,
 ) -> AsyncGenerator[Kit]:
     """The kit of a deck that plans over rows, as a process opens it. `blocks` stand in the planner's prompt;
-    `redis` is the address that processes share."""
+    `redis` is the address that processes share, `store` a place other than the folder's file."""
     own_blocks = tuple(block.id for block in blocks)
     cards = [
         AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",)),
@@ -273,7 +274,7 @@ async def opened_plans(
     deck = Deck.of(cards, [rules, *blocks], settings=of_deck, flags=flags, known=tools)
     scripts = {"lead": lead, "desk": "Yes.", "planner": planner, "executor": executor}
     models = {name: ScriptedModel(script) for name, script in scripts.items()}
-    own = OFFLINE.with_(store=str(folder / "kit.db"), redis=redis)
+    own = OFFLINE.with_(store=store or str(folder / "kit.db"), redis=redis)
     async with open_kit(own, deck=deck, models=models, tools=tools, pattern="plan_execute") as kit:
         yield kit
 

@@ -1,7 +1,8 @@
 """Plans over two workers and Redis, while one of them is killed again and again, or Redis is.
 
 `python -m tests.worker_kills 100 20` plays 100 plans and kills a worker 20 times; `--redis` kills Redis twice as
-well; `--clock 3600` puts the clock of one worker an hour off. It ends with 1 where a plan was lost or an act made twice.
+well; `--clock 3600` puts the clock of one worker an hour off; `--workers 4` and no kills say how fast plans are run;
+`--store URL` takes another store. It ends with 1 where a plan was lost or an act made twice.
 """
 
 import argparse
@@ -56,10 +57,10 @@ class ActLog(Rows):
         return row_result(skill, arguments["task"])
 
 
-async def run_worker(folder: Path, redis: str) -> None:
+async def run_worker(folder: Path, redis: str, store: str) -> None:
     """What a worker's process does until it is killed."""
     async with (
-        opened_plans(folder, ActLog(folder / "acts.log"), redis=redis) as kit,
+        opened_plans(folder, ActLog(folder / "acts.log"), redis=redis, store=store) as kit,
         open_queued_plans(Settings(redis=redis)) as plans,
     ):
         assert plans is not None
@@ -73,14 +74,15 @@ class Workers:
 
     folder: Path
     redis: str
-    clocks: tuple[float, ...] = (0.0, 0.0)
+    store: str
+    clocks: tuple[float, ...]
     """By how many seconds the clock of each is off."""
     processes: list[subprocess.Popen[str]] = field(default_factory=list[subprocess.Popen[str]])
 
     def start(self, number: int) -> "subprocess.Popen[str]":
         """Starts one, and returns once it works."""
         command = [sys.executable, "-m", "tests.worker_kills", "worker", str(self.folder)]
-        command += [self.redis, str(self.clocks[number])]
+        command += [self.redis, self.store, str(self.clocks[number])]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None and process.stdout.readline() == "working\n"
         return process
@@ -138,25 +140,28 @@ async def play(
     kills: int,
     *,
     redis_kills: int = 0,
+    workers: int = 2,
+    place: str = "",
     clock: float = 0.0,
     seed: int = 1,
     seconds: float = 600.0,
 ) -> Result:
     """Queues plans, kills one worker of two so often at random moments, and waits until all plans have ended."""
     draws = random.Random(seed)
+    place = place or str(folder / "kit.db")
     # The store is laid out before two workers meet it.
-    store = open_store(str(folder / "kit.db"))
-    workers = Workers(folder, server.url, (0.0, clock))
-    began = time.monotonic()
+    store = open_store(place)
+    processes = Workers(folder, server.url, place, (clock, *[0.0] * (workers - 1)))
     try:
-        workers.start_all()
+        processes.start_all()
+        began = time.monotonic()
         async with open_queued_plans(Settings(redis=server.url)) as queued:
             assert queued is not None
             await _queue(store, queued, plans)
             redis_turns = set(draws.sample(range(kills), redis_kills))
             for number in range(kills):
                 await asyncio.sleep(draws.uniform(0.2, 1.2))
-                await asyncio.to_thread(workers.kill, 0)
+                await asyncio.to_thread(processes.kill, number % workers)
                 if number in redis_turns:
                     server.kill()
                     await asyncio.sleep(draws.uniform(0.1, 1.0))
@@ -165,7 +170,7 @@ async def play(
             while await store.open_documents().plans.unfinished(plans):
                 await asyncio.sleep(0.2)
     finally:
-        workers.end()
+        processes.end()
     stored = await store.open_documents().plans.of(ALICE.principal, plans)
     store.close()
     acts = Counter((folder / "acts.log").read_text().split())
@@ -186,16 +191,18 @@ async def _queue(store: Store, queued: QueuedPlans, plans: int) -> None:
 def main() -> int:
     """Plays what the arguments say."""
     if sys.argv[1:2] == ["worker"]:
-        folder, redis, clock = sys.argv[2:]
+        folder, redis, store, clock = sys.argv[2:]
         true_time = time.time
         time.time = lambda: true_time() + float(clock)
-        asyncio.run(run_worker(Path(folder), redis))
+        asyncio.run(run_worker(Path(folder), redis, store))
         return 0
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("plans", type=int)
     parser.add_argument("kills", type=int)
     parser.add_argument("--redis", action="store_true")
     parser.add_argument("--clock", type=float, default=0.0)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--store", default="")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, redis_server(name) as server:
@@ -207,6 +214,8 @@ def main() -> int:
                 arguments.kills,
                 redis_kills=2 if arguments.redis else 0,
                 clock=arguments.clock,
+                workers=arguments.workers,
+                place=arguments.store,
                 seed=arguments.seed,
             )
         )
