@@ -20,6 +20,7 @@ from joserfc.jwk import OctKey
 
 from tests.browser.raw import raw_visitor
 from tests.postgres import Server, programs
+from tests.redis_server import redis_server
 from tests.streamlit_server import ROOT, free_port, serve
 
 SECRET = "what the proxy of this stack signs with"
@@ -75,16 +76,6 @@ def say(what: str, seen: str) -> None:
     print(f"{what:<28} {seen}", flush=True)
 
 
-def start_redis(stack: ExitStack, folder: Path) -> str:
-    """Starts a Redis of this stack alone, and returns its URL."""
-    port = free_port()
-    command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
-    stack.enter_context(running([*command, "--dir", str(folder)], folder / "redis.log"))
-    ping = ["redis-cli", "-p", str(port), "ping"]
-    wait_for(lambda: subprocess.run(ping, capture_output=True).returncode == 0, "redis")
-    return f"redis://127.0.0.1:{port}/0"
-
-
 def start_postgres(stack: ExitStack) -> str:
     """Starts a PostgreSQL of this stack alone, and returns the URL of an empty schema in it."""
     # A folder of its own: the server runs as another user, who may not look into that of the stack.
@@ -92,10 +83,6 @@ def start_postgres(stack: ExitStack) -> str:
     stack.callback(server.remove)
     server.make()
     return server.new_url(secret=True)
-
-
-def has_worker() -> bool:
-    return subprocess.run([*KIT, "worker", "--help"], capture_output=True, cwd=ROOT).returncode == 0
 
 
 def play_plan(api: str) -> None:
@@ -157,8 +144,8 @@ def main() -> int:
         if programs() is not None:
             environment["KIT_STORE"] = start_postgres(stack)
             say("postgresql", environment["KIT_STORE"].rpartition("@")[2])
-        if shutil.which("redis-server") and has_worker():
-            environment["KIT_REDIS"] = start_redis(stack, folder)
+        if shutil.which("redis-server") is not None:
+            environment["KIT_REDIS"] = stack.enter_context(redis_server(folder)).url
             say("redis", environment["KIT_REDIS"])
         port = free_port()
         api = f"http://127.0.0.1:{port}"

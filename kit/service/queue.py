@@ -79,8 +79,16 @@ async def _nothing(job: PlanJob) -> None:
     """Stands for the work of a process that only adds plans."""
 
 
-def _worker(url: str, run: Run, at_once: int = 1) -> "Worker[None]":
-    worker: Worker[None] = Worker(
+class DeafWorker(Worker[None]):
+    """A worker that leaves signals to its process. Streaq's takes them even with `handle_signals=False`, and the
+    process that is told to end would go on with an empty queue."""
+
+    async def signal_handler(self, scope: object) -> None:
+        """Listens to nothing."""
+
+
+def _worker(url: str, run: Run, at_once: int = 1) -> Worker[None]:
+    worker = DeafWorker(
         redis_url=url,
         queue_name=NAME,
         concurrency=at_once,
