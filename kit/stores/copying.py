@@ -58,8 +58,9 @@ def copy_store(source: TurnStore, target: TurnStore) -> list[CopiedTable]:
                 raise StoreError(
                     f"the store to copy into is not empty: there are rows in {own.name}; name a new one"
                 )
-        before = source.read_apart(partial(_copy, target=db))
-    after = target.read_apart(_read)
+        before = source.read_apart(partial(_contents, target=db))
+        _number_on(db)
+    after = target.read_apart(_contents)
     return [
         CopiedTable(name, contents.rows, contents == after[name])
         for name, contents in before.items()
@@ -72,38 +73,32 @@ def _tables() -> list[TableClause[Any]]:
     return [*turns, *METADATA.sorted_tables, _WORDS]
 
 
-def _copy(source: StoreConnection, target: StoreConnection) -> dict[str, _Contents]:
+def _contents(
+    source: StoreConnection, target: StoreConnection | None = None
+) -> dict[str, _Contents]:
+    """Reads every table of a store, and writes what it read into another one, where one is given."""
     contents: dict[str, _Contents] = {}
     for own in _tables():
         statement = compiled(insert(own), own.c.keys())
         digest = hashlib.sha256()
         count = 0
         for batch in _batches(source, own):
-            target.execute_many(statement, batch)
+            if target is not None:
+                target.execute_many(statement, batch)
             count += len(batch)
             for row in batch:
-                _add(digest, row)
+                digest.update(json.dumps([*row.values()], default=bytes.hex).encode())
         contents[own.name] = _Contents(count, digest.hexdigest())
-        number = _NUMBERED.get(own.name)
-        if count and number and target.core.dialect.name == "postgresql":
-            # SQLite goes on after the highest number by itself.
-            target.execute(
-                f"SELECT setval(pg_get_serial_sequence('{own.name}', '{number}'), max({number})) FROM {own.name}"
-            )
     return contents
 
 
-def _read(db: StoreConnection) -> dict[str, _Contents]:
-    contents: dict[str, _Contents] = {}
-    for own in _tables():
-        digest = hashlib.sha256()
-        count = 0
-        for batch in _batches(db, own):
-            count += len(batch)
-            for row in batch:
-                _add(digest, row)
-        contents[own.name] = _Contents(count, digest.hexdigest())
-    return contents
+def _number_on(db: StoreConnection) -> None:
+    """Has rows that come get higher numbers than those that were copied, as SQLite does by itself."""
+    if db.core.dialect.name == "postgresql":
+        for name, number in _NUMBERED.items():
+            sequence = f"pg_get_serial_sequence('{name}', '{number}')"
+            # Of an empty table the highest number is NULL, and nothing changes.
+            db.execute(f"SELECT setval({sequence}, max({number})) FROM {name}")
 
 
 def _batches(db: StoreConnection, own: TableClause[Any]) -> Iterator[list[dict[str, Any]]]:
@@ -131,7 +126,3 @@ def _normal(own: TableClause[Any], row: Mapping[Any, Any]) -> dict[str, Any]:
     if own is EVENTS:
         values["large_response_triggered"] = bool(values["large_response_triggered"])
     return values
-
-
-def _add(digest: Any, row: Mapping[str, Any]) -> None:
-    digest.update(json.dumps([*row.values()], default=bytes.hex).encode())

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, bindparam, func, not_, or_, select
 
 from kit.core.context import Principal
 from kit.stores.engines.connection import StoreConnection
-from kit.stores.engines.functions import casefold, position
+from kit.stores.engines.functions import casefold, instr
 from kit.stores.recall import AGAIN
 from kit.stores.rows import records_of
 from kit.stores.statements import RECORDS, of_reader
@@ -105,16 +105,14 @@ def _conditions(principal: Principal, by: TurnFilter) -> list[Condition]:
     if by.session:
         conditions.append(_turn.session_id == by.session)
     for word in by.text.split():
-        conditions.append(position(casefold(_turn.message), casefold(word)) > 0)
+        conditions.append(instr(casefold(_turn.message), casefold(word)) > 0)
     if by.patterns:
         conditions.append(_turn.pattern.in_(by.patterns))
     if by.models:
         conditions.append(_turn.model.in_(by.models))
     if by.agents:
         # A JSON list of names holds each of them between quotes.
-        conditions.append(
-            or_(*(position(_turn.invoked, _quoted(agent)) > 0 for agent in by.agents))
-        )
+        conditions.append(or_(*(instr(_turn.invoked, _quoted(agent)) > 0 for agent in by.agents)))
     if by.at_least:
         conditions.append(_turn.seconds >= by.at_least)
     if by.endings:
