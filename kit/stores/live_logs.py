@@ -49,6 +49,7 @@ class LiveLogs:
 
     def _run(self) -> None:
         due = time.monotonic() + EVERY
+        said = ""
         while True:
             self._wake.wait(max(0.0, due - time.monotonic()))
             self._wake.clear()
@@ -61,8 +62,11 @@ class LiveLogs:
             try:
                 if also is not None:
                     also()
+                said = ""
             except StoreError as error:  # it is tried again in a second
-                log.warning("%s", error)
+                if str(error) != said:  # a database may be gone for hours
+                    log.warning("%s", error)
+                said = str(error)
 
     def _keep_all(self) -> bool:
         keep = self._keep()

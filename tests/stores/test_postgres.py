@@ -98,6 +98,18 @@ def test_tables_of_another_program_are_left_alone(url: str) -> None:
     assert "has tables of another program" in refusal(lambda: open_store(url))
 
 
+def test_an_earlier_schema_is_brought_to_that_of_today_with_every_row(url: str) -> None:
+    with closing(open_store(url)) as store:
+        ended = finish(store, a_turn())
+    schema = url.rpartition("%3D")[2]
+    server().sql(f"UPDATE {schema}.alembic_version SET version_num = '0014'")
+    with closing(open_store(url)) as store:
+        assert store.read("SELECT version_num FROM alembic_version") == [(f"{SCHEMA:04d}",)]
+        assert store.turn("t1", OPERATOR) == ended
+        finish(store, a_turn("t2"))
+        assert store.tally().counts["turns",] == 2
+
+
 def test_a_newer_schema_asks_for_an_update(url: str) -> None:
     open_store(url).close()
     schema = url.rpartition("%3D")[2]
