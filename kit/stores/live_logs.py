@@ -64,7 +64,8 @@ class LiveLogs:
                     also()
                 said = ""
             except StoreError as error:  # it is tried again in a second
-                if str(error) != said:  # a database may be gone for hours
+                # A database may be gone for hours, and one that was closed meanwhile is no fault.
+                if str(error) != said and not self._closed:
                     log.warning("%s", error)
                 said = str(error)
 
