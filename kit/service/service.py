@@ -66,6 +66,8 @@ class Service:
         Raises UnknownId for one that there is not.
         """
         self.kit = kit
+        # Opened before the first request: that writes, and would wait for a busy store in front of everybody.
+        self.documents: Documents = kit.store.open_documents()
         self.queued_plans = queued_plans
         self.limits = limits or Limits()
         self.tenants = TurnCounts(self.limits)
@@ -75,10 +77,6 @@ class Service:
             self.pattern = pattern_of(pattern, kit.deck)
         elif kit.deck.settings.planning is not None:
             self.pattern = PLAN_EXECUTE
-
-    @property
-    def documents(self) -> Documents:
-        return self.kit.store.open_documents()
 
     async def plan(self, plan_id: str, principal: Principal) -> Plan:
         """Returns a plan. Raises HTTPException 404 where there is none of that principal."""
