@@ -101,6 +101,7 @@ async def _serve_on(listening: socket.socket, arguments: Namespace) -> None:
     try:
         settings = Settings.read()
         async with open_kit(settings) as kit, open_queued_plans(settings) as plans:
+            kit.store.open_documents()
             app.state.service = Service(kit, limits, arguments.pattern, plans)
             # What is loaded is never garbage: else a full collection holds all turns for 0.15 s.
             gc.freeze()

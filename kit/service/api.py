@@ -63,6 +63,9 @@ def create_app(service: Service | None = None, *, most_bytes: int = Limits.most_
     # Its own pages load their scripts from a third party, so that only the document is served.
     app = Api(title="Agentic service", version=VERSION, docs_url=None, redoc_url=None)
     app.state.service = service
+    if service is not None:
+        # Their first opening writes, and would have every request wait for a busy store.
+        service.kit.store.open_documents()
     app.add_middleware(BodyLimit, most_bytes=most_bytes)
     for room in (runs, plans, documents):
         app.include_router(room.router, responses=PROBLEMS)

@@ -66,8 +66,6 @@ class Service:
         Raises UnknownId for one that there is not.
         """
         self.kit = kit
-        # Opened before the first request: that writes, and would wait for a busy store in front of everybody.
-        self.documents: Documents = kit.store.open_documents()
         self.queued_plans = queued_plans
         self.limits = limits or Limits()
         self.tenants = TurnCounts(self.limits)
@@ -77,6 +75,10 @@ class Service:
             self.pattern = pattern_of(pattern, kit.deck)
         elif kit.deck.settings.planning is not None:
             self.pattern = PLAN_EXECUTE
+
+    @property
+    def documents(self) -> Documents:
+        return self.kit.store.open_documents()
 
     async def plan(self, plan_id: str, principal: Principal) -> Plan:
         """Returns a plan. Raises HTTPException 404 where there is none of that principal."""
@@ -152,12 +154,9 @@ class Service:
 
     async def _successor(self, served: ServedTurn) -> ServedTurn | None:
         """Returns the turn that goes on with the plan of a turn whose worker died; None where none will."""
-        # Only a turn of a worker has one: to look into the store cost every other turn half a millisecond.
-        if self.queued_plans is None:
-            return None
         principal = served.principal
         record = self.kit.store.turn(served.turn.id, principal)
-        if record is None or record.status != "interrupted":
+        if record is None or record.status != "interrupted" or self.queued_plans is None:
             return None
         plan_id = plan_of(served.turn.events) or f"{PLAN}{served.turn.id}"
         while True:
