@@ -20,8 +20,6 @@ class Limits:
     """Seconds that a turn goes on while nobody reads it; a plan goes on for as long as it takes."""
     most_bytes: int = 1_000_000
     """Bytes of the body of a request."""
-    requests_kept: int = 10_000
-    """Requests whose `Idempotency-Key` is remembered."""
 
 
 @dataclass

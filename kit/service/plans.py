@@ -63,7 +63,7 @@ async def cancel(plan_id: PlanId, caller: Who, service: Serving) -> PlanNow:
     stored = await service.plan(plan_id, caller.principal)
     served = service.turns.of(stored.holder or "", caller.principal)
     if served is None and stored.holder is not None:
-        served = service.running(stored.holder, caller.principal)
+        served = await service.running(stored.holder, caller.principal)
     if served is not None:
         served.turn.cancel()
         await asyncio.wait({served.turn.reply})

@@ -1,11 +1,14 @@
 """Endpoints of turns: one message in, its answer out, at once or as a stream that can be joined again."""
 
 import asyncio
+import hashlib
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Request
 from pydantic import StringConstraints
+from uuid_utils import uuid7
 
+from kit.core.context import Principal
 from kit.service.bodies import (
     STREAM_ITEM,
     Id,
@@ -38,17 +41,20 @@ async def run(
     before, or is told again how that ended."""
     caller.check(body.tenant_id, body.user_id, body.session_id)
     principal = caller.principal
-    content = (body.session_id, body.message)
+    turn_id = uuid7().hex
     if idempotency_key is not None:
-        turn_id = service.turns.request(principal, idempotency_key, content)
-        if turn_id is not None:
+        turn_id = turn_id_of(principal, idempotency_key)
+        if await service.has_begun(turn_id, caller, body.session_id, body.message):
             return await service.reply(request, turn_id, caller, stream=body.stream)
-    kit = service.kit
-    session = kit.session(body.session_id, principal.tenant_id, principal.user_id)
-    served = await service.ask(caller, session, body.message)
-    if idempotency_key is not None:
-        service.turns.remember(principal, idempotency_key, content, served.turn.id)
+    session = service.kit.session(body.session_id, principal.tenant_id, principal.user_id)
+    served = await service.ask(caller, session, body.message, turn_id)
     return await service.reply(request, served.turn.id, caller, stream=body.stream)
+
+
+def turn_id_of(principal: Principal, idempotency_key: str) -> str:
+    """Returns the id of the turn that a request with this key begins: the same one in every process."""
+    name = f"{principal}/{idempotency_key}"
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
 @router.get("/turns/{turn_id}/events", response_model=None, responses=EVENTS)
@@ -59,13 +65,13 @@ async def events(
     last_event_id: Annotated[int, Header(ge=-1, le=10**9)] = -1,
 ) -> Any:
     """Streams the events of a turn, after the one that `Last-Event-ID` names."""
-    return service.stream(turn_id, caller.principal, last_event_id + 1)
+    return await service.stream(turn_id, caller.principal, last_event_id + 1)
 
 
 @router.post("/turns/{turn_id}/cancel")
 async def cancel_turn(turn_id: TurnId, caller: Who, service: Serving) -> TurnNow:
     """Stops a turn, and waits until it has ended. One that has ended stays as it is."""
-    served = service.running(turn_id, caller.principal)
+    served = await service.running(turn_id, caller.principal)
     if served is not None:
         served.turn.cancel()
         await asyncio.wait({served.turn.reply})

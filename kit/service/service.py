@@ -12,7 +12,6 @@ from typing import Annotated, Any
 from fastapi import Depends, HTTPException, Request, Response
 from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
-from uuid_utils import uuid7
 
 from kit.core.bodies.turn import ApprovalAsked, PlanEnded, PlanTaken
 from kit.core.context import Principal, Session
@@ -24,15 +23,13 @@ from kit.patterns import pattern_of
 from kit.patterns.plan_execute import PLAN, PLAN_EXECUTE
 from kit.patterns.resume import last_turn_of, plan_of
 from kit.planning.plan import OVER, new_plan
-from kit.planning.record import cancel
 from kit.runtime.handle import Reply, Turn
 from kit.runtime.message import clean
 from kit.service.bodies import PlanFailure, RunResult
 from kit.service.identity import Caller
 from kit.service.limits import Limits, TurnCounts
 from kit.service.queued_plans import QueuedPlans
-from kit.service.turns import ServedTurn, ServedTurns
-from kit.stores.bus.bus import BusError
+from kit.service.turns import KeyReused, ServedTurn, ServedTurns
 from kit.stores.documents.document import WAITING, Plan
 from kit.stores.documents.protocol import Documents
 from kit.wire import Kit
@@ -107,40 +104,68 @@ class Service:
             headers = {"Retry-After": str(math.ceil(seconds))}
             raise HTTPException(429, "this tenant has too many turns", headers)
 
-    async def ask(self, caller: Caller, session: Session, message: str) -> ServedTurn:
+    async def ask(self, caller: Caller, session: Session, message: str, turn_id: str) -> ServedTurn:
         """Begins the turn of a message: here, or where plans wait for a worker, with one. Raises what `begin`
         raises, and BusError where the plan cannot be queued."""
         is_plan = self.pattern.is_plan
         if is_plan and self.queued_plans is not None and self.queued_plans.takes(caller.key):
-            return await self._queue(self.queued_plans, caller, session, message)
-        start = partial(self.kit.ask, message, session, self.pattern, key=caller.key)
+            return await self._queue(self.queued_plans, caller, session, message, turn_id)
+        start = partial(
+            self.kit.ask, message, session, self.pattern, key=caller.key, turn_id=turn_id
+        )
         return self.begin(caller, start, is_plan=is_plan)
 
     async def _queue(
-        self, queued_plans: QueuedPlans, caller: Caller, session: Session, message: str
+        self,
+        queued_plans: QueuedPlans,
+        caller: Caller,
+        session: Session,
+        message: str,
+        turn_id: str,
     ) -> ServedTurn:
-        """Stores a plan, queues it, and joins the turn that its worker is going to begin."""
+        """Queues a plan, stores it, and joins the turn that its worker is going to begin."""
         self._admit(caller)
         self.kit.store.open_session(session)
-        turn_id = uuid7().hex
-        secrets = with_key(self.kit.team.secrets, caller.key)
-        task = without_secret_words(clean(message), secrets)
+        task = self._as_stored(message, caller)
         plan = new_plan(f"{PLAN}{turn_id}", session.principal, session.id, task, time.time())
-        plans = self.documents.plans
-        await plans.create(plan)
-        try:
-            await queued_plans.put(plan, caller.key)
-        except BusError:
-            # Its user is told that it could not be taken, so no worker takes it up later.
-            await cancel(plans, plan.plan_id, plan.owner)
-            raise
+        # Not the other way round: what could not be queued, and was refused, is not taken up later.
+        await queued_plans.put(plan, caller.key)
+        await self.documents.plans.create(plan)
         return self.begin(caller, partial(self.kit.join, turn_id, plan.owner), is_plan=True)
+
+    def _as_stored(self, message: str, caller: Caller) -> str:
+        secrets = with_key(self.kit.team.secrets, caller.key)
+        return without_secret_words(clean(message), secrets)
+
+    async def has_begun(self, turn_id: str, caller: Caller, session_id: str, message: str) -> bool:
+        """Whether a request that came before has begun the turn of that id, in this process or another.
+
+        One whose process died goes on. Raises KeyReused where that request had another session or message.
+        """
+        principal = caller.principal
+        content = (session_id, self._as_stored(message, caller))
+        served = self.turns.of(turn_id, principal)
+        record = self.kit.store.turn(turn_id, principal)
+        plan = await self.documents.plans.read(principal, f"{PLAN}{turn_id}")
+        if record is not None:
+            earlier = (record.session_id, record.message)
+        elif plan is not None:
+            earlier = (plan.session_id, plan.original_task)
+        else:
+            # Where it is served it has begun in this moment, and is not stored yet.
+            return served is not None
+        if earlier != content:
+            raise KeyReused("this Idempotency-Key came with another request; take a new one")
+        if plan is None and record is not None and record.status == "interrupted":
+            resume = partial(self.kit.resume, turn_id, who=principal, key=caller.key)
+            self.begin(caller, resume, is_plan=False)
+        return True
 
     async def reply(self, request: Request, turn_id: str, caller: Caller, *, stream: bool) -> Any:
         """Returns a turn's events as a stream, or once it has ended, its result."""
         if stream:
-            return self.stream(turn_id, caller.principal)
-        served = self.turns.of(turn_id, caller.principal)
+            return await self.stream(turn_id, caller.principal)
+        served = await self.running(turn_id, caller.principal)
         successor = served
         while successor is not None:
             served = successor
@@ -173,21 +198,32 @@ class Service:
                 return None
             await asyncio.sleep(SUCCESSION)
 
-    def running(self, turn_id: str, principal: Principal) -> ServedTurn | None:
+    async def running(self, turn_id: str, principal: Principal) -> ServedTurn | None:
         """Returns a turn that runs, here or in another process; None for one that has ended.
 
         Raises HTTPException 404 where there is none of that principal.
         """
         served = self.turns.of(turn_id, principal)
-        if served is None and self.record(turn_id, principal).status == "running":
+        if served is None and await self._runs_elsewhere(turn_id, principal):
             turn = self.kit.join(turn_id, principal)
             # Nobody knows here who reads it there: it is not stopped for want of readers.
             served = self.turns.add(turn, principal, is_plan=True)
         return served
 
-    def stream(self, turn_id: str, principal: Principal, from_seq: int = 0) -> StreamingResponse:
+    async def _runs_elsewhere(self, turn_id: str, principal: Principal) -> bool:
+        if self.kit.store.turn(turn_id, principal) is not None:
+            return self.record(turn_id, principal).status == "running"
+        try:
+            plan = await self.plan(f"{PLAN}{turn_id}", principal)
+        except HTTPException as error:
+            raise HTTPException(404, "there is no such turn") from error
+        return plan.status not in (*OVER, *WAITING)
+
+    async def stream(
+        self, turn_id: str, principal: Principal, from_seq: int = 0
+    ) -> StreamingResponse:
         """Returns the events of a turn from a number on. Raises HTTPException 404 where there is no such turn."""
-        served = self.running(turn_id, principal)
+        served = await self.running(turn_id, principal)
         frames = self._frames(turn_id, served, principal, from_seq)
         # Without the second header some proxies gather a stream before they pass it on.
         headers = {"X-Turn-Id": turn_id, "X-Accel-Buffering": "no", "Cache-Control": "no-cache"}

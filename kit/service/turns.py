@@ -1,7 +1,6 @@
-"""The turns that this process runs for others: who reads each of them, and of which request it is."""
+"""The turns that this process runs for others, and who reads each of them."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,22 +27,12 @@ class ServedTurn:
     """Ends the turn, unless somebody comes to read it."""
 
 
-@dataclass(frozen=True)
-class KeptRequest:
-    """What is remembered of a request with an `Idempotency-Key`."""
-
-    turn_id: str
-    content: object
-    """What was asked: the same key with anything else is refused."""
-
-
 class ServedTurns:
-    """The running turns by their ids, and the requests that may come again."""
+    """The running turns by their ids."""
 
     def __init__(self, limits: Limits):
         self._limits = limits
         self._running: dict[str, ServedTurn] = {}
-        self._requests: OrderedDict[tuple[Principal, str], KeptRequest] = OrderedDict()
 
     def add(self, turn: Turn, principal: Principal, *, is_plan: bool) -> ServedTurn:
         """Holds a turn until it has ended."""
@@ -85,18 +74,3 @@ class ServedTurns:
             return
         loop = asyncio.get_running_loop()
         served.timer = loop.call_later(self._limits.reader_seconds, served.turn.cancel)
-
-    def request(self, principal: Principal, key: str, content: object) -> str | None:
-        """Returns the turn that a request with this key began before; None for a new one. Raises KeyReused."""
-        kept = self._requests.get((principal, key))
-        if kept is None:
-            return None
-        if kept.content != content:
-            raise KeyReused("this Idempotency-Key came with another request; take a new one")
-        return kept.turn_id
-
-    def remember(self, principal: Principal, key: str, content: object, turn_id: str) -> None:
-        """Remembers which turn a request began."""
-        self._requests[principal, key] = KeptRequest(turn_id, content)
-        while len(self._requests) > self._limits.requests_kept:
-            self._requests.popitem(last=False)

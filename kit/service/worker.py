@@ -18,6 +18,8 @@ from kit.tools.temp_files import HOUR, open_temp_files
 from kit.wire import Kit
 
 log = logging.getLogger("kit.worker")
+PAUSE = 0.5
+"""Seconds that a plan which was queued gets to be stored."""
 
 
 async def work(kit: Kit, plans: QueuedPlans, at_once: int) -> None:
@@ -32,6 +34,10 @@ async def run_plan(kit: Kit, plans: QueuedPlans, job: PlanJob) -> None:
     """Takes a plan to its end, from wherever it stands. One that has ended, or waits for its user, is left alone."""
     stored = kit.store.open_documents().plans
     plan = await stored.read(job.principal, job.plan_id)
+    if plan is None:
+        # It is queued before it is stored.
+        await asyncio.sleep(PAUSE)
+        plan = await stored.read(job.principal, job.plan_id)
     if plan is None or plan.status in (*OVER, *WAITING):
         return
     try:

@@ -18,6 +18,7 @@ from sqlalchemy import (
     delete,
     func,
     insert,
+    literal_column,
     select,
     true,
     update,
@@ -122,9 +123,10 @@ _IS_RUNNING = _turn.status == "running"
 BEGIN_TURN = insert_new(TURNS, _WRITTEN)
 
 
-def _replace_turn(columns: Iterable[str], *, is_owned: bool) -> str:
+def _replace_turn(columns: Iterable[str], *, begins: bool) -> str:
     """Returns the statement that writes a turn's row, new or not; it returns no number for the row
-    of another conversation, which stays as it is. With `is_owned` so does that of another process."""
+    of another conversation, or of another process, which stays as it is. A turn that has ended may
+    begin again in any process."""
     statement = upsert(TURNS)
     excluded = statement.excluded
     is_same_conversation = (
@@ -132,19 +134,20 @@ def _replace_turn(columns: Iterable[str], *, is_owned: bool) -> str:
         & (_turn.user_id == excluded.user_id)
         & (_turn.session_id == excluded.session_id)
     )
-    is_replaced = is_same_conversation
-    if is_owned:
-        is_replaced &= _turn.owner == excluded.owner
+    is_free = _turn.owner == excluded.owner
+    if begins:
+        # Written out: the values of this statement are the columns of the row.
+        is_free |= _turn.status != literal_column("'running'")
     replacing = statement.on_conflict_do_update(
         index_elements=["id"],
         set_={name: excluded[name] for name in columns},
-        where=is_replaced,
+        where=is_same_conversation & is_free,
     )
     return compiled(replacing.returning(_turn.number), _WRITTEN)
 
 
-BEGIN_TURN_AGAIN = _replace_turn(_WRITTEN, is_owned=False)
-END_TURN = _replace_turn((name for name in _WRITTEN if name not in _KNOWN_AT_BEGIN), is_owned=True)
+BEGIN_TURN_AGAIN = _replace_turn(_WRITTEN, begins=True)
+END_TURN = _replace_turn((name for name in _WRITTEN if name not in _KNOWN_AT_BEGIN), begins=False)
 
 KEEP_LOG = insert_or_replace(LOGS)
 

@@ -160,6 +160,21 @@ async def test_a_request_that_comes_again_joins_its_turn_and_is_told_again_how_i
         assert len(api.kit.store.turns()) == 2
 
 
+@pytest.mark.req("AS-22")
+async def test_a_request_that_comes_again_at_another_server_joins_its_turn_there(
+    tmp_path: Path,
+) -> None:
+    key = {"Idempotency-Key": "k-1"}
+    store = tmp_path / "kit.db"
+    async with chat(seconds=1.0, store=store) as here, chat(store=store) as there:
+        first = asyncio.create_task(here.run(headers=key))
+        await until(lambda: here.kit.store.turns())
+        again = await there.run(headers=key)
+        assert again.json() == (await first).json() and again.json()["status"] == "ok"
+        assert (await there.run("something else", headers=key)).status_code == 409
+        assert len(there.kit.store.turns()) == 1
+
+
 @pytest.mark.req("K-27")
 async def test_a_turn_that_nobody_reads_any_more_ends_after_a_while() -> None:
     async with chat(seconds=30, limits=Limits(reader_seconds=1.5)) as api:

@@ -177,7 +177,7 @@ async def test_without_redis_a_plan_is_refused_and_not_run_later(tmp_path: Path)
             refused = await api.run("the best three")
             assert refused.status_code == 503 and "Redis cannot be reached" in refused.text
             plans = (await api.http.get("/agent/plans", headers=ACME)).json()["plans"]
-            assert [plan["status"] for plan in plans] == ["cancelled"]
+            assert plans == []
             server.start()
             async with asyncio.timeout(60):
                 while (answer := await api.run("the best three")).status_code != 200:
