@@ -516,7 +516,9 @@ def test_the_command_prints_every_metric_and_says_no_while_there_is_an_alert(
     (tmp_path / "labels.jsonl").write_text(
         Label(turn_id=turn.id, agents=("shop",)).model_dump_json() + "\n"
     )
-    store.end_turn(turn.model_copy(update={"measures": Measures(mismatches=(0.5,))}), [], [])
+    changed = turn.model_copy(update={"measures": Measures(mismatches=(0.5,))})
+    store.begin_turn(changed)
+    store.end_turn(changed, [], [])
     store.close()
     bad = run("metrics", "--labels", str(tmp_path / "labels.jsonl"), KIT_STORE=path)
     assert bad.returncode == 1 and f"ALERT {MISMATCH}: 1 within 5 minutes" in bad.stdout
