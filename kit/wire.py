@@ -5,7 +5,6 @@ import datetime
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import (
-    AbstractAsyncContextManager,
     AsyncExitStack,
     asynccontextmanager,
     closing,
@@ -36,7 +35,7 @@ from kit.patterns.fork import fork_turn
 from kit.patterns.resume import Answers, resume_turn
 from kit.patterns.stages import NO_FLAGS, Flags, Stages
 from kit.runtime.agents.api_agent import Service
-from kit.runtime.elsewhere.broadcast import Broadcast
+from kit.runtime.elsewhere.broadcast import telling
 from kit.runtime.handle import Turns
 from kit.runtime.memory import most_lines
 from kit.runtime.pattern import Pattern
@@ -355,14 +354,9 @@ async def open_kit(
     async with AsyncExitStack() as stack:
         store = stack.enter_context(closing(open_store(settings.store, settings.retention_days)))
         live = cassette is None or cassette.mode != "replay"
-        bus: Bus = LocalBus()
-        if settings.redis is not None:
-            bus = await stack.enter_async_context(_redis_bus(settings.redis))
+        bus = await stack.enter_async_context(_open_bus(settings))
         setup = _tool_setup(settings, deck, store, bus, live=live, faults=faults)
         toolbox = await stack.enter_async_context(deck.tools.plus(extra_tools).open(setup))
-        admission = None
-        if deck.settings.turns_at_once:
-            admission = asyncio.Semaphore(deck.settings.turns_at_once)
         binder = TeamBinder(
             deck=deck,
             tools=toolbox,
@@ -370,14 +364,12 @@ async def open_kit(
             services=services or {},
             faults=faults,
             store=store,
-            admission=admission,
+            admission=_admission(deck),
         )
         stages = binder.stages(models)
         turns = Turns()
         team = stages.team(MEDIATED)
-        if team.orchestrator.model.spec.key == OFFLINE.key:
-            # Else the first question pays for reading the word vectors.
-            await asyncio.to_thread(OfflineModel.warm)
+        await _warm(team)
         # On a thread, for importing Opik takes seconds.
         recorder = Recorder(await asyncio.to_thread(_sinks, settings))
         stack.enter_context(closing(recorder))
@@ -385,9 +377,7 @@ async def open_kit(
         elsewhere = Turns()
         stack.push_async_callback(elsewhere.drain)
         if settings.redis is not None:
-            broadcast = Broadcast(bus, turns)
-            broadcast.begin()
-            stack.push_async_callback(broadcast.end)
+            await stack.enter_async_context(telling(bus, turns))
         stack.push_async_callback(turns.drain)
         yield Kit(
             settings=settings,
@@ -410,11 +400,30 @@ async def open_kit(
             cassette.close()
 
 
-def _redis_bus(url: str) -> AbstractAsyncContextManager[Bus]:
+@asynccontextmanager
+async def _open_bus(settings: Settings) -> AsyncGenerator[Bus]:
+    """Opens the bus of this process, or the one that processes share."""
+    if settings.redis is None:
+        yield LocalBus()
+        return
     require("redis", "coredis")
     from kit.stores.bus.redis_bus import open_redis_bus  # loads its client, which few kits need
 
-    return open_redis_bus(url)
+    async with open_redis_bus(settings.redis) as bus:
+        yield bus
+
+
+def _admission(deck: Deck) -> asyncio.Semaphore | None:
+    """Returns what lets so many turns in as the deck allows at once; None where it allows any number."""
+    if deck.settings.turns_at_once:
+        return asyncio.Semaphore(deck.settings.turns_at_once)
+    return None
+
+
+async def _warm(team: Team) -> None:
+    """Reads the word vectors of the stand-in; else the first question pays for that."""
+    if team.orchestrator.model.spec.key == OFFLINE.key:
+        await asyncio.to_thread(OfflineModel.warm)
 
 
 def _tool_setup(

@@ -3,7 +3,8 @@ and which turn is to stop."""
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from kit.core.event import Event
@@ -87,3 +88,14 @@ class Broadcast:
             except BusError as error:
                 log.warning("stops of other processes are not heard: %s", error)
                 await asyncio.sleep(PAUSES[1])
+
+
+@asynccontextmanager
+async def telling(bus: Bus, turns: Turns) -> AsyncGenerator[None]:
+    """Tells the other processes of a kit's turns, and stops those that they ask to stop, until the end of the block."""
+    broadcast = Broadcast(bus, turns)
+    broadcast.begin()
+    try:
+        yield
+    finally:
+        await broadcast.end()
