@@ -31,7 +31,7 @@ from tests.service.servers import (
     until,
 )
 from tests.service.test_plan_api import Waits
-from tests.worker_kills import play
+from tests.worker_kills import Workers, play
 
 __all__ = ["redis"]
 pytestmark = pytest.mark.realtime
@@ -189,3 +189,30 @@ def test_a_seal_key_of_another_form_is_refused_without_being_repeated() -> None:
     with pytest.raises(Exception, match="KIT_SEAL_KEY cannot be used") as refused:
         Settings.read({"KIT_SEAL_KEY": "not-hexadecimal-and-secret"})
     assert "not-hexadecimal" not in str(refused.value)
+
+
+@pytest.mark.req("AS-14", "AS-22")
+async def test_whoever_waits_for_a_plan_is_answered_though_its_worker_was_killed(
+    tmp_path: Path, redis: RedisServer
+) -> None:
+    workers = Workers(tmp_path, redis.url, str(tmp_path / "kit.db"), (0.0,))
+    acts = tmp_path / "acts.log"
+    async with (
+        opened_plans(tmp_path, Rows(), redis=redis.url) as kit,
+        open_queued_plans(kit.settings) as queued,
+        serving_kit(kit, queued_plans=queued) as api,
+    ):
+        try:
+            await asyncio.to_thread(workers.start_all)
+            asking = asyncio.create_task(api.run("the best three"))
+            await until(lambda: acts.exists() and acts.read_text(), seconds=60)
+            await asyncio.to_thread(workers.kill, 0)
+            result = (await asking).json()
+        finally:
+            workers.end()
+        assert result["status"] == "ok" and "rank" in result["response"]
+        plan = await kit.store.open_documents().plans.read(
+            kit.session("s1", "acme", "alice").principal, result["plan_id"]
+        )
+    assert plan is not None and plan.fence == 2, "a second turn has taken it up"
+    assert len(acts.read_text().split()) == len(set(acts.read_text().split())) == 2
