@@ -328,6 +328,7 @@ async def test_a_plan_is_free_once_its_holder_has_been_silent_and_what_was_writt
     began = asyncio.get_running_loop().time()
     reply = await run_turn("Do it.", ALICE, kit, resumed("plan_x"))
     assert ran == ["two"] and "from before" in reply.text
+    assert (await read_plan(kit, "plan_x")).fence == dead.plan.fence + 1
     assert asyncio.get_running_loop().time() - began >= 0.5, "it was taken from a living one"
     with pytest.raises(VersionConflict):
         await dead.move(lambda plan: plan)
