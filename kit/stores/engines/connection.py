@@ -1,7 +1,7 @@
 """What the statements of the store need of a connection, whatever the database."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from sqlalchemy import Connection, Executable, MetaData
@@ -20,6 +20,8 @@ class StoreConnection(Protocol):
 
     lock: threading.RLock
     core: Connection
+    run: Callable[[str, Mapping[str, Any]], Any]
+    """Executes text as `execute` does, on SQLite in a single call: a turn counts them."""
 
     def execute(self, statement: Executable | str, values: Mapping[str, Any] | None = None) -> Any:
         """Executes a statement and returns its cursor, or SQLAlchemy's result."""

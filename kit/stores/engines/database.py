@@ -128,8 +128,9 @@ class Database(ABC):
                 try:
                     yield connection
                     connection.commit()
-                finally:
+                except BaseException:
                     connection.roll_back()
+                    raise
         except self.errors as error:
             raise self._refusal(error) from error
 

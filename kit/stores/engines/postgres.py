@@ -91,6 +91,7 @@ class PostgresConnection:
 
     def __init__(self, engine: Engine):
         self.lock = threading.RLock()
+        self.run = cast("Callable[[str, Mapping[str, Any]], Any]", self.execute)
         self._engine = engine
         self._closed = False
         self._open()

@@ -3,7 +3,7 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -39,6 +39,7 @@ class SqliteConnection:
         self.core = engine.connect()
         driver = self.core.connection.driver_connection
         self.driver = cast("sqlite3.Connection", driver)
+        self.run = cast("Callable[[str, Mapping[str, Any]], Any]", self.driver.execute)
         add_unpacking(self.driver)
         self.driver.create_function("casefold", 1, str.casefold, deterministic=True)
 
@@ -67,7 +68,12 @@ class SqliteConnection:
 
     def begin(self, patience: float) -> None:
         """Begins a transaction that writes, as soon as no other process does."""
-        self.wait_for("BEGIN IMMEDIATE", patience)
+        try:
+            self.driver.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise
+            self.wait_for("BEGIN IMMEDIATE", patience)
 
     def begin_reading(self) -> None:
         """Begins a transaction that reads one state of the file."""

@@ -309,6 +309,9 @@ class Host:
         with self._lock:
             live_turns: dict[str, LiveTurn] = {}
             for key, turn in self._live.items():
+                # Once a turn of another process has ended, the store says how.
+                if turn.elsewhere and turn.done.is_set():
+                    continue
                 if (turn.session.id, turn.session.principal) == (session.id, session.principal):
                     live_turns[key] = turn
             return live_turns
