@@ -1,8 +1,10 @@
 """Processes for tests to kill, forks of one that has no other thread: a lock that such a thread
 holds stays locked in a fork."""
 
+import sys
 from collections.abc import Callable
 from multiprocessing import get_context
+from types import ModuleType
 from typing import Any
 
 FORKS = get_context("forkserver")
@@ -18,7 +20,13 @@ def exit_code(work: Callable[..., object], *arguments: Any, seconds: float = 60.
     A process that takes longer than so many seconds is killed, and raises TimeoutError.
     """
     process = FORKS.Process(target=work, args=arguments, daemon=True)
-    process.start()
+    # What stands there is run in the new process; in the middle of a run that may be the page of a test.
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        process.start()
+    finally:
+        sys.modules["__main__"] = main
     process.join(seconds)
     if process.exitcode is None:
         process.kill()
