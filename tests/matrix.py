@@ -114,7 +114,7 @@ def _names(tests: dict[str, str]) -> str:
     )
 
 
-@dataclass
+@dataclass(eq=False)  # pytest keeps its plugins in a set
 class Register:
     """Notes, during one pytest run, how each marked test ended, in whichever process it ran."""
 

@@ -21,6 +21,8 @@ from kit.stores.documents.document import WAITING, Plan
 from kit.stores.protocol import Store
 from kit.stores.rows import events_of
 
+LOOK = 2.0
+"""Seconds between two looks of this process for processes that died, however many turns it follows."""
 SILENCE = 1.0
 """Seconds without a word over the bus, after which the store is asked."""
 
@@ -132,7 +134,7 @@ class _Follower:
     async def _is_over(self) -> bool:
         """Asks the store whether the turn has ended, in order or with its process."""
         try:
-            self._kit.store.mark_interrupted()
+            self._kit.store.mark_interrupted(LOOK)
             record = self._kit.store.turn(self.log.turn_id, self._principal)
             if record is not None:
                 return record.status != "running"

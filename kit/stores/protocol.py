@@ -119,8 +119,9 @@ class Store(Protocol):
         """A cohort's prompt as it was at a moment, in seconds since the epoch; None where none was kept by then."""
         ...
 
-    def mark_interrupted(self) -> int:
-        """Gives turns whose process died the status `interrupted`; returns how many."""
+    def mark_interrupted(self, every: float = 0.0) -> int:
+        """Gives turns whose process died the status `interrupted`; returns how many. It does nothing
+        where that was done within the last `every` seconds."""
         ...
 
     def turn(self, turn_id: str, reader: Reader) -> TurnRecord | None:

@@ -1,5 +1,6 @@
 """What a store does on any database: its connections, its transactions, and whose running turns are whose."""
 
+import math
 import threading
 import time
 import uuid
@@ -48,6 +49,7 @@ class Database(ABC):
     def __init__(self, retention_days: float | None):
         self._retention = retention_days
         self._sweep_at = 0.0
+        self._marked_at = -math.inf
         self._home = threading.get_ident()
         self._side_lock = threading.Lock()
         self._side: StoreConnection | None = None
@@ -98,15 +100,17 @@ class Database(ABC):
                 self._side = self._connect()
             return self._side
 
-    def mark_interrupted(self) -> int:
+    def mark_interrupted(self, every: float = 0.0) -> int:
         """Gives turns whose process died the status `interrupted`; returns how many. Called on
         opening.
 
         Their questions join the narration, as open ones. A turn that a live process runs, this one
-        or another, is left alone.
+        or another, is left alone. It does nothing where that was done within the last `every` seconds.
         """
-        if not self.lasts:
+        now = time.monotonic()
+        if not self.lasts or now - self._marked_at < every:
             return 0
+        self._marked_at = now
         with self.commit() as db:
             owners = self._owners_beside()
             for (owner,) in db.execute(OWNERS_OF_RUNNING):

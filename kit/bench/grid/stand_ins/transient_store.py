@@ -144,6 +144,6 @@ class TransientStore:
     def feedbacks(self, score: int) -> list[Feedback]:
         return []
 
-    def mark_interrupted(self) -> int:
+    def mark_interrupted(self, every: float = 0.0) -> int:
         """Returns 0: no turn outlives the process that plays it."""
         return 0
