@@ -157,6 +157,9 @@ class Service:
         if earlier != content:
             raise KeyReused("this Idempotency-Key came with another request; take a new one")
         if plan is None and record is not None and record.status == "interrupted":
+            if not self.kit.store.events(turn_id, principal):
+                # Its process died before anything of it was stored: nothing was done, and it begins again.
+                return False
             resume = partial(self.kit.resume, turn_id, who=principal, key=caller.key)
             self.begin(caller, resume, is_plan=False)
         return True

@@ -1,7 +1,9 @@
 """One message over HTTP: its answer, its stream, and what a caller may not do."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncGenerator
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -173,6 +175,25 @@ async def test_a_request_that_comes_again_at_another_server_joins_its_turn_there
         assert again.json() == (await first).json() and again.json()["status"] == "ok"
         assert (await there.run("something else", headers=key)).status_code == 409
         assert len(there.kit.store.turns()) == 1
+
+
+@pytest.mark.req("AS-22")
+@pytest.mark.parametrize("is_logged", [True, False])
+async def test_a_request_whose_process_died_comes_again_and_is_answered(
+    tmp_path: Path, is_logged: bool
+) -> None:
+    key = {"Idempotency-Key": "k-1"}
+    store = tmp_path / "kit.db"
+    async with chat(store=store) as first:
+        turn_id = (await first.run(headers=key)).json()["turn_id"]
+    with closing(sqlite3.connect(store)) as file, file:
+        file.execute("UPDATE turns SET status = 'interrupted', text = ''")
+        if not is_logged:
+            file.execute("DELETE FROM logs")
+    async with chat(store=store) as second:
+        again = (await second.run(headers=key)).json()
+        assert (again["turn_id"], again["status"]) == (turn_id, "ok")
+        assert again["response"] == "It is tea." and len(second.kit.store.turns()) == 1
 
 
 @pytest.mark.req("K-27")
