@@ -414,12 +414,11 @@ class Manager:
                 )
             complete = [done_step.step_index for done_step in complete_steps(plan)]
             failure = {
-                "kind": kind,
                 "reason": reason,
                 "completed_steps": complete,
                 "last_failure": last,
             }
-            return plan.replace(failure=failure)
+            return plan.replace(failure=failure, failure_kind=kind)
 
         await self._end("failed", change)
         if step is not None:

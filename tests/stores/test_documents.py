@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kit.core.context import Principal
+from kit.core.context import OPERATOR, Principal
 from kit.core.errors import MemoryLockError, StorageSchemaError, StoreError, VersionConflict
 from kit.core.value import Value
 from kit.runtime.clock import run_virtual
@@ -29,7 +29,7 @@ from kit.stores.documents.document import (
     SessionMessage,
     Soul,
 )
-from kit.stores.documents.protocol import Documents, EventFilter
+from kit.stores.documents.protocol import Documents, EventFilter, PlanFilter
 from kit.stores.documents.sql import open_documents
 from kit.stores.opening import open_store
 from kit.stores.turn_store import TurnStore
@@ -494,6 +494,87 @@ async def test_events_are_added_in_order_never_changed_and_kept_once(backend: Ba
     assert await events.sweep(before=10.0) == 2 and await events.query(
         EventFilter(tenant_id="acme")
     ) == [late]
+
+
+async def test_events_are_listed_by_user_and_time_the_newest_first(backend: Backend) -> None:
+    events = backend.stores.events
+    for number, who in enumerate((ANN, BOB, ANN, EVE, ANN)):
+        await events.append(an_event(f"e{number}", who, ts=float(number), user_id=who.user_id))
+
+    async def ids(by: EventFilter, limit: int = 9, *, newest_first: bool = False) -> list[str]:
+        listed = await events.query(by, limit, newest_first=newest_first)
+        return [event.event_id for event in listed]
+
+    anns = EventFilter(tenant_id="acme", user_id="ann")
+    assert await ids(anns) == ["e0", "e2", "e4"]
+    assert await ids(anns, 2, newest_first=True) == ["e4", "e2"]
+    assert await ids(anns.replace(since=1.0, until=4.0)) == ["e2"]
+    assert await ids(EventFilter(tenant_id=OPERATOR), newest_first=True) == [
+        *("e4", "e3", "e2", "e1", "e0")
+    ]
+
+
+@pytest.mark.req("AS-26")
+async def test_plans_are_listed_by_when_they_were_made_and_by_when_they_ended(
+    backend: Backend,
+) -> None:
+    plans = backend.stores.plans
+    for number, who in enumerate((ANN, BOB, ANN, EVE)):
+        plan = a_plan(f"p{number}", who).replace(
+            created_at=10.0 * number, task_type=f"kind {number % 2}"
+        )
+        # The one that began first ends last.
+        ended = plan.replace(status="complete", completed_at=100.0 - number)
+        await plans.create(ended if number else plan)
+
+    async def ids(**fields: Any) -> list[str]:
+        listed = await plans.query(PlanFilter.model_validate({"tenant_id": "acme", **fields}))
+        return [plan.plan_id for plan in listed]
+
+    assert await ids() == ["p2", "p1", "p0"] and await ids(user_id="ann") == ["p2", "p0"]
+    assert await ids(since=10.0, until=20.0) == ["p1"] and await ids(task_type="kind 1") == ["p1"]
+    assert await ids(ended_since=98.0) == ["p2", "p1"], "one that has not ended is not among them"
+    assert await ids(ended_since=98.0, ended_until=99.0) == ["p2"]
+    assert await ids(tenant_id=OPERATOR) == ["p3", "p2", "p1", "p0"]
+    assert [plan.plan_id for plan in await plans.query(PlanFilter(tenant_id="acme"), 1)] == ["p2"]
+
+
+@pytest.mark.req("AS-26")
+async def test_plans_and_events_are_counted_by_what_they_have_in_common(backend: Backend) -> None:
+    stores = backend.stores
+    for number in range(6):
+        who = EVE if number == 5 else ANN
+        plan = a_plan(f"p{number}", who)
+        await stores.plans.create(plan)
+        failed = plan.replace(status="failed", failure_kind="exhausted", replan_count=3)
+        failed = failed.replace(task_type="ranking", completed_at=float(number))
+        if number >= 3:
+            await stores.plans.replace(failed)
+        fields: dict[str, Any] = {
+            "skill_id": f"s{number % 2}",
+            "status": "ok",
+            "duration_ms": number % 2,
+        }
+        await stores.events.append(
+            an_event(
+                f"e{number}", who, ts=float(number), large_response_triggered=number > 3, **fields
+            )
+        )
+    of_plans = PlanFilter(tenant_id="acme")
+    kinds = await stores.plans.count(
+        of_plans, ("status", "failure_kind", "replan_count", "task_type")
+    )
+    assert kinds == {("pending", None, 0, None): 3, ("failed", "exhausted", 3, "ranking"): 2}
+    ended = of_plans.replace(ended_since=4.0)
+    assert await stores.plans.count(ended, ("status",)) == {("failed",): 1}
+    everybodys = PlanFilter(tenant_id=OPERATOR)
+    assert await stores.plans.count(everybodys, ("tenant_id",)) == {("acme",): 5, ("other",): 1}
+    of_events = EventFilter(tenant_id="acme", until=5.0)
+    by_skill = await stores.events.count(of_events, ("skill_id", "large_response_triggered"))
+    assert by_skill == {("s0", False): 2, ("s1", False): 2, ("s0", True): 1}
+    times = await stores.events.count(of_events, ("agent", "duration_ms", "lock_wait_ms"))
+    assert times == {(None, 0, None): 3, (None, 1, None): 2}
+    assert await stores.events.count(of_events.replace(since=9.0), ("skill_id",)) == {}
 
 
 TENANTS, WRITERS = 20, 50

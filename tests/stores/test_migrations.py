@@ -1,5 +1,6 @@
 """Files of earlier schemas: what they hold is there in the tables of today."""
 
+import json
 import signal
 import sqlite3
 import subprocess
@@ -14,14 +15,20 @@ from typing import Any
 import pytest
 
 from kit.core.context import OPERATOR, Principal, Session, SessionKey
+from kit.core.errors import StoreError
 from kit.core.record import Note
 from kit.metrics.summary import metrics
+from kit.planning.plan import new_plan
+from kit.stores.documents.document import AgentEvent
+from kit.stores.documents.protocol import EventFilter, PlanFilter
 from kit.stores.engines.connection import StoreConnection
+from kit.stores.opening import open_store
 from kit.stores.rows import log_of, row_of
 from kit.stores.sqlite import SqliteStore
 from kit.stores.tables import APPLICATION, SCHEMA
 from kit.stores.turn_filter import TurnFilter
 from tests.sample_turn import ANN, a_turn, finish, some_events
+from tests.stores.conftest import DATABASES
 
 SCHEMA_2 = """
 CREATE TABLE turns (
@@ -80,6 +87,12 @@ CREATE TABLE notes (
 INSERT INTO notes SELECT session_id, name, value, at FROM of_today;
 DROP TABLE of_today;
 """
+SCHEMA_15 = {
+    "agent_plans": (
+        *("session_id", "replan_count", "created_at", "completed_at", "task_type", "failure_kind"),
+    ),
+    "agent_events": ("user_id", "agent", "status", "duration_ms", "lock_wait_ms"),
+}
 STATUSES = {"t1": "ok", "t2": "running", "t3": "failed"}
 
 
@@ -111,8 +124,19 @@ def back_to_schema_12(db: StoreConnection) -> None:
 
 def back_to_schema_13(db: StoreConnection) -> None:
     """Makes the ids of sessions those of the whole file."""
+    back_to_schema_15(db)
     for statement in SCHEMA_13.split(";"):
         db.execute(statement)
+
+
+def back_to_schema_15(db: StoreConnection) -> None:
+    """Takes away the columns that plans and events are counted by."""
+    for index in ("agent_plans_by_time", "agent_plans_by_end", "agent_events_by_moment"):
+        db.execute(f"DROP INDEX IF EXISTS {index}")
+    for table, columns in SCHEMA_15.items():
+        if db.has_table(table):
+            for column in columns:
+                db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
 
 
 def old_turn(turn_id: str, **columns: Any) -> dict[str, Any]:
@@ -311,3 +335,49 @@ def everything(store: SqliteStore, session: Session) -> list[Any]:
     """Returns a session, its narration and its note."""
     key = session.key
     return [store.session(key), store.history(key), store.note(key, "summary")]
+
+
+FAILURE = {"reason": "max replan attempts reached", "completed_steps": [], "last_failure": None}
+
+
+@pytest.mark.parametrize("place", DATABASES, indirect=True)
+async def test_plans_and_events_of_an_earlier_store_are_counted_as_new_ones_are(place: str) -> None:
+    event = AgentEvent(
+        event_id="e1", tenant_id="acme", event_type="skill.called", ts=5.0, agent="a"
+    )
+    event = event.replace(user_id="ann", status="ok", duration_ms=7, lock_wait_ms=0)
+    plan = new_plan("p1", ANN, "s1", "do it", 3.0).replace(status="failed", failure=FAILURE)
+    plan = plan.replace(completed_at=4.0, replan_count=3, task_type="ranking")
+    with closing(open_store(place)) as store:
+        documents = store.open_documents()
+        await documents.events.append(event)
+        await documents.plans.create(plan)
+        await documents.plans.create(plan.replace(plan_id="damaged"))
+        with store.commit() as db:
+            back_to_schema_15(db)
+            earlier = json.loads(store.read("SELECT document FROM agent_plans")[0][0])
+            earlier["failure"]["kind"] = "exhausted"
+            del earlier["failure_kind"]
+            kept = "UPDATE agent_plans SET document = :document WHERE plan_id = :plan_id"
+            db.execute(kept, {"document": json.dumps(earlier), "plan_id": "p1"})
+            db.execute(kept, {"document": "{", "plan_id": "damaged"})
+            if store.dialect == "sqlite":
+                db.execute("PRAGMA user_version = 15")
+            else:
+                db.execute("UPDATE alembic_version SET version_num = '0015'")
+    with closing(open_store(place)) as store:
+        documents = store.open_documents()
+        assert await documents.plans.read(ANN, "p1") == plan.replace(failure_kind="exhausted")
+        ended = PlanFilter(tenant_id="acme", ended_since=4.0)
+        assert await documents.plans.count(ended, ("failure_kind", "task_type", "session_id")) == {
+            ("exhausted", "ranking", "s1"): 1
+        }
+        anns = EventFilter(tenant_id="acme", user_id="ann")
+        assert await documents.events.count(
+            anns, ("agent", "status", "duration_ms", "lock_wait_ms")
+        ) == {("a", "ok", 7, 0): 1}
+        with pytest.raises(StoreError, match="never changed"), store.commit() as db:
+            db.execute("UPDATE agent_events SET status = 'else'")
+        await documents.plans.create(plan.replace(plan_id="p2", created_at=3.5))
+        listed = await documents.plans.query(ended.replace(until=4.0, since=1.0))
+        assert [plan.plan_id for plan in listed] == ["p2", "p1"]

@@ -64,6 +64,7 @@ EXTENSIONS: Mapping[str, set[str]] = {
         "manifests",
         "usage",
         "failure",
+        "failure_kind",
     },
     "PlanStep": {"input_from_steps"},
     "AgentEvent": {
@@ -221,7 +222,9 @@ class Plan(Value):
     usage: Json = None
     """What the plan has taken so far: `tokens_in`, `tokens_out`, `dollars`, `seconds`."""
     failure: Json = None
-    """Why it failed: `kind`, `reason`, `completed_steps`, `last_failure`."""
+    """Why it failed: `reason`, `completed_steps`, `last_failure`."""
+    failure_kind: Keyword | None = None
+    """Of which kind that is (`FailureKind` in kit/planning/plan.py); None where it did not fail."""
 
     @property
     def owner(self) -> Principal:
@@ -229,20 +232,12 @@ class Plan(Value):
         return Principal(tenant_id=self.tenant_id, user_id=self.user_id)
 
     @property
-    def failure_kind(self) -> str:
-        """Of which kind its failure is (`FailureKind` in kit/planning/plan.py); empty where it did not fail."""
-        return self._failure_field("kind")
-
-    @property
     def failure_reason(self) -> str:
         """Why it failed, in words for whoever looks after it; empty where it did not fail."""
-        return self._failure_field("reason")
-
-    def _failure_field(self, name: str) -> str:
         failure: Any = self.failure
         if not isinstance(failure, dict):
             return ""
-        return str(cast("dict[str, Any]", failure).get(name, ""))
+        return str(cast("dict[str, Any]", failure).get("reason", ""))
 
 
 class AgentEvent(Value):

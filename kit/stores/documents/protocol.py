@@ -5,20 +5,29 @@ the backend fails; what was acknowledged by a return is kept. Whoever reads says
 given what belongs to another tenant or user.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Literal, Protocol
 
-from kit.core.context import Principal
+from kit.core.context import Operator, Principal
 from kit.core.record import LINES
 from kit.core.value import Value
-from kit.stores.documents.document import AgentEvent, AgentSession, Memory, Plan, Scope, Soul
+from kit.stores.documents.document import (
+    AgentEvent,
+    AgentSession,
+    Memory,
+    Plan,
+    PlanStatus,
+    Scope,
+    Soul,
+)
 
 
 class EventFilter(Value):
-    """Which events: those of one tenant that have all of these."""
+    """Which events: those of one tenant, or for an operator of all, that have all of these."""
 
-    tenant_id: str
+    tenant_id: str | Operator
+    user_id: str | None = None
     session_id: str | None = None
     plan_id: str | None = None
     task_id: str | None = None
@@ -26,6 +35,42 @@ class EventFilter(Value):
     skill_id: str | None = None
     large_response_triggered: bool | None = None
     since: float = 0.0
+    until: float | None = None
+    """The first moment that is too late."""
+
+
+class PlanFilter(Value):
+    """Which plans: those of one tenant, or for an operator of all, that have all of these."""
+
+    tenant_id: str | Operator
+    user_id: str | None = None
+    session_id: str | None = None
+    status: PlanStatus | None = None
+    task_type: str | None = None
+    since: float | None = None
+    until: float | None = None
+    """When they were created; `until` is the first moment that is too late."""
+    ended_since: float | None = None
+    ended_until: float | None = None
+    """When they ended; plans that have not are left out where one of the two is given."""
+
+
+EventField = Literal[
+    "tenant_id",
+    "session_id",
+    "event_type",
+    "skill_id",
+    "agent",
+    "status",
+    "large_response_triggered",
+    "duration_ms",
+    "lock_wait_ms",
+]
+PlanField = Literal[
+    "tenant_id", "session_id", "status", "replan_count", "task_type", "failure_kind"
+]
+Counts = Mapping[tuple[Any, ...], int]
+"""The values of the fields that were asked for, in that order -> how many have them; None is a field that is unset."""
 
 
 class MemoryStore(Protocol):
@@ -108,6 +153,15 @@ class PlanStore(Protocol):
         """The plans of a principal, the newest first."""
         ...
 
+    async def query(self, by: PlanFilter, limit: int = 1000) -> list[Plan]:
+        """The plans that match, by their creation, the newest first."""
+        ...
+
+    async def count(self, by: PlanFilter, fields: Sequence[PlanField]) -> Counts:
+        """How many of the plans that match have the same values in these fields; whoever else reads
+        does not wait for it."""
+        ...
+
     async def replace(self, plan: Plan) -> Plan:
         """Writes a plan and returns it with its new version. Raises VersionConflict when it is not
         made from the newest one."""
@@ -126,8 +180,15 @@ class EventStore(Protocol):
         """Returns the event with its place; one that is there already is left as it is."""
         ...
 
-    async def query(self, by: EventFilter, limit: int = 1000) -> list[AgentEvent]:
-        """The first `limit` of the events that match, in order."""
+    async def query(
+        self, by: EventFilter, limit: int = 1000, *, newest_first: bool = False
+    ) -> list[AgentEvent]:
+        """The first `limit` of the events that match, in order, or the last ones, the newest first."""
+        ...
+
+    async def count(self, by: EventFilter, fields: Sequence[EventField]) -> Counts:
+        """How many of the events that match have the same values in these fields; whoever else
+        reads does not wait for it."""
         ...
 
     async def sweep(self, before: float) -> int:

@@ -1,17 +1,34 @@
 """Souls, plans and events in the database of a store, and all five stores over it."""
 
+import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Integer, delete, literal_column, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Table,
+    delete,
+    func,
+    literal_column,
+    select,
+    update,
+)
 
-from kit.core.context import Principal
+from kit.core.context import OPERATOR, Principal
 from kit.core.errors import StoreError, VersionConflict
 from kit.stores.documents.document import WAITING, AgentEvent, Plan, Soul, check, document_of
 from kit.stores.documents.memory import SqlMemory
-from kit.stores.documents.protocol import Documents, EventFilter
+from kit.stores.documents.protocol import (
+    Counts,
+    Documents,
+    EventField,
+    EventFilter,
+    PlanField,
+    PlanFilter,
+)
 from kit.stores.documents.sessions import SqlSessions
 from kit.stores.documents.souls import read_souls
 from kit.stores.documents.tables import (
@@ -109,6 +126,13 @@ class SqlPlans:
         )
         return [document_of(Plan, text) for (text,) in self.tables.database.read(newest)]
 
+    async def query(self, by: PlanFilter, limit: int = 1000) -> list[Plan]:
+        query = _PLANS.where(*_plan_conditions(by)).order_by(_plan.created_at.desc()).limit(limit)
+        return [document_of(Plan, text) for (text,) in self.tables.database.read(query)]
+
+    async def count(self, by: PlanFilter, fields: Sequence[PlanField]) -> Counts:
+        return await _count(self.tables.database, PLANS, _plan_conditions(by), fields)
+
     async def replace(self, plan: Plan) -> Plan:
         check(plan)
         newer = plan.replace(version=plan.version + 1)
@@ -160,17 +184,66 @@ class SqlEvents:
 
         return await self.tables.write(work)
 
-    async def query(self, by: EventFilter, limit: int = 1000) -> list[AgentEvent]:
-        conditions = [EVENTS.c.ts >= by.since]
-        for name, value in by.model_dump(exclude={"since"}, exclude_none=True).items():
-            conditions.append(EVENTS.c[name] == value)
-        query = select(EVENTS.c.seq, EVENTS.c.document).where(*conditions)
-        rows = self.tables.database.read(query.order_by(EVENTS.c.seq).limit(limit))
+    async def query(
+        self, by: EventFilter, limit: int = 1000, *, newest_first: bool = False
+    ) -> list[AgentEvent]:
+        query = select(EVENTS.c.seq, EVENTS.c.document).where(*_event_conditions(by))
+        order = EVENTS.c.seq.desc() if newest_first else EVENTS.c.seq
+        rows = self.tables.database.read(query.order_by(order).limit(limit))
         return [_event(seq, text) for seq, text in rows]
+
+    async def count(self, by: EventFilter, fields: Sequence[EventField]) -> Counts:
+        return await _count(self.tables.database, EVENTS, _event_conditions(by), fields)
 
     async def sweep(self, before: float) -> int:
         statement = delete(EVENTS).where(EVENTS.c.ts < before)
         return await self.tables.write(lambda db: db.execute(statement).rowcount)
+
+
+def _event_conditions(by: EventFilter) -> list[ColumnElement[bool]]:
+    conditions = _equalities(EVENTS, by, besides={"since", "until"})
+    conditions.append(EVENTS.c.ts >= by.since)
+    if by.until is not None:
+        conditions.append(EVENTS.c.ts < by.until)
+    return conditions
+
+
+def _plan_conditions(by: PlanFilter) -> list[ColumnElement[bool]]:
+    moments = {"since", "until", "ended_since", "ended_until"}
+    conditions = _equalities(PLANS, by, besides=moments)
+    if by.since is not None:
+        conditions.append(_plan.created_at >= by.since)
+    if by.until is not None:
+        conditions.append(_plan.created_at < by.until)
+    # Of a plan that has not ended the moment is NULL, which is neither before nor after another.
+    if by.ended_since is not None:
+        conditions.append(_plan.completed_at >= by.ended_since)
+    if by.ended_until is not None:
+        conditions.append(_plan.completed_at < by.ended_until)
+    return conditions
+
+
+def _equalities(
+    table: Table, by: EventFilter | PlanFilter, besides: set[str]
+) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = []
+    for name, value in by.model_dump(exclude=besides, exclude_none=True).items():
+        if value is not OPERATOR:
+            conditions.append(table.c[name] == value)
+    return conditions
+
+
+async def _count(
+    database: Database,
+    table: Table,
+    conditions: Sequence[ColumnElement[bool]],
+    fields: Sequence[str],
+) -> Counts:
+    columns = [table.c[name] for name in fields]
+    query = select(*columns, func.count()).where(*conditions).group_by(*columns)
+    # On a thread and a connection of its own: over a year of events it takes longer than a loop may be silent.
+    rows = await asyncio.to_thread(database.read_apart, lambda db: db.execute(query).fetchall())
+    return {tuple(values): count for *values, count in rows}
 
 
 def _event(seq: int, text: str) -> AgentEvent:

@@ -54,7 +54,7 @@ def can_go_on(plan: Plan, is_held: bool) -> bool:
 def reason_of(plan: Plan) -> str:
     """Returns why a plan failed, in a sentence; empty where it did not."""
     reason = plan.failure_reason
-    return REASONS.get(plan.failure_kind, reason[:1].upper() + reason[1:])
+    return REASONS.get(plan.failure_kind or "", reason[:1].upper() + reason[1:])
 
 
 def progress_of(plan: Plan) -> str:
