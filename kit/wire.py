@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
+from kit.compose.canary import new_for
 from kit.compose.deck import Deck, open_deck
 from kit.core.context import Principal, Session
 from kit.core.errors import CodeError, FaultError, SettingsError, StoreBusy, nearest
@@ -153,7 +154,8 @@ class Kit:
         chosen = self.pattern if pattern is None else pattern_of(pattern, self.deck)
         if self.store.has_souls:
             session = self.store.with_souls(session)
-        team = self.stages.team(chosen, surface, session.flags, session.tenant_persona)
+        newer = new_for(self.deck, session.key)
+        team = self.stages.team(chosen, surface, session.flags, session.tenant_persona, newer)
         if team is self.stages.team(MEDIATED):
             host = self
         else:
@@ -369,6 +371,9 @@ async def open_kit(
         stages = binder.stages(models)
         turns = Turns()
         team = stages.team(MEDIATED)
+        for card_id in deck.next_cards:
+            # A new version that cannot be bound is no fault of the first turn that gets it.
+            stages.team(MEDIATED, newer=frozenset((card_id,)))
         await _warm(team)
         # On a thread, for importing Opik takes seconds.
         recorder = Recorder(await asyncio.to_thread(_sinks, settings))

@@ -84,6 +84,7 @@ def _print_code(
 
 
 def _check(arguments: Namespace) -> int:
+    from kit.compose.canary import canary_of
     from kit.compose.deck import load_deck
     from kit.compose.read import read_servers
     from kit.settings import Settings
@@ -115,6 +116,9 @@ def _check(arguments: Namespace) -> int:
     for card in deck.active():
         parts = f"{many(len(card.tools), 'tool')}, {many(len(card.sub_agents), 'sub-agent')}"
         print(f"{card.id:18} {card.model:20} {parts}, {deck.policy(card).time_budget_ms} ms")
+    for card_id, newer in deck.next_cards.items():
+        versions = f"version {newer.version}, the others {deck.cards[card_id].version}"
+        print(f"{card_id:18} {canary_of(deck, card_id).share:.1%} of the sessions have {versions}")
     has = deck.settings
     print(
         f"time: {has.turn_budget_ms} ms a turn, {has.model_call_budget_ms} ms a model call of the orchestrator, "

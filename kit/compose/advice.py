@@ -75,6 +75,9 @@ def _flags(parts: Parts) -> Warnings:
         uses.append(("card", card.id, card.flag))
         for grant in card.tool_grants.values():
             uses.append(("card", card.id, grant.flag))
+    for card in parts.next_cards.values():
+        for grant in card.tool_grants.values():
+            uses.append(("next card", card.id, grant.flag))
     for block in parts.blocks.values():
         if block.id in block_names:
             uses.append(("block", block.id, block.flag))
@@ -126,6 +129,10 @@ def _settings(parts: Parts) -> Warnings:
             f"one that hangs leaves no answer; set model_call_budget_ms lower"
         )
         yield "settings", "deck", ("model_call_budget_ms",), sentence
+    for card_id in settings.canary:
+        if card_id not in parts.next_cards:
+            sentence = f"no file holds a new version of {card_id!r}, so it shares nothing"
+            yield "settings", "deck", ("canary", card_id), sentence
     if settings.history == "whole":
         sentence = (
             "every sub-agent reads what was said to the others; it is there to be compared with"
@@ -149,6 +156,6 @@ def _prices(parts: Parts) -> Warnings:
 
 def _block_names(parts: Parts) -> set[str]:
     names = {*parts.settings.required_blocks}
-    for card in parts.cards.values():
+    for card in (*parts.cards.values(), *parts.next_cards.values()):
         names.update(card.prompt_blocks)
     return names

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from kit.compose.advice import advise
+from kit.compose.canary import canary_faults, with_next
 from kit.compose.check import Check
 from kit.compose.deck_code import load_deck_code
 from kit.compose.parts import Block, DeckSettings, Parts
 from kit.compose.read import read_deck
 from kit.compose.registry import Registry, by_id
 from kit.compose.topology import Rubric
+from kit.compose.yaml_source import Faults
 from kit.core.card import AgentCard
 from kit.core.display.command import command
 from kit.core.display.count import many
@@ -65,6 +67,7 @@ class Deck(Parts):
         tool_flags: Mapping[str, str] = {},
         rubrics: Iterable[Rubric] = (),
         dangers: Iterable[Danger] = (),
+        next_cards: Iterable[AgentCard] = (),
     ) -> "Deck":
         """A deck from values, under the same checks as a loaded one and without any file.
 
@@ -73,8 +76,9 @@ class Deck(Parts):
         of those of the settings; a deck that has none says so by `required_blocks=()`. `tools`:
         functions, LangChain tools and tool factories, in a sequence or a mapping, or the tools of
         another deck; None takes what `settings.tools` names. `known`: ids of further tools, which
-        `open_kit` is going to be given; with neither, tools are left unchecked. Raises DeckError
-        with every fault, CodeError for tools that cannot be used.
+        `open_kit` is going to be given; with neither, tools are left unchecked. `next_cards`: new
+        versions of cards, which share the sessions with them. Raises DeckError with every fault,
+        CodeError for tools that cannot be used.
         """
         cards = tuple(cards)
         blocks = tuple(blocks)
@@ -101,6 +105,7 @@ class Deck(Parts):
             dangers=by_id("danger", dangers),
             tools=deck_tools,
             code=load_deck_code(settings.code, Path()),
+            next_cards={card.id: card for card in next_cards},
         )
         # Values have no lines, so a fault names the part alone.
         check = Check(parts, lambda noun, name, path: f"{noun} {name!r}", _tool_ids(parts, known))
@@ -158,9 +163,31 @@ def _tool_ids(parts: Parts, known: Collection[str] | None) -> Collection[str] | 
 
 def _deck_of(check: Check, title: str) -> Deck:
     check.run()
+    for card_id in check.parts.next_cards:
+        _check_next(check, card_id)
     if check.faults:
         raise DeckError(title, check.faults.in_order())
     return Deck(**vars(check.parts), warnings=tuple(advise(check.parts, check.where).in_order()))
+
+
+def _check_next(check: Check, card_id: str) -> None:
+    """Checks the deck as it is with a card's new version in place; adds what is wrong only then."""
+    parts = check.parts
+
+    def where(noun: str, name: str, path: tuple[str | int, ...] = ()) -> str:
+        if noun == "card" and name == card_id:
+            noun = "next card"
+        return check.where(noun, name, path)
+
+    faults = Faults()
+    for path, sentence in canary_faults(parts, card_id):
+        faults.add(where("card", card_id, path), sentence)
+    if card_id in parts.cards:
+        variant = with_next(parts, [card_id])
+        Check(variant, where, check.tools, check.unreadable, faults).run()
+    for fault in faults:
+        if fault not in check.faults:
+            check.faults.append(fault)
 
 
 def _root(cards: tuple[AgentCard, ...]) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from kit.compose.read import NEXT
 from kit.compose.revision import RevisionError, checkout, committed_on
 from kit.compose.yaml_loader import UNREADABLE, load_yaml
 from kit.core.card import ToolGrant
@@ -87,7 +88,9 @@ def _read(folder: Path, revision: str) -> tuple[dict[str, dict[str, Any]], dict[
             cards: dict[str, dict[str, Any]] = {}
             for path in old.rglob("*.yaml"):
                 # Other files may lie among the cards; a card has these two fields since there are any.
-                card = _parse(path, revision) if path.name != "deck.yaml" else {}
+                # What a card's new version gains is gated by its promotion.
+                is_card = path.name != "deck.yaml" and not path.name.endswith(NEXT)
+                card = _parse(path, revision) if is_card else {}
                 if "id" in card and "description" in card:
                     cards[str(card["id"])] = card
             settings = old.parent / "settings" / "default.yaml"

@@ -2,7 +2,7 @@
 all before any check."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -135,6 +135,15 @@ class Visitor(Value):
     locale: str = "en-US"
 
 
+class Canary(Value):
+    """How a card's new version, `<name>.next.yaml`, shares the sessions with the one in place."""
+
+    share: float = Field(default=0.05, gt=0, le=1)
+    """The part of all sessions that has the new version. It may grow: nobody who has it is moved back."""
+    margin: float = Field(default=0.05, gt=0, lt=1)
+    """By how much the new one may score less in each of its two evaluations and still take the other's place."""
+
+
 class PlanSettings(Value):
     """Who plans and who executes where a turn is run as a plan (docs/plans.md)."""
 
@@ -244,6 +253,8 @@ class DeckSettings(Value):
     variables listed above (decisions 36)."""
     planning: PlanSettings | None = Field(default=None, exclude=True)
     """Lets turns run as plans; None: this deck has no planner."""
+    canary: dict[str, Canary] = Field(default={}, exclude=True)
+    """Card -> how its new version shares the sessions, where that is not the usual (docs/how-to/evolve.md)."""
     page: PageSettings = PageSettings()
     """What the chat page says and shows over this deck."""
 
@@ -322,6 +333,8 @@ class Parts:
     """The tools that come with the deck; a Kit opens them."""
     code: DeckCode
     """The patterns, guards and pages that come with the deck."""
+    next_cards: Mapping[str, AgentCard] = field(default_factory=dict[str, AgentCard])
+    """Card -> its new version, which has a share of the sessions."""
 
     @property
     def surface(self) -> str:

@@ -22,6 +22,8 @@ from kit.tools.loading import complete_references, is_reference
 from kit.tools.mcp.server import McpServer
 
 P = TypeVar("P", Rubric, Danger)
+NEXT = ".next.yaml"
+"""How the file of a card's new version ends."""
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
 
 
@@ -74,6 +76,7 @@ def read_deck(folder: Path, environment: str, flags: Mapping[str, bool]) -> tupl
         name=folder.resolve().name,
         settings=settings,
         cards=Registry("card", cards),
+        next_cards=_next_cards(folder, draft),
         blocks=Registry("block", blocks),
         models=Registry("model", models),
         flags={**values.flags, **flags},
@@ -164,7 +167,7 @@ def _code(folder: Path, settings: DeckSettings, draft: Draft) -> DeckCode:
 def _cards(folder: Path, draft: Draft) -> dict[str, AgentCard]:
     cards: dict[str, AgentCard] = {}
     for path in sorted(folder.glob("*.yaml")):
-        if path.name == "deck.yaml":
+        if path.name == "deck.yaml" or path.name.endswith(NEXT):
             continue
         source, card = _build(AgentCard, path, draft)
         if source is None or card is None:
@@ -179,6 +182,22 @@ def _cards(folder: Path, draft: Draft) -> dict[str, AgentCard]:
         else:
             cards[card.id] = card
             draft.sources["card", card.id] = source
+    return cards
+
+
+def _next_cards(folder: Path, draft: Draft) -> dict[str, AgentCard]:
+    cards: dict[str, AgentCard] = {}
+    for path in sorted(folder.glob(f"*{NEXT}")):
+        source, card = _build(AgentCard, path, draft)
+        if source is None or card is None:
+            continue
+        if card.id in cards:
+            owner = draft.where("next card", card.id)
+            sentence = f"{card.id!r} has a new version in {owner} already; keep one"
+            draft.faults.add(source.at("id"), sentence)
+        else:
+            cards[card.id] = card
+            draft.sources["next card", card.id] = source
     return cards
 
 

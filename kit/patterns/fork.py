@@ -5,6 +5,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from kit.compose.canary import new_for
 from kit.core.bodies.call import ModelStarted
 from kit.core.bodies.turn import Fork, Resumed
 from kit.core.context import Principal
@@ -106,7 +107,8 @@ def fork_turn(
     base = kit.on(model) if model else kit
     past = past or kit.recall_before(turn)
     session = store.with_souls(past.session)
-    team = base.stages.team(chosen_pattern, persona=session.tenant_persona)
+    newer = new_for(kit.team.deck, turn.session_key)
+    team = base.stages.team(chosen_pattern, persona=session.tenant_persona, newer=newer)
     stored_turn = turn_to_fork(store.events(turn.id, principal), span_id, team.root)
     fork = Fork(turn_id=turn_id, at=span_id, model=model, pattern=pattern)
     agent = stored_turn.agent

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import SecretStr
 
+from kit.compose.canary import new_for
 from kit.core.bodies.turn import PlanTaken
 from kit.core.context import Principal, Session
 from kit.core.errors import ForkError, ResumeError
@@ -48,7 +49,8 @@ def resume_turn(
         base = kit.on(turn.model)
     past = kit.recall_before(turn)
     session = store.with_souls(past.session.replace(id=turn.session_id, flags=dict(flags)))
-    team = base.stages.team(pattern, flags=flags, persona=session.tenant_persona)
+    newer = new_for(kit.team.deck, session.key)
+    team = base.stages.team(pattern, flags=flags, persona=session.tenant_persona, newer=newer)
     if pattern.is_plan:
         return _resume_plan(kit, turn, session, team, answers, key)
     acts = _acts_with_answers(turn, events, answers)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
+from kit.compose.canary import NOBODY, versions_of, with_next
 from kit.compose.deck import Deck
 from kit.compose.prompts import with_persona
 from kit.core.errors import UnknownId
@@ -13,6 +14,7 @@ from kit.runtime.pattern import Pattern
 from kit.runtime.team import Team
 
 Closing = Callable[[], Awaitable[None]]
+_Key: TypeAlias = tuple[str, str, "_Cohort", str, frozenset[str]]
 _Cohort = frozenset[tuple[str, bool]]
 """The flags, each with its value, in which a request differs from the deck."""
 TEAMS = 48
@@ -28,10 +30,9 @@ class Stages:
 
     plain: Team
     bind: Callable[[Deck], Team]
-    bound: dict[tuple[str, str, _Cohort, str], Team] = field(
-        default_factory=dict[tuple[str, str, _Cohort, str], Team]
-    )
-    """By stage, surface, cohort and persona; of those with a persona the one asked for last comes last."""
+    bound: dict[_Key, Team] = field(default_factory=dict[_Key, Team])
+    """By stage, surface, cohort, persona and the cards in a new version; of those with a persona the one asked for
+    last comes last."""
     retired: list[Closing] = field(default_factory=list[Closing])
     """What belongs to teams that are no longer kept; turns of theirs may still run."""
 
@@ -41,9 +42,10 @@ class Stages:
         surface: str | None = None,
         flags: Flags = NO_FLAGS,
         persona: str = "",
+        newer: frozenset[str] = NOBODY,
     ) -> Team:
         """The team a pattern runs with on a surface, the deck's own when none is named, under these
-        flags, with that persona.
+        flags, with that persona and the new versions of these cards (`new_for`).
 
         Flags that are not given are as in the deck. A team is bound once and kept (decisions 28), of those
         with a persona the newest. Raises BindError or UnknownId
@@ -58,16 +60,19 @@ class Stages:
             surface or self.plain.deck.surface,
             cohort,
             persona,
+            newer,
         )
         if key not in self.bound:
-            deck = self.plain.deck
+            deck = with_next(self.plain.deck, newer)
             team = self.plain
-            if cohort or persona:
+            if cohort or persona or newer:
                 team = self.bind(
                     with_persona(replace(deck, flags={**deck.flags, **flags}), persona)
                 )
             if pattern.stage:
                 team = pattern.team(team.deck, self.bind)
+            if deck.next_cards:
+                team = replace(team, versions=versions_of(self.plain.deck, newer))
             self.bound[key] = with_topologies(team, surface)
         if persona:
             # A server has any number of tenants: those asked for longest ago are bound anew.

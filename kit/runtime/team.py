@@ -84,6 +84,8 @@ class Team:
     """Lets so many turns in as the deck allows at once."""
     dangers: tuple[DangerFinder, ...] = field(default=(), repr=False)
     """The deck's words for danger to life, in the order in which deck.yaml names their locales."""
+    versions: dict[str, str] = field(default_factory=dict[str, str])
+    """Card -> its version here, of each card whose new version has a share of the sessions."""
 
     @property
     def orchestrator(self) -> LLMAgent:

@@ -311,6 +311,7 @@ class _Runner:
                 model=self.root.model.spec.key,
                 faults=tuple(map(str, planned_faults())),
                 pictures=tuple(map(attrgetter("ref"), self.state.pictures)),
+                versions=self.kit.team.versions,
             )
         )
         record = _turn_record(

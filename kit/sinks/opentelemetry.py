@@ -218,6 +218,8 @@ def _described(span: Span, turn: TurnRecord) -> tuple[str, Attributes]:
                 "kit.turn_id": turn.id,
                 "kit.status": turn.status,
             }
+            for card_id, version in span.attributes["versions"].items():
+                attributes[f"kit.version.{card_id}"] = version
         case "agent":
             operation = "invoke_agent"
             subject = span.agent

@@ -36,6 +36,8 @@ class TurnStarted(Value):
     """What this turn was made to run into on purpose, as `agent=kind`; empty for every turn of a
     person who asked for none."""
     pictures: tuple[PictureRef, ...] = ()
+    versions: dict[str, str] = {}
+    """Card -> the version that this session has, of each card that shares its sessions with a new one."""
 
 
 class TurnUsage(Value):

@@ -1,0 +1,187 @@
+"""Two versions of a card share the sessions of a deck: who has which is fixed, bound early, and told by the trace."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kit.cli import main
+from kit.compose.canary import new_for, place_of
+from kit.compose.deck import Deck, load_deck
+from kit.core.bodies.call import ModelStarted
+from kit.core.bodies.turn import TurnStarted
+from kit.core.context import OPERATOR, SessionKey
+from kit.core.errors import BindError, DeckError
+from kit.wire import open_kit
+from tests.evolve.shared_deck import (
+    BALANCE,
+    FILES,
+    NEW_ANSWER,
+    OLD_ANSWER,
+    models,
+    sessions_above,
+    sessions_below,
+    settings,
+    write_deck,
+)
+from tests.kits import bodies
+
+SHARING = FILES["desk/deck.yaml"] + "canary: {{rewards: {{share: {share}}}}}\n"
+SESSIONS = [SessionKey(f"tenant{number % 7}", f"s{number}") for number in range(20_000)]
+
+
+def with_the_new(deck: Deck) -> set[SessionKey]:
+    return {session for session in SESSIONS if "rewards" in new_for(deck, session)}
+
+
+@pytest.mark.req("SO-9", "SO-21")
+def test_five_sessions_of_a_hundred_have_the_new_version_unless_the_deck_says_otherwise(
+    tmp_path: Path,
+):
+    usual = with_the_new(load_deck(write_deck(tmp_path)))
+    # Four standard deviations of 20,000 draws of 5 %.
+    assert abs(len(usual) / len(SESSIONS) - 0.05) < 0.0062
+    wider = with_the_new(load_deck(write_deck(tmp_path, deck=SHARING.format(share=0.2))))
+    assert abs(len(wider) / len(SESSIONS) - 0.2) < 0.0114
+    assert usual < wider, "a share that grows takes the new version from nobody"
+
+
+@pytest.mark.req("SO-9")
+def test_every_process_gives_a_session_the_same_place():
+    script = (
+        "from kit.compose.canary import place_of; from kit.core.context import SessionKey; "
+        "print([place_of(SessionKey('acme', f's{n}'), 'rewards') for n in range(50)])"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": "17"}
+    elsewhere = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment
+    ).stdout
+    here = [place_of(SessionKey("acme", f"s{number}"), "rewards") for number in range(50)]
+    assert elsewhere.strip() == str(here) and len(set(here)) == 50
+    assert here != [place_of(SessionKey("acme", f"s{number}"), "shop") for number in range(50)]
+    assert place_of(SessionKey("other", "s0"), "rewards") != here[0]
+
+
+@pytest.mark.req("SO-9")
+async def test_a_session_keeps_its_version_and_each_turn_says_which_one_answered(tmp_path: Path):
+    deck = write_deck(tmp_path, deck=SHARING.format(share=0.5))
+    answers = {}
+    versions: dict[str, set[str]] = {}
+    new_ones = sessions_below(0.5, 2)
+    async with open_kit(settings(deck), models=models()) as kit:
+        for name in (*new_ones, *sessions_above(0.5, 2)):
+            for _ in range(2):
+                reply = await kit.ask(BALANCE, kit.session(name, "acme", "alice"))
+                stored = kit.store.events(reply.turn_id, OPERATOR)
+                [begun] = bodies(stored, TurnStarted)
+                answers[name] = reply.text
+                versions.setdefault(name, set()).add(begun.versions["rewards"])
+                attributes = reply.trace.spans[0].attributes
+                assert attributes["versions"] == begun.versions
+    for name, answer in answers.items():
+        assert answer == (NEW_ANSWER if name in new_ones else OLD_ANSWER)
+        [version] = versions[name]
+        assert version.startswith("2-" if name in new_ones else "1-")
+
+
+@pytest.mark.req("SO-9")
+async def test_a_forked_turn_has_the_version_of_its_session(tmp_path: Path):
+    deck = write_deck(tmp_path, deck=SHARING.format(share=0.5))
+    [name] = sessions_below(0.5, 1)
+    async with open_kit(settings(deck), models=models()) as kit:
+        first = await kit.ask(BALANCE, kit.session(name, "acme", "alice"))
+        span = next(span for span in first.trace.spans if span.agent == "rewards")
+        forked = await kit.fork(
+            first.turn_id, span.id, who=kit.session("", "acme", "alice").principal
+        )
+    assert forked.text == NEW_ANSWER
+    assert bodies(forked, TurnStarted)[0].versions == bodies(first, TurnStarted)[0].versions
+
+
+@pytest.mark.req("SO-9")
+async def test_a_deck_that_shares_nothing_says_nothing_of_versions(tmp_path: Path):
+    deck = write_deck(tmp_path)
+    (deck / "rewards.next.yaml").unlink()
+    async with open_kit(settings(deck), models=models()) as kit:
+        reply = await kit.ask(BALANCE, kit.session("s", "acme", "alice"))
+    assert bodies(reply, TurnStarted)[0].versions == {}
+
+
+@pytest.mark.req("SO-9")
+async def test_a_new_version_that_cannot_be_bound_is_a_fault_before_any_turn(tmp_path: Path):
+    broken = FILES["desk/rewards.next.yaml"].replace(
+        "prompt_blocks", "tools: [refund]\nprompt_blocks"
+    )
+    deck = write_deck(tmp_path, rewards_next=broken)
+    with pytest.raises((BindError, DeckError), match="refund"):
+        async with open_kit(settings(deck), models=models()):
+            pass
+
+
+NEXT = FILES["desk/rewards.next.yaml"]
+
+
+@pytest.mark.req("SO-9")
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"rewards_next": NEXT.replace("rich", "ritch")}, "rewards.next.yaml:4: unknown block"),
+        ({"rewards_next": NEXT.replace('"2"', '"1"')}, "rewards.next.yaml:5: both versions"),
+        ({"rewards_next": NEXT.replace("eval:", "#")}, "'rewards' has no eval"),
+        ({"lead": FILES["desk/lead.yaml"].replace("eval:", "#")}, "'lead' has no eval"),
+        ({"rewards_next": NEXT.replace("id: rewards", "id: reward")}, "no version in place"),
+        ({"rewards_next": NEXT + "status: draft\n"}, "is not bound here"),
+        ({"deck": SHARING.format(share=0)}, "deck.yaml:4"),
+    ],
+)
+def test_check_names_file_and_line_of_what_is_wrong_with_a_new_version(
+    changes: dict[str, str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["check", str(write_deck(tmp_path, **changes))]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.req("SO-9")
+def test_check_says_what_is_shared_and_what_shares_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    deck = write_deck(tmp_path)
+    assert main(["check", str(deck)]) == 0
+    out = capsys.readouterr().out
+    assert "5.0% of the sessions have version 2, the others 1" in out
+    assert "is used by no card" not in out, "the new version uses its block"
+    deck = write_deck(tmp_path, deck=FILES["desk/deck.yaml"] + "canary: {shop: {share: 0.1}}\n")
+    assert main(["check", str(deck)]) == 0
+    assert "no file holds a new version of 'shop'" in capsys.readouterr().out
+
+
+@pytest.mark.req("SO-19")
+async def test_a_tool_that_a_card_gains_is_bound_in_its_new_version_alone(tmp_path: Path):
+    cases = "{tool: gift, mode: returns_nothing, ask: a gift, never: [sent]}, {tool: gift, mode: fails, ask: a gift, never: [sent]}"
+    gains = NEXT.replace(
+        "eval: {judge: rule, rubric: response_quality}",
+        f"tools: [gift]\ntool_grants: {{gift: {{since: 2026-10-20, flag: gifts}}}}\n"
+        f"eval: {{judge: rule, rubric: response_quality, tool_cases: [{cases}]}}",
+    )
+    deck = write_deck(tmp_path, rewards_next=gains, deck=SHARING.format(share=0.5))
+    (deck.parent / "settings").mkdir()
+    (deck.parent / "settings" / "default.yaml").write_text("flags: {gifts: false}\n")
+
+    def gift() -> str:
+        """Sends a gift."""
+        return "sent"
+
+    tools: dict[str, bool] = {}
+    async with open_kit(settings(deck), models=models(), tools=[gift]) as kit:
+        for name in (*sessions_below(0.5, 1), *sessions_above(0.5, 1)):
+            reply = await kit.ask(BALANCE, kit.session(name, "acme", "alice"))
+            [version] = bodies(reply, TurnStarted)[0].versions.values()
+            [cohort] = {
+                event.body.cohort for event in reply.events if event.body.kind == "agent_started"
+            }
+            prompt = kit.store.prompt(cohort, 1e12)
+            assert prompt is not None and bodies(reply, ModelStarted)
+            tools[version[0]] = any("gift" in str(tool) for tool in prompt.tools)
+    assert tools == {"1": False, "2": True}
