@@ -102,15 +102,19 @@ def draft(
     ]
 
 
-def planner(*drafts: Sequence[Mapping[str, Any]] | str) -> ScriptedModel:
+Handed = Sequence[Mapping[str, Any]] | Mapping[str, Any] | str
+"""Steps that a planner hands in; all that it hands in; why there is no plan."""
+
+
+def planner(*drafts: Handed) -> ScriptedModel:
     """A planner's model that loads the skills of a draft and hands it in, one draft a run; a text says why there is none."""
     lines: list[Line] = []
     for draft in drafts:
         if isinstance(draft, str):
             names, plan = ["rows"], {"infeasible": draft}
         else:
-            names = sorted({skill for step in draft for skill in step["skills"]})
-            plan = {"steps": list(draft)}
+            plan = dict(draft) if isinstance(draft, Mapping) else {"steps": list(draft)}
+            names = sorted({skill for step in plan["steps"] for skill in step["skills"]})
         lines.append(Line(calls=[("load_skill", {"skill_name": name}) for name in names]))
         lines += [Line(calls=[("submit_plan", plan)]), Line("Handed in.")]
     return ScriptedModel(*lines)
@@ -281,7 +285,7 @@ async def opened_plans(
 
 def plan_kit(
     folder: Path,
-    *drafts: Sequence[Mapping[str, Any]] | str,
+    *drafts: Handed,
     doing: Doing | None = gives_rows,
     skills: Skills | None = None,
     budget: Policy | None = None,

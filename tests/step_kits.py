@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -78,6 +79,7 @@ def step_kit(
     executor: BaseChatModel,
     *drafts: Sequence[Mapping[str, Any]],
     lead: Any = stitched,
+    tool_config: Mapping[str, Any] = MappingProxyType({}),
 ) -> PlanKit:
     """A kit over a store in a folder, whose planner hands in these drafts; without any the
     planner's model is the executor's."""
@@ -98,6 +100,7 @@ def step_kit(
             description="Executes.",
             model="offline",
             tools=EXECUTOR_TOOLS,
+            tool_config=dict(tool_config),
             policy=policy,
         ),
     ]

@@ -156,7 +156,13 @@ class PlanSettings(Value):
     steps_at_once: int = Field(default=5, ge=1)
     """How many of its steps may be at work at the same time."""
     examples: tuple[PlanExample, ...] = ()
-    """Requests with their steps: what the offline stand-in plans by. Language models are not shown them."""
+    """Requests with their steps: what the offline stand-in plans by. Language models are told
+    their task types alone."""
+
+    @property
+    def task_types(self) -> tuple[str, ...]:
+        """The kinds of tasks that the examples name, each once."""
+        return tuple(dict.fromkeys(filter(None, (example.task_type for example in self.examples))))
 
 
 class DeckSettings(Value):

@@ -37,6 +37,8 @@ class Draft(Value):
     """The steps that are still to be run, in order."""
 
     steps: tuple[DraftStep, ...]
+    task_type: str | None = None
+    """Of what kind the task is, in the planner's word; None where it has none."""
 
 
 class Infeasible(Value):

@@ -183,6 +183,7 @@ def _review(services: PlanServices) -> Review:
             output_rows=await asyncio.to_thread(rows_of, run.result.stdout),
             duration_ms=round(run.seconds * 1000),
             exit_code=run.result.exit,
+            status=run.result.reason or "ok",
         )
         large = outcome.fault is None and len(outcome.text) > LONGEST
         if large:

@@ -13,12 +13,13 @@ from typing import Any, Literal, cast
 from kit.compose.parts import PlanSettings
 from kit.core.outcome import AgentCall, Failure, FanOut, Outcome
 from kit.core.secret import without_secrets
-from kit.planning.draft import Infeasible
+from kit.planning.draft import Draft, Infeasible
 from kit.planning.journal import Journal
 from kit.planning.plan import (
     FAILURE_WORDS,
     MOST_REPLANS,
     OVER,
+    SKILLS,
     FailureKind,
     Trigger,
     complete_steps,
@@ -160,12 +161,20 @@ class Manager:
             suggestion = await self._log(failed).suggestion()
         conversation = self.ctx.turn.memory.history("")
         query = planner_query(
-            self.plan.original_task, complete, failed, suggestion, remaining, conversation
+            self.plan.original_task,
+            complete,
+            failed,
+            suggestion,
+            remaining,
+            conversation,
+            self.settings.task_types,
         )
         call = AgentCall(call_id=task_id, agent=self.settings.planner, query=query, fields={})
+        began = self.services.clock()
         with plans(scope):
             outcome = await self._ask(call)
         draft = scope.result
+        await _finish(scope.journal, _planner_status(draft), self.services.clock() - began)
         if draft is None or isinstance(draft, Infeasible):
             over = isinstance(outcome, Failure) and outcome.reason == "budget"
             if over:
@@ -249,7 +258,7 @@ class Manager:
             lambda plan: with_step(plan, number, status="executing", started_at=run.began)
         )
         await self.journal.write(
-            f"step_{number}.started", task_id=run.task.id, skill=", ".join(run.step.skills)
+            f"step_{number}.started", task_id=run.task.id, skill=SKILLS.join(run.step.skills)
         )
 
     async def _execute(
@@ -297,11 +306,7 @@ class Manager:
         else:
             status = "failed"
         ended = self.services.clock()
-        duration = round((ended - run.began) * 1000)
-        key = memory and memory.key
-        await scope.journal.write(
-            "subagent.finish", status=status, duration_ms=duration, memory_key=key
-        )
+        await _finish(scope.journal, status, ended - run.began, memory)
         if scope.uncertain:
             reason = _may_have_acted(scope.uncertain)
             return StepFailure(run.step, "uncertain", reason, outcome, ended)
@@ -327,7 +332,7 @@ class Manager:
         # First the plan, then the key: until the plan points to this memory nobody may write over it.
         await self._move(lambda plan: with_step(plan, step.step_index, **changes))
         await self.services.memory.confirm(self.plan.owner, memory)
-        await self.journal.write(f"step_{step.step_index}.complete", task_id=step.task_id)
+        await self._journal_end(step, "complete")
 
     async def _end_or_revise(self, failures: Sequence[StepFailure]) -> None:
         """Ends the plan where a step may have acted, or where the rest was planned anew often enough;
@@ -368,10 +373,7 @@ class Manager:
 
         await self._move(change)
         for failure in failures:
-            step = failure.step
-            await self.journal.write(
-                f"step_{step.step_index}.failed", task_id=step.task_id, reason=failure.reason
-            )
+            await self._journal_end(failure.step, "failed", reason=failure.reason)
         await self.journal.write(
             "replan.triggered",
             attempt=self.plan.replan_count,
@@ -422,10 +424,17 @@ class Manager:
 
         await self._end("failed", change)
         if step is not None:
-            await self.journal.write(
-                f"step_{step.step_index}.failed", task_id=step.task_id, reason=detail
-            )
+            await self._journal_end(step, "failed", reason=detail)
         await self.journal.write("plan.failed", reason=reason)
+
+    async def _journal_end(self, step: PlanStep, end: str, **fields: Any) -> None:
+        """Notes how a step ended. Its skills are named too: by them failures are counted."""
+        await self.journal.write(
+            f"step_{step.step_index}.{end}",
+            task_id=step.task_id,
+            skill_id=SKILLS.join(step.skills) or None,
+            **fields,
+        )
 
     async def _end(self, status: Any, change: Callable[[Plan], Plan] = lambda plan: plan) -> None:
         await self._move(lambda plan: end_plan(change(plan), status, self.services.clock()))
@@ -503,6 +512,23 @@ class Manager:
             "dollars": earlier.get("dollars", 0) + (ledger.cost or 0),
             "seconds": round(self._seconds(), 3),
         }
+
+
+def _planner_status(draft: Draft | Infeasible | None) -> str:
+    if draft is None:
+        return "failed"
+    if isinstance(draft, Infeasible):
+        return "infeasible"
+    return "complete"
+
+
+async def _finish(
+    journal: Journal, status: str, seconds: float, memory: Memory | None = None
+) -> None:
+    """Notes that an agent has ended, and where it left its output."""
+    key = memory and memory.key
+    duration = round(1000 * max(0.0, seconds))
+    await journal.write("subagent.finish", status=status, duration_ms=duration, memory_key=key)
 
 
 def _may_have_acted(skill: str) -> str:

@@ -26,6 +26,8 @@ FAILURE_WORDS: Mapping[FailureKind, str] = {
     "no_plan": "no plan",
 }
 """How the reason of a failure begins, where that is not its kind itself."""
+SKILLS = ", "
+"""Between the names of the skills of a step, in its events."""
 OVER = ("complete", "failed")
 """The states of a plan that has ended."""
 
@@ -107,7 +109,13 @@ def with_draft(plan: Plan, draft: Draft, manifests: Mapping[str, Mapping[str, An
             if skill in known:
                 needed[skill] = known[skill]
     steps.sort(key=lambda step: step.step_index)
-    return plan.replace(status="executing", steps=tuple(steps), manifests=needed)
+    return plan.replace(
+        status="executing",
+        steps=tuple(steps),
+        manifests=needed,
+        # It stays what it was first called, however the rest is planned anew.
+        task_type=plan.task_type or draft.task_type,
+    )
 
 
 def with_step(plan: Plan, step_index: int, **changes: Any) -> Plan:

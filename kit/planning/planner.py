@@ -2,6 +2,7 @@
 counts; and its brief."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -36,6 +37,8 @@ MOST_MESSAGES = 10
 """Messages of the conversation before the task that a planner reads, the newest."""
 MOST_DRAFTS = 3
 """Plans that it may hand in until one holds."""
+LONGEST_TYPE = 40
+"""Characters of what a planner calls the kind of a task."""
 MOST_REASONS = 8
 """Reasons that it is told of one draft; the rest follows from them, or comes with the next."""
 STEP = {
@@ -97,6 +100,11 @@ def planner_tools(services: PlanServices) -> Mapping[str, BaseTool]:
     name = {"skill_name": {"type": "string", "description": f"A name that {FIND} gave."}}
     plan = {
         "steps": {"type": "array", "items": STEP, "description": "The plan, where there is one."},
+        "task_type": {
+            "type": "string",
+            "description": "Of what kind the task is: one of task_types where there are any and one fits, "
+            "else one to three words without names or numbers, such as rank_outlets.",
+        },
         "infeasible": {
             "type": "string",
             "description": "Why no plan does the task with these skills, in place of steps.",
@@ -187,7 +195,15 @@ def _read(scope: PlannerScope, arguments: Mapping[str, Any]) -> Draft | Infeasib
         outputs[name] = manifest["output_schema"]
     if wrong := faults(draft, outputs, scope.complete):
         raise ValueError(_sentence(wrong))
-    return Draft(steps=draft)
+    return Draft(steps=draft, task_type=_task_type(arguments.get("task_type")))
+
+
+def _task_type(words: object) -> str | None:
+    """Returns what a planner calls the kind of a task, in the form in which kinds are counted."""
+    if words is None:
+        return None
+    name = re.sub(r"\W+", "_", str(words).lower()).strip("_")
+    return name[:LONGEST_TYPE] or None
 
 
 def _sentence(reasons: Sequence[str]) -> str:
@@ -201,11 +217,13 @@ def planner_query(
     suggestion: str = "",
     remaining: Sequence[PlanStep] = (),
     conversation: Sequence[Message] = (),
+    task_types: Sequence[str] = (),
 ) -> str:
     """What a planner is asked: the task, and in a replan what is done, what failed and why, and what was still to come.
 
     `suggestion` is that of the executor whose step failed; `conversation` is what was said before, oldest first,
-    which the task may refer to. The last paragraph is one JSON object.
+    which the task may refer to; `task_types` are the kinds of tasks that have a name. The last
+    paragraph is one JSON object.
     """
     steps = list(complete)
     brief: dict[str, Any] = {
@@ -213,6 +231,8 @@ def planner_query(
         "first_step": max([step.step_index for step in steps], default=0) + 1,
         "steps_left": MOST_STEPS - len(steps),
     }
+    if task_types:
+        brief["task_types"] = list(task_types)
     if conversation:
         brief["conversation"] = [
             {"role": message.role, "text": message.text[:MOST_WORDS]}

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("kit.memory")
 WRITE = "write_memory"
 READ = "read_memory"
+TIMEOUT = "memory.lock_timeout"
+"""Event of a write that was given up, because another task held its key for all of WAIT."""
 WAIT = 5.0
 """Seconds that a write waits for a lock."""
 PAUSE = 0.5
@@ -165,6 +167,8 @@ class TaskMemory:
             except MemoryLockError:
                 waited = asyncio.get_running_loop().time() - began
                 if waited >= WAIT:
+                    lock_wait_ms = round(waited * 1000)
+                    await self._report(task, TIMEOUT, {"key": key}, lock_wait_ms)
                     raise
             await self._hear(task.principal, min(PAUSE, WAIT - waited))
             waited = asyncio.get_running_loop().time() - began

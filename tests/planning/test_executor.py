@@ -406,7 +406,7 @@ async def test_a_call_whose_answer_is_lost_or_unreadable_acts_once_however_often
         kit = step_kit(tmp_path, client, executor, [NOTE if name == "outlet_note" else RING])
         plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
     assert len(log.calls()) == 1
-    (finish,) = await events_of(kit, "subagent.finish")
+    _, finish = await events_of(kit, "subagent.finish")
     assert (
         plan.steps[0].status
         == finish.status
@@ -474,6 +474,9 @@ async def test_each_event_of_a_task_has_its_name_and_fields_and_its_whole_lineag
         "skill.called": {"large_response_triggered", "status"},
         "subagent_a.spawned": {"mode"},
         "replan.triggered": {"trigger"},
+        "python_script.executed": {"status"},
+        "step_1.failed": {"skill_id"},
+        "step_1.complete": {"skill_id"},
     }
     for kind, names in layers.items():
         for event in [one for one in events if one.event_type == kind] or [None]:
@@ -485,6 +488,7 @@ async def test_each_event_of_a_task_has_its_name_and_fields_and_its_whole_lineag
     assert [event.event_type for event in events] == [
         "user_message.received",
         "subagent_a.spawned",
+        "subagent.finish",
         "plan.received",
         "plan.persisted",
         "step_1.started",
@@ -494,6 +498,7 @@ async def test_each_event_of_a_task_has_its_name_and_fields_and_its_whole_lineag
         "step_1.failed",
         "replan.triggered",
         "subagent_a.spawned",
+        "subagent.finish",
         "plan.persisted",
         "plan.revised",
         "step_1.started",

@@ -37,4 +37,4 @@ async def test_health_counts_ends_replans_failures_and_violations(tmp_path: Path
     assert health.success.basis == "1 of 3" and health.exhausted.basis == "1 of 3"
     assert health.replans == {"": (0 + 1 + 3) / 3}
     assert health.violations.basis == "5 of 9" and health.step_failures["rows"].basis == "5 of 9"
-    assert health.large_responses.n == 0 and list(health.p95_ms) == ["executor"]
+    assert health.large_responses.n == 0 and list(health.p95_ms) == ["executor", "planner"]

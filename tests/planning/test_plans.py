@@ -53,6 +53,7 @@ async def test_a_task_becomes_a_plan_whose_steps_run_in_order_and_are_answered_f
     assert [event.event_type for event in await events_of(kit)] == [
         "user_message.received",
         "subagent_a.spawned",
+        "subagent.finish",
         "plan.received",
         "plan.persisted",
         "step_1.started",

@@ -150,6 +150,11 @@ async def test_another_task_waits_five_seconds_for_the_reader_to_confirm():
         )
     ]
     assert waits == [0, pytest.approx(2200, abs=10)]
+    given_up = EventFilter(tenant_id="acme", event_type="memory.lock_timeout")
+    (timeout,) = await stores.events.query(given_up)
+    assert (timeout.lock_wait_ms, timeout.task_id, timeout.payload) == (
+        *(pytest.approx(5000, abs=10), "t2", {"key": key}),
+    )
     await memory.confirm(
         ANN, item
     )  # a late word of the first reader frees nothing of the second task's

@@ -50,10 +50,11 @@ def planner_turn(talk: Conversation, examples: Sequence[PlanExample]) -> str | l
         return _infeasible(UNREADABLE)
 
     values: Mapping[str, str] = {}
+    example: PlanExample | None = None
     if "failed_step" in brief:
         steps = _remaining_steps(brief)
     else:
-        steps, values = _steps_of_example(task, examples)
+        example, steps, values = _steps_of_example(task, examples)
     if isinstance(steps, str):
         return _infeasible(steps)
     if not loaded:
@@ -64,7 +65,10 @@ def planner_turn(talk: Conversation, examples: Sequence[PlanExample]) -> str | l
     unknown = _unknown_value(values, [json.loads(result.text) for result in loaded])
     if unknown is not None:
         return _infeasible(f"I don't know {unknown}")
-    return [(SUBMIT, {"steps": steps})]
+    plan: dict[str, Any] = {"steps": steps}
+    if example is not None and example.task_type:
+        plan["task_type"] = example.task_type
+    return [(SUBMIT, plan)]
 
 
 def _infeasible(reason: str) -> list[Call]:
@@ -73,8 +77,8 @@ def _infeasible(reason: str) -> list[Call]:
 
 def _steps_of_example(
     task: str, examples: Sequence[PlanExample]
-) -> tuple[list[dict[str, Any]] | str, Mapping[str, str]]:
-    """Returns the steps of the first example whose words are those of the task, and the words that
+) -> tuple[PlanExample | None, list[dict[str, Any]] | str, Mapping[str, str]]:
+    """Returns the first example whose words are those of the task, its steps, and the words that
     stand for its slots; or why there are none."""
     for example in examples:
         match = _pattern(example.request).fullmatch(task.strip())
@@ -95,8 +99,8 @@ def _steps_of_example(
             if step.inputs:
                 document["input_from_steps"] = list(step.inputs)
             steps.append(document)
-        return steps, values
-    return NO_EXAMPLE, {}
+        return example, steps, values
+    return None, NO_EXAMPLE, {}
 
 
 def _filled(task: str, values: Mapping[str, str]) -> str:

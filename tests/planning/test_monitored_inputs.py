@@ -1,0 +1,104 @@
+"""What monitoring reads is written down: kinds of tasks, time-outs of scripts and of locks, how long planners took."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.models.scripted import Line, ScriptedModel
+from kit.planning.planner import planner_query
+from kit.planning.scope import StepScope
+from kit.planning.services import PlanServices
+from kit.runtime.turn import run_turn
+from kit.worlds.outlets.skill_service import SkillService
+from tests.kits import ALICE
+from tests.plan_kits import PlanKit, draft, events_of, plan_kit, plan_of
+from tests.step_kits import a_step, in_memory, need_boundary, step_kit
+
+
+async def planned(folder: Path, *drafts: Any, doing: Any = None) -> PlanKit:
+    """A kit that has run one plan."""
+    kit = plan_kit(folder, *drafts, **({"doing": doing} if doing else {}))
+    await run_turn("Do it.", ALICE, kit)
+    return kit
+
+
+@pytest.mark.req("AS-26")
+@pytest.mark.parametrize(
+    ("named", "stored"),
+    [("Rank outlets!", "rank_outlets"), ("x" * 99, "x" * 40), ("", None), (None, None), (7, "7")],
+)
+async def test_a_plan_is_of_the_kind_of_task_that_its_planner_names(
+    named: Any, stored: str | None, tmp_path: Path
+) -> None:
+    plan = {"steps": draft("one"), "task_type": named}
+    kit = plan_kit(tmp_path, plan)
+    assert (await plan_of(kit, await run_turn("Do it.", ALICE, kit))).task_type == stored
+
+
+@pytest.mark.req("AS-26")
+async def test_a_plan_that_is_planned_anew_stays_of_its_kind(tmp_path: Path) -> None:
+    async def doing(scope: StepScope, services: PlanServices) -> str | None:
+        shape: Any = scope.step.return_spec["shape"]
+        value = {"rows": 3} if scope.step.task == "broken" else {"rows": ["a"]}
+        await services.memory.write(scope.task, "rows", value, shape)
+        return None
+
+    first = {"steps": draft("broken"), "task_type": "ranking"}
+    kit = plan_kit(tmp_path, first, {"steps": draft("mended"), "task_type": "other"}, doing=doing)
+    plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
+    assert (plan.status, plan.replan_count, plan.task_type) == ("complete", 1, "ranking")
+
+
+@pytest.mark.req("AS-26")
+def test_planners_read_the_kinds_of_tasks_that_the_deck_has() -> None:
+    """So that two plans of a kind have one name."""
+    assert '"task_types": [\n  "ranking"' in planner_query(
+        "Do it.", task_types=("ranking", "menus")
+    )
+    assert "task_types" not in planner_query("Do it.")
+
+
+@pytest.mark.req("AS-20")
+async def test_a_planner_finishes_with_its_duration(tmp_path: Path) -> None:
+    for name, drafts, status in (
+        ("good", [draft("one")], "complete"),
+        ("none", ["there is no such skill"], "infeasible"),
+    ):
+        (tmp_path / name).mkdir()
+        kit = await planned(tmp_path / name, *drafts)
+        finish = (await events_of(kit, "subagent.finish"))[0]
+        assert (finish.agent, finish.status) == ("planner", status)
+        assert finish.duration_ms is not None and finish.duration_ms >= 0
+        assert finish.task_id is not None and finish.task_id.endswith(".0.plan")
+
+
+@pytest.mark.req("AS-20")
+async def test_the_end_of_a_step_names_its_skills(tmp_path: Path) -> None:
+    kit = await planned(tmp_path, draft("one"))
+    assert [event.skill_id for event in await events_of(kit, "step_1.complete")] == ["rows"]
+
+
+@pytest.mark.realtime
+@pytest.mark.req("AS-21")
+async def test_scripts_that_ran_out_of_time_are_told_from_others(
+    tmp_path: Path,
+) -> None:
+    need_boundary()
+    lines: list[Line | str] = []
+    for script in ("while True: pass", "1 / 0", "print('x' * 3000)", "print(1)"):
+        lines.append(Line(calls=[("exec_python", {"script": script, "data": "x"})]))
+    output = {"key": "outlets", "data": {"outlets": []}}
+    executor = ScriptedModel(*lines, Line(calls=[("write_memory", output)]), "Done.")
+    step = a_step("List the active outlets", "outlet_list", {"outlets": "array<{id: string}>"})
+    limits = {"exec_python": {"seconds": 0.5, "output": 2000}}
+    async with in_memory(SkillService()) as client:
+        kit = step_kit(tmp_path, client, executor, [step], tool_config=limits)
+        await run_turn("Which are active?", ALICE, kit)
+    scripts = await events_of(kit, "python_script.executed")
+    assert [(event.status, event.exit_code) for event in scripts] == [
+        ("timeout", None),
+        ("failed", 1),
+        ("oversized_output", None),
+        ("ok", 0),
+    ]
