@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.tools import StructuredTool
 
 from kit import PATTERNS, Kit, Reply, Settings, open_kit
 from kit.compose.deck import Deck, load_deck
 from kit.compose.registry import Registry
+from kit.compose.topology import Topology
+from kit.core.bodies.call import ToolEnded
 from kit.core.bodies.turn import Completed, Fork
 from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import OPERATOR, Principal
@@ -20,7 +23,17 @@ from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.settings import HOME
 from kit.stores.model_request import model_request
-from tests.kits import answering, asks, bodies, failing, leading, small_deck
+from kit.tools.tool import ToolResult
+from tests.kits import (
+    answering,
+    asks,
+    bodies,
+    desk_deck,
+    failing,
+    leading,
+    small_deck,
+    stitched,
+)
 
 MIXED = "What are my points, any burger deals near me, and where can I buy a kettle?"
 
@@ -190,6 +203,53 @@ async def test_another_pattern_answers_where_it_asks_the_same_and_says_so_where_
         assert "+Call one tool at a time." in error(reply) and team.calls() == calls
         reply = await kit.fork(told.turn_id, span(told, "decide"), pattern="supervisor")
         assert reply.status == "ok" and not any(one.is_replay for one in reply.trace.spans)
+
+
+@pytest.mark.req("K-32", "PC2-FR-12b")
+async def test_what_was_refused_before_the_span_is_refused_after_it():
+    """A reply for somebody else bars its lookup for the rest of the turn, and of a turn that goes on from there."""
+    asked: list[str] = []
+
+    def peek() -> tuple[str, ToolResult]:
+        """Looks."""
+        asked.append("peek")
+        return "unavailable", ToolResult(text="unavailable", fault="principal_mismatch")
+
+    look = StructuredTool.from_function(peek, response_format="content_and_artifact")
+    desk = ScriptedModel(
+        lambda seen: Line("Nothing.") if seen[-1].type == "tool" else Line(calls=[("peek", {})])
+    )
+    once_more = asks("desk", query="the same once more")
+    models = {"lead": ScriptedModel(asks("desk"), stitched), "desk": desk}
+    async with open_kit(
+        settings(), deck=desk_deck({"peek": look}, "peek"), models=models
+    ) as kit:
+        first = await kit.ask("What is there?", kit.session("talk"))
+        other = {"lead": ScriptedModel(once_more, stitched, stitched), "desk": desk}
+        reply = await rebound(kit, other).fork(
+            first.turn_id, span(first, "compose"), model="offline"
+        )
+        assert [end.was_called for end in bodies(reply, ToolEnded)] == [True, False]
+        assert asked == ["peek"]
+
+
+@pytest.mark.req("K-32", "SO-7")
+async def test_members_that_were_played_count_against_the_cap_of_what_is_asked_anew():
+    race = Topology(kind="race", members=("a", "b"))
+    deck = small_deck(["a", "b", "c"], topologies={"chat": {"a": race}})
+    models = {
+        "orchestrator": ScriptedModel(asks("a"), stitched),
+        "a": answering("A is known.", 1.0),
+        "b": answering("B is known.", 2.0),
+        "c": answering("C is known."),
+    }
+    async with open_kit(settings(), deck=deck, models=models) as kit:
+        first = await kit.ask("about a", kit.session("talk"), cap=2)
+        other = {**models, "orchestrator": ScriptedModel(asks("c"), stitched)}
+        reply = await rebound(kit, other).fork(
+            first.turn_id, span(first, "compose"), model="offline"
+        )
+        assert "C is known" not in reply.text and reply.routing.dropped == ("c",)
 
 
 @pytest.mark.req("K-32")

@@ -1,12 +1,15 @@
 """MCP servers that are gone, slow, enormous or untruthful: each a typed fault of one call."""
 
 import asyncio
+import gc
 import os
 import re
 import signal
 import time
+import weakref
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -92,6 +95,40 @@ UNTRUTHFUL = {
     ),
     "words on stderr": ("sys.stderr.write('x' * 3_000_000)", "There are 4 packs"),
 }
+
+
+class _Visitor:
+    """What somebody keeps about a visitor while a turn runs."""
+
+
+_visitor: ContextVar[_Visitor | None] = ContextVar("visitor", default=None)
+
+
+UNTIL_IT_IS_UP = inside("__import__('os').stat('up')")
+"""The server, which dies of its first call until somebody has made that file."""
+
+
+@pytest.mark.req("K-1")
+async def test_a_session_that_goes_on_keeps_nothing_of_the_turn_that_opened_it(tmp_path: Path):
+    folder = await accepted(write_deck(tmp_path, UNTIL_IT_IS_UP))
+    async with kit_of(folder) as kit:
+        assert (await result(kit)).startswith("unavailable: ")
+        (folder / "up").touch()
+
+        async def ask_as_visitor() -> "weakref.ref[_Visitor]":
+            visitor = _Visitor()
+            _visitor.set(visitor)
+            assert await result(kit) == SHELF
+            return weakref.ref(visitor)
+
+        visitor = await asyncio.create_task(ask_as_visitor())
+
+        def is_gone() -> bool:
+            gc.collect()
+            return visitor() is None
+
+        await until(is_gone, 30.0)
+        assert await result(kit, "another") == SHELF
 
 
 @pytest.mark.req("K-1")

@@ -78,6 +78,8 @@ async def test_the_tool_makes_the_key_and_only_its_principal_reads_by_it():
     assert (await memory.write(a_task(), "taste", "dry", "string", USER))[
         "key"
     ] == "acme:user:ann:taste"
+    odd = await memory.write(a_task(), "a:b c", "dry", "string")
+    assert odd["key"] == "acme:s1:t1:a%3Ab%20c", "four parts, whatever a model calls it"
     with pytest.raises(StorageSchemaError):
         await memory.write(a_task(), "", "dry", "string")
 

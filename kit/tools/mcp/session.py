@@ -164,10 +164,11 @@ class McpSession:
             wire = Wire(self._server.most_bytes)
             last = _Connection(wire, asyncio.get_running_loop().create_future())
             self._connection = last
-            # An empty context: the task outlives the turn that opened it.
-            task = asyncio.create_task(self._keep(last), context=Context())
+            # An empty context, for its callback too: the task outlives the turn that opened it.
+            nobody = Context()
+            task = asyncio.create_task(self._keep(last), context=nobody)
             self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(self._tasks.discard, context=nobody)
         return last
 
     async def _keep(self, connection: _Connection) -> None:
