@@ -62,7 +62,8 @@ class Settings(Value):
     store: str = Field(default_factory=lambda: str(_state() / "kit.db"), repr=False)
     """KIT_STORE: file of sessions and traces, or the URL of a PostgreSQL database; `:memory:` keeps nothing."""
     retention_days: Annotated[float, Field(gt=0)] | None = None
-    """KIT_RETENTION_DAYS: the events of plans and their tools go after so many days; unset, they stay."""
+    """KIT_RETENTION_DAYS: the events of plans and their tools, and the outputs of their steps, go after so many
+    days; unset, they stay."""
     environment: str = "default"
     """KIT_ENV: which cards/settings/<name>.yaml is laid over default.yaml."""
     model: str | None = None
@@ -92,6 +93,9 @@ class Settings(Value):
     service_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
     """KIT_SERVICE_URL: a running `kit serve`, which `kit ask`, the chat and the page Plans then have their
     turns from; KIT_TENANT and KIT_USER say who asks. Unset, turns run in this process."""
+    embedder: str | None = None
+    """KIT_EMBEDDER: a model of the endpoint at OPENAI_BASE_URL, such as `text-embedding-3-small`, by whose vectors
+    memories are found; it is sent what steps of plans return. Unset, word vectors of this machine."""
     redis: Annotated[str, Field(pattern=r"^rediss?://")] | None = Field(default=None, repr=False)
     """KIT_REDIS: the Redis over which several processes share plans, live events and stops (docs/deploy.md);
     unset, one process does all."""
@@ -235,6 +239,7 @@ _VARIABLES: Mapping[str, str] = {
     "opik_project": "OPIK_PROJECT_NAME",
     "skill_service_url": "SKILL_SERVICE_URL",
     "service_url": "KIT_SERVICE_URL",
+    "embedder": "KIT_EMBEDDER",
     "redis": "KIT_REDIS",
     "seal_key": "KIT_SEAL_KEY",
     "langsmith": "KIT_LANGSMITH",

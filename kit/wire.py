@@ -27,7 +27,7 @@ from kit.core.fault_injection import inject_faults
 from kit.core.model import OFFLINE
 from kit.core.picture import Picture
 from kit.core.record import SessionRecall, TurnRecord
-from kit.models.access import ModelAccess
+from kit.models.access import NO_KEY, OPENAI, ModelAccess
 from kit.models.offline import OfflineModel
 from kit.patterns import pattern_of
 from kit.patterns.agents_as_tools import MEDIATED
@@ -50,10 +50,14 @@ from kit.stores.opening import open_store
 from kit.stores.protocol import Store
 from kit.stores.recall import recall_before
 from kit.tools.deck_tools import given_tools
+from kit.tools.embedder import Embedder, WordVectors
 from kit.tools.loading import load_reference
 from kit.tools.skills import chosen_service
 from kit.tools.tool import Toolbox
 from kit.tools.tool_factory import ToolSetup
+
+EMBEDDING = 10.0
+"""Seconds after which a text goes without a vector."""
 
 if TYPE_CHECKING:
     from kit.sinks.opik import OpikSink
@@ -83,6 +87,8 @@ class Kit:
     """What its tools say while they work (docs/stores.md), and where it is shared, its turns."""
     elsewhere: Turns = field(default_factory=Turns)
     """Turns of other processes that are followed here."""
+    embedder: Embedder = field(default_factory=WordVectors)
+    """By whose vectors memories are found."""
 
     @property
     def deck(self) -> Deck:
@@ -357,7 +363,8 @@ async def open_kit(
         store = stack.enter_context(closing(open_store(settings.store, settings.retention_days)))
         live = cassette is None or cassette.mode != "replay"
         bus = await stack.enter_async_context(_open_bus(settings))
-        setup = _tool_setup(settings, deck, store, bus, live=live, faults=faults)
+        embedder = await stack.enter_async_context(_open_embedder(settings))
+        setup = _tool_setup(settings, deck, store, bus, embedder, live=live, faults=faults)
         toolbox = await stack.enter_async_context(deck.tools.plus(extra_tools).open(setup))
         binder = TeamBinder(
             deck=deck,
@@ -399,6 +406,7 @@ async def open_kit(
             turns=turns,
             bus=bus,
             elsewhere=elsewhere,
+            embedder=embedder,
         )
         await turns.drain()
         if cassette is not None:
@@ -418,6 +426,24 @@ async def _open_bus(settings: Settings) -> AsyncGenerator[Bus]:
         yield bus
 
 
+@asynccontextmanager
+async def _open_embedder(settings: Settings) -> AsyncGenerator[Embedder]:
+    """Opens what makes vectors: the word vectors of the stand-in, or a model behind an endpoint."""
+    if settings.embedder is None:
+        yield WordVectors()
+        return
+    # HTTP, which few kits need for this.
+    import httpx
+
+    from kit.tools.api_embedder import ApiEmbedder
+
+    url = settings.openai_base_url or OPENAI
+    key = settings.openai_api_key or NO_KEY
+    headers = {"Authorization": f"Bearer {key}"}
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=EMBEDDING) as client:
+        yield ApiEmbedder(settings.embedder, client)
+
+
 def _admission(deck: Deck) -> asyncio.Semaphore | None:
     """Returns what lets so many turns in as the deck allows at once; None where it allows any number."""
     if deck.settings.turns_at_once:
@@ -432,7 +458,14 @@ async def _warm(team: Team) -> None:
 
 
 def _tool_setup(
-    settings: Settings, deck: Deck, store: Store, bus: Bus, *, live: bool, faults: bool
+    settings: Settings,
+    deck: Deck,
+    store: Store,
+    bus: Bus,
+    embedder: Embedder,
+    *,
+    live: bool,
+    faults: bool,
 ) -> ToolSetup:
     """What the factories of the deck's tools are given."""
     service = chosen_service(deck.settings.skill_service, settings.skill_service_url)
@@ -447,6 +480,7 @@ def _tool_setup(
         live=live,
         faults=faults,
         bus=bus,
+        embedder=embedder,
     )
 
 

@@ -252,6 +252,7 @@ async def opened_plans(
     flags: Mapping[str, bool] = MappingProxyType({}),
     redis: str | None = None,
     store: str = "",
+    recall: int = 0,
     **settings: Any,
 ) -> AsyncGenerator[Kit]:
     """The kit of a deck that plans over rows, as a process opens it. `blocks` stand in the planner's prompt;
@@ -270,7 +271,7 @@ async def opened_plans(
         AgentCard(id="executor", description="Executes.", model="offline", tools=EXECUTOR_TOOLS),
     ]
     rules = Block(id="rules", category="safety", owner="platform", text="Never lie.")
-    roles = PlanSettings(planner="planner", executor="executor")
+    roles = PlanSettings(planner="planner", executor="executor", recall=recall)
     of_deck = DeckSettings(
         orchestrator="lead", required_blocks=("rules",), planning=roles, **settings
     )

@@ -155,6 +155,8 @@ class PlanSettings(Value):
     """What a whole plan may take in tokens, dollars and time, however often it is resumed."""
     steps_at_once: int = Field(default=5, ge=1)
     """How many of its steps may be at work at the same time."""
+    recall: int = Field(default=0, ge=0)
+    """How many earlier answers to similar tasks of the same user a planner reads; with 0 none is kept for that."""
     examples: tuple[PlanExample, ...] = ()
     """Requests with their steps: what the offline stand-in plans by. Language models are told
     their task types alone."""

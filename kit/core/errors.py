@@ -72,6 +72,10 @@ class ShapeError(KitError):
     """A text that is no shape in the notation of kit.core.schema.shape."""
 
 
+class EmbedderError(KitError):
+    """What makes vectors of texts gave none: memories are then found by their words alone."""
+
+
 class UpstreamError(KitError):
     """An upstream service cannot be reached, or answered outside its contract."""
 

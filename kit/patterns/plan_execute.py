@@ -17,6 +17,7 @@ from kit.planning.draft import MOST_STEPS
 from kit.planning.journal import Journal
 from kit.planning.loop import Manager
 from kit.planning.plan import MOST_REPLANS, OVER, new_plan
+from kit.planning.recall import remember_answer
 from kit.planning.record import PlanRecord, create, hold, take
 from kit.planning.services import PlanServices, PlanTool
 from kit.runtime.agents.llm_agent import LLMAgent
@@ -138,7 +139,10 @@ async def run_plan(
             await manager.drive(skills)
 
     await hold(record, work(), lambda: turn.was_stopped)
-    return await answer_of(manager, lead, call, ctx)
+    answer = await answer_of(manager, lead, call, ctx)
+    if settings.recall and manager.plan.status == "complete":
+        await remember_answer(services, manager.plan, call.agent, answer.text)
+    return answer
 
 
 async def _record(

@@ -35,6 +35,7 @@ from kit.planning.plan import (
     with_step,
 )
 from kit.planning.planner import planner_query
+from kit.planning.recall import earlier_answers
 from kit.planning.record import PlanRecord
 from kit.planning.scope import PlannerScope, StepScope, executes, plans
 from kit.planning.services import PlanServices
@@ -160,6 +161,7 @@ class Manager:
         if failed:
             suggestion = await self._log(failed).suggestion()
         conversation = self.ctx.turn.memory.history("")
+        earlier = await earlier_answers(self.services, self.plan, self.settings.recall)
         query = planner_query(
             self.plan.original_task,
             complete,
@@ -168,6 +170,7 @@ class Manager:
             remaining,
             conversation,
             self.settings.task_types,
+            earlier,
         )
         call = AgentCall(call_id=task_id, agent=self.settings.planner, query=query, fields={})
         began = self.services.clock()
@@ -468,6 +471,7 @@ class Manager:
             self.settings.executor,
             self.plan.plan_id,
             step.step_index,
+            step.task,
         )
         return StepLog(self.services, task)
 

@@ -218,12 +218,13 @@ def planner_query(
     remaining: Sequence[PlanStep] = (),
     conversation: Sequence[Message] = (),
     task_types: Sequence[str] = (),
+    earlier: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """What a planner is asked: the task, and in a replan what is done, what failed and why, and what was still to come.
 
     `suggestion` is that of the executor whose step failed; `conversation` is what was said before, oldest first,
-    which the task may refer to; `task_types` are the kinds of tasks that have a name. The last
-    paragraph is one JSON object.
+    which the task may refer to; `task_types` are the kinds of tasks that have a name, `earlier` similar tasks
+    with their answers. The last paragraph is one JSON object.
     """
     steps = list(complete)
     brief: dict[str, Any] = {
@@ -238,6 +239,8 @@ def planner_query(
             {"role": message.role, "text": message.text[:MOST_WORDS]}
             for message in conversation[-MOST_MESSAGES:]
         ]
+    if earlier:
+        brief["earlier_tasks"] = list(earlier)
     words = "Make a plan for this task."
     if failed is not None:
         words = (
@@ -263,6 +266,8 @@ def planner_query(
         ]
     elif conversation:
         words += " It may refer to the conversation before it."
+    if earlier:
+        words += " The answers to earlier_tasks were true when they were given; look again for what may have changed."
     return f"{words}\n\n{json.dumps(brief, ensure_ascii=False, indent=1)}"
 
 

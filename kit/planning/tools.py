@@ -40,8 +40,11 @@ async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
     await asyncio.to_thread(boundary_or_fault)
     files = open_temp_files()
     documents = setup.documents()
+    days = setup.settings.retention_days
     files.sweep(time.time())
-    memory = TaskMemory(documents, setup.clock)
+    memory = TaskMemory(
+        documents, setup.clock, setup.bus, setup.embedder, seconds=days and days * 86_400
+    )
     async with _skills(setup, setup.skill_service) as skills:
         yield plan_tools(PlanServices(documents, skills, files, memory, setup.clock))
 

@@ -11,6 +11,7 @@ from kit.service.identity import Who
 from kit.service.plans import PlanId
 from kit.service.service import Serving
 from kit.stores.documents.document import Scope, Soul
+from kit.tools.recall import find_memories
 
 router = APIRouter(prefix="/agent")
 
@@ -52,15 +53,21 @@ async def query_memory(
     top_k: Annotated[int, Query(ge=1, le=100)] = 5,
     scope: Scope = "session",
 ) -> MemoryList:
-    """Finds the memories of a scope that have words of the query, the best first.
+    """Finds the memories of a scope that are nearest to the query in meaning and in words.
 
     Those of scope `session` are of the session that `X-Session-Id` names.
     """
     caller.check(tenant_id, user_id)
     if scope == "session" and caller.session_id is None:
         raise HTTPException(400, "X-Session-Id says whose memories, and is missing")
-    memories = await service.documents.memory.search(
-        caller.principal, scope, query_text, top_k, caller.session_id or ""
+    memories = await find_memories(
+        service.documents.memory,
+        service.kit.embedder,
+        caller.principal,
+        scope,
+        query_text,
+        top_k,
+        caller.session_id or "",
     )
     matches = [FoundMemory.model_validate(memory, from_attributes=True) for memory in memories]
     return MemoryList(memories=tuple(matches))

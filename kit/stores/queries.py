@@ -132,6 +132,8 @@ DELETE FROM agent_events
 WHERE seq IN (SELECT seq FROM agent_events WHERE ts < :before ORDER BY seq LIMIT :limit)
 """
 
+SWEEP_MEMORIES = "DELETE FROM agent_memory WHERE ttl_at <= :now"
+
 # Words of memories, by the search of texts that each database has
 
 INSERT_WORDS = "INSERT INTO agent_memory_words (rowid, text) VALUES (:seq, :text)"

@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-SCHEMA = 16
+SCHEMA = 17
 """Kept in a file as `user_version`: it tells the schema without Alembic, which takes half a second to load.
 In PostgreSQL the table of Alembic tells it."""
 APPLICATION = 0x6B697431

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from urllib.parse import quote
 
 from kit.core.context import InheritedContext, Principal
-from kit.core.errors import MemoryLockError, ShapeError, StorageSchemaError
+from kit.core.errors import EmbedderError, MemoryLockError, ShapeError, StorageSchemaError
 from kit.core.schema.shape import Shape, schema_of, shape_of
 from kit.core.schema.validator import validator
 from kit.core.value import Value
 from kit.stores.bus.bus import Bus, BusError, LocalBus
 from kit.stores.documents.document import AgentEvent, Memory
 from kit.stores.documents.protocol import Documents
+from kit.tools.embedder import Embedder, WordVectors
 from kit.tools.enricher import read_config, structured
 from kit.tools.tool import UNAVAILABLE, ConfiguredTool, Toolbox, ToolResult, tool_context
 from kit.tools.tool_factory import ToolSetup, tool_factory
@@ -71,6 +72,8 @@ class Task(NamedTuple):
     agent: str
     plan_id: str | None = None
     step_index: int | None = None
+    words: str = ""
+    """What the step is to do; empty outside of plans."""
 
     @property
     def lineage(self) -> dict[str, Any]:
@@ -136,6 +139,9 @@ class TaskMemory:
     documents: Documents
     clock: Callable[[], float] = time.time
     bus: Bus = field(default_factory=LocalBus)
+    embedder: Embedder = field(default_factory=WordVectors)
+    seconds: float | None = None
+    """How long a memory is kept that names no time of its own; None for good."""
 
     async def write(
         self, task: Task, label: str, data: Any, shape: Shape, config: MemoryConfig | None = None
@@ -159,10 +165,11 @@ class TaskMemory:
             await self._report(task, "contract_violation", details)
             return {"status": "contract_violation", "expected": shape, "actual": actual}
         key = memory_key(task, label, config.scope)
+        memory = await self._memory(task, key, data, config)
         began = asyncio.get_running_loop().time()
         while True:
             try:
-                await self.documents.memory.write(self._memory(task, key, data, config))
+                await self.documents.memory.write(memory)
                 break
             except MemoryLockError:
                 waited = asyncio.get_running_loop().time() - began
@@ -202,8 +209,16 @@ class TaskMemory:
         except BusError:
             await asyncio.sleep(seconds)
 
-    def _memory(self, task: Task, key: str, data: Any, config: MemoryConfig) -> Memory:
+    async def _memory(self, task: Task, key: str, data: Any, config: MemoryConfig) -> Memory:
         now = self.clock()
+        seconds = config.seconds or self.seconds
+        text = f"{task.words}\n{json.dumps(data, ensure_ascii=False)}"[:MOST_WORDS]
+        try:
+            embedding = await self.embedder.embed(text)
+        except EmbedderError as error:
+            # By its words it is found all the same.
+            log.warning("%s has no vector: %s", key, error)
+            embedding = None
         return Memory(
             **task.lineage,
             id=key,
@@ -212,12 +227,14 @@ class TaskMemory:
             key=key,
             source=task.agent,
             created_at=now,
-            ttl_at=None if config.seconds is None else now + config.seconds,
+            ttl_at=None if seconds is None else now + seconds,
             locked_by=task.id,
             lock_expires=now + HOLD,
             value=data,
-            # By its words it is found again (`MemoryStore.search`).
-            text=json.dumps(data, ensure_ascii=False)[:MOST_WORDS],
+            # By its words and by their meaning it is found again (kit/tools/recall.py).
+            text=text,
+            embedding=embedding,
+            embedder=self.embedder.name if embedding else None,
         )
 
     async def _report(
@@ -316,7 +333,7 @@ def _result(text: str, **fields: Any) -> tuple[str, ToolResult]:
 @asynccontextmanager
 async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
     """What deck.yaml names as `kit.tools.task_memory:TOOLS`; a card sets MemoryConfig under `tool_config`."""
-    memory = TaskMemory(setup.documents(), setup.clock, setup.bus)
+    memory = TaskMemory(setup.documents(), setup.clock, setup.bus, setup.embedder)
     yield {
         WRITE: ConfiguredTool(
             lambda config: write_tool(memory, read_config(WRITE, config, MemoryConfig))

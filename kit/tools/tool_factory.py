@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kit.stores.bus.bus import Bus, LocalBus
 from kit.stores.protocol import Store
+from kit.tools.embedder import Embedder, WordVectors
 from kit.tools.tool import Toolbox
 
 if TYPE_CHECKING:
@@ -32,6 +33,11 @@ class ToolSettings(Protocol):
     @property
     def today(self) -> str | None:
         """The date as ISO text; None where it is the day of the turn."""
+        ...
+
+    @property
+    def retention_days(self) -> float | None:
+        """Days that events and outputs of plans are kept; None where they stay."""
         ...
 
     @property
@@ -66,6 +72,8 @@ class ToolSetup:
     a service over HTTP."""
     bus: Bus = field(default_factory=LocalBus)
     """Where tools say what others may wait for; the kit's (docs/stores.md)."""
+    embedder: Embedder = field(default_factory=WordVectors)
+    """By whose vectors memories are found."""
 
 
 OpenTools = Callable[[ToolSetup], AbstractAsyncContextManager[Toolbox]]

@@ -221,9 +221,7 @@ async def test_what_was_refused_before_the_span_is_refused_after_it():
     )
     once_more = asks("desk", query="the same once more")
     models = {"lead": ScriptedModel(asks("desk"), stitched), "desk": desk}
-    async with open_kit(
-        settings(), deck=desk_deck({"peek": look}, "peek"), models=models
-    ) as kit:
+    async with open_kit(settings(), deck=desk_deck({"peek": look}, "peek"), models=models) as kit:
         first = await kit.ask("What is there?", kit.session("talk"))
         other = {"lead": ScriptedModel(once_more, stitched, stitched), "desk": desk}
         reply = await rebound(kit, other).fork(

@@ -15,7 +15,7 @@ from tests.cli.test_cli import refused, run
 from tests.postgres import ENCODED, PASSWORD, server
 from tests.sample_turn import a_turn, finish
 from tests.stores.conftest import DATABASES, new_place
-from tests.stores.test_documents import ANN, a_memory, a_plan, a_soul, an_event
+from tests.stores.test_documents import ANN, BY, a_memory, a_plan, a_soul, an_event
 from tests.stores.test_forget import fill
 
 VECTOR = tuple(float(number == 3) for number in range(256))
@@ -58,7 +58,7 @@ def everything(place: str) -> list[Any]:
 
 async def _documents(documents: Any) -> list[Any]:
     return [
-        await documents.memory.nearest(ANN, "session", VECTOR, session_id="s1"),
+        await documents.memory.nearest(ANN, "session", VECTOR, BY, session_id="s1"),
         {
             memory.key
             for memory in await documents.memory.search(ANN, "session", "red", session_id="s1")

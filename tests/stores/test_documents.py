@@ -38,6 +38,8 @@ from tests.stores.conftest import DATABASES, new_place
 ANN, BOB = Principal(tenant_id="acme", user_id="ann"), Principal(tenant_id="acme", user_id="bob")
 EVE = Principal(tenant_id="other", user_id="ann")
 BACKENDS = (":memory:", *DATABASES)
+BY = "vectors of a test"
+"""The embedder of all vectors here but one."""
 
 
 @dataclass
@@ -80,6 +82,7 @@ def a_memory(key: str, who: Principal = ANN, **fields: Any) -> Memory:
             "created_at": 1.0,
             "task_id": "t1",
             "value": [key],
+            "embedder": BY if fields.get("embedding") else None,
             **fields,
         }
     )
@@ -185,6 +188,11 @@ async def test_what_a_schema_refuses_is_not_written(backend: Backend) -> None:
         (stores.memory.write, a_memory("k").replace(embedding=(1.0, 2.0)), "2 numbers"),
         (
             stores.memory.write,
+            a_memory("k").replace(embedding=(1.0, 2.0, 3.0)),
+            "name of its embedder",
+        ),
+        (
+            stores.memory.write,
             a_memory("k").replace(embedding=(1.0, float("nan"), 0.0)),
             "all finite",
         ),
@@ -252,7 +260,7 @@ async def test_a_scope_says_who_reads_a_memory(backend: Backend) -> None:
         (BOB, "user", "s1", []), (BOB, "session", "s1", []), (BOB, "tenant", "", ["tenant"]), (EVE, "tenant", "", []),
     ]  # fmt: skip
     for who, scope, session_id, expected in searches:
-        near = await memory.nearest(who, scope, (1.0, 0.0, 0.0), session_id=session_id)
+        near = await memory.nearest(who, scope, (1.0, 0.0, 0.0), BY, session_id=session_id)
         words = await memory.search(who, scope, "door", session_id=session_id)
         assert [one.key for one in near] == [one.key for one in words] == expected
         assert [one.source for one in near] == [f"by {key}" for key in expected]
@@ -264,7 +272,7 @@ async def test_the_newest_version_of_a_memory_is_found_by_its_vector(backend: Ba
     await memory.write(a_memory("window", value="small", embedding=(0.6, 0.8, 0.0)))
 
     async def nearest() -> tuple[str, object]:
-        (found,) = await memory.nearest(ANN, "session", (1.0, 0.0, 0.0), 1, session_id="s1")
+        (found,) = await memory.nearest(ANN, "session", (1.0, 0.0, 0.0), BY, 1, session_id="s1")
         return found.key, found.value
 
     assert await nearest() == ("door", "red")
@@ -274,11 +282,12 @@ async def test_the_newest_version_of_a_memory_is_found_by_its_vector(backend: Ba
     assert await nearest() == ("window", "small")
 
 
-async def test_vectors_of_another_embedder_are_passed_over(store: TurnStore) -> None:
-    await open_documents(store, dimension=2).memory.write(a_memory("old", embedding=(1.0, 0.0)))
-    memory = open_documents(store, dimension=3).memory
+@pytest.mark.req("AS-12")
+async def test_vectors_of_another_embedder_are_passed_over(backend: Backend) -> None:
+    memory = backend.stores.memory
+    await memory.write(a_memory("old", embedding=(1.0, 0.0, 0.0), embedder="another"))
     await memory.write(a_memory("new", embedding=(0.0, 1.0, 0.0)))
-    near = await memory.nearest(ANN, "session", (1.0, 0.0, 0.0), session_id="s1")
+    near = await memory.nearest(ANN, "session", (1.0, 0.0, 0.0), BY, session_id="s1")
     assert [one.key for one in near] == ["new"]
 
 
@@ -291,7 +300,7 @@ async def test_a_memory_ends_at_its_time_by_the_clock_of_the_kit(backend: Backen
     await memory.write(a_memory("long", text="door", embedding=(0.0, 1.0, 0.0)))
 
     async def keys() -> list[list[str]]:
-        near = await memory.nearest(ANN, "session", (1.0, 0.0, 0.0), 1, session_id="s1")
+        near = await memory.nearest(ANN, "session", (1.0, 0.0, 0.0), BY, 1, session_id="s1")
         words = await memory.search(ANN, "session", "door", session_id="s1")
         return [
             [one.key for one in near],
@@ -350,10 +359,9 @@ def test_the_nearest_are_found_exactly_among_those_of_tenant_and_scope(
         for number, (writer, own_scope, embedding) in enumerate(rows):
             await memory.write(a_memory(f"k{number}", writer, scope=own_scope, embedding=embedding))
             if data.draw(st.booleans()):
-                await memory.nearest(
-                    who, scope, vector, session_id="s1"
-                )  # now a matrix is kept that the next write outdates
-        near = await memory.nearest(who, scope, vector, 4, session_id="s1")
+                # Now a matrix is kept that the next write outdates.
+                await memory.nearest(who, scope, vector, BY, session_id="s1")
+        near = await memory.nearest(who, scope, vector, BY, 4, session_id="s1")
         store.close()
 
         def cosine(other: Any) -> float:
@@ -680,7 +688,7 @@ def test_whatever_is_written_nobody_reads_another_tenants_or_users(
                 rows += [row for row in readings if row]
                 for scope in ("session", "user", "tenant"):
                     rows += await stores.memory.nearest(
-                        who, scope, (1.0, 0.0, 0.0), 99, session_id="s1"
+                        who, scope, (1.0, 0.0, 0.0), BY, 99, session_id="s1"
                     )
                     rows += await stores.memory.search(who, scope, "door", 99, session_id="s1")
             assert {row.tenant_id for row in rows} <= {who.tenant_id}

@@ -29,7 +29,7 @@ from kit.stores.turn_store import TurnStore
 from tests.effort import slowness
 from tests.sample_turn import ANN as VISITOR
 from tests.sample_turn import a_turn, finish
-from tests.stores.test_documents import ANN, EVE, a_memory, a_plan, a_soul, an_event
+from tests.stores.test_documents import ANN, BY, EVE, a_memory, a_plan, a_soul, an_event
 from tests.stores.test_migrations import back_to_schema_12
 
 SCOPES = ("session", "user", "tenant")
@@ -128,14 +128,16 @@ async def test_the_nearest_of_ten_thousand_vectors_are_found_in_less_than_10_ms(
     for number, vector in enumerate(vectors[:10_000]):
         await stores.write(a_memory(f"k{number}", embedding=tuple(vector.tolist()), value=None))
     costs, queries = list[float](), [tuple(vector.tolist()) for vector in vectors[10_000:]]
-    await stores.nearest(ANN, "session", queries[0], session_id="s1")
+    await stores.nearest(ANN, "session", queries[0], BY, session_id="s1")
     before = slowness()
     for query in queries:
         costs.append(
-            await cost(lambda query=query: stores.nearest(ANN, "session", query, session_id="s1"))
+            await cost(
+                lambda query=query: stores.nearest(ANN, "session", query, BY, session_id="s1")
+            )
         )
     seconds = p95(costs) / max(before, slowness())
-    near = await stores.nearest(ANN, "session", queries[0], 3, session_id="s1")
+    near = await stores.nearest(ANN, "session", queries[0], BY, 3, session_id="s1")
     scores = (vectors[:10_000] @ vectors[10_000]) / np.linalg.norm(vectors[:10_000], axis=1)
     assert [one.key for one in near] == [f"k{number}" for number in np.argsort(-scores)[:3]]
     assert seconds < 0.010
@@ -162,6 +164,25 @@ async def test_a_plan_that_was_held_by_a_clock_is_held_by_its_turn(path: Path) -
     assert plan is not None and plan == a_plan().replace(holder="t1", fence=1)
     await open_documents(again).plans.replace(plan.replace(holder="t2", fence=2))
     again.close()
+
+
+async def test_memories_of_schema_16_take_vectors_that_name_their_embedder(place: str) -> None:
+    is_file = place.endswith(".sqlite")
+    with closing(open_store(place)) as store:
+        await open_documents(store).memory.write(a_memory("earlier"))
+        with store.commit() as db:
+            db.execute("DROP INDEX agent_memory_by_scope")
+            db.execute("ALTER TABLE agent_memory DROP COLUMN embedder")
+            if is_file:
+                db.execute("PRAGMA user_version = 16")
+            else:
+                db.execute("UPDATE alembic_version SET version_num = '0016'")
+    with closing(open_store(place)) as again:
+        memory = open_documents(again, dimension=3).memory
+        assert await memory.read(ANN, "earlier") == a_memory("earlier")
+        await memory.write(a_memory("later", embedding=(1.0, 0.0, 0.0)))
+        near = await memory.nearest(ANN, "session", (1.0, 0.0, 0.0), BY, session_id="s1")
+        assert [one.key for one in near] == ["later"]
 
 
 def test_a_file_of_turns_takes_documents_and_stays_a_file_of_turns(path: Path) -> None:
@@ -229,14 +250,14 @@ def test_what_a_killed_process_acknowledged_is_there_and_another_process_finds_i
 ) -> None:
     memory = open_documents(store, dimension=3).memory
     assert (
-        asyncio.run(memory.nearest(ANN, "session", (1.0, 0.0, 0.0), session_id="s1")) == []
+        asyncio.run(memory.nearest(ANN, "session", (1.0, 0.0, 0.0), BY, session_id="s1")) == []
     )  # a matrix is kept, and empty
     process = child(place)
     assert process.stdout is not None
     keys = [process.stdout.readline().strip() for _ in range(20)]
     process.send_signal(signal.SIGKILL)
     keys += process.communicate()[0].split()
-    near = asyncio.run(memory.nearest(ANN, "session", (1.0, 0.0, 0.0), 10_000, session_id="s1"))
+    near = asyncio.run(memory.nearest(ANN, "session", (1.0, 0.0, 0.0), BY, 10_000, session_id="s1"))
     assert len(keys) >= 20 and {one.key for one in near} >= set(keys)
 
 
@@ -291,7 +312,7 @@ async def test_a_damaged_file_is_a_clear_error(
 def test_events_past_their_retention_go_when_a_store_opens_and_while_it_is_open(
     place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In pieces, so that a turn's write comes between; without a retention nothing goes."""
+    """In pieces, so that a turn's write comes between, and expired memories with them; without a retention nothing goes."""
     monkeypatch.setattr(database, "SWEEP", 2)
     now = time.time()
 
@@ -319,11 +340,14 @@ def test_events_past_their_retention_go_when_a_store_opens_and_while_it_is_open(
         assert ids(store) == ["new"]
     monkeypatch.setattr(database, "SWEEP_EVERY", 0.0)
     with closing(open_store(place, 7)) as store:
+        memory = a_memory("short", created_at=now, ttl_at=now + 0.01)
+        asyncio.run(open_documents(store).memory.write(memory))
         add(store, an_event("late", ts=now - 8 * 86_400))
         until = time.monotonic() + 60
         while "late" in ids(store) and time.monotonic() < until:
             time.sleep(0.05)
         assert ids(store) == ["new"]
+        assert store.read("SELECT count(*) FROM agent_memory") == [(0,)]
 
 
 async def test_a_write_waits_for_another_process_while_the_loop_goes_on(

@@ -116,6 +116,11 @@ def _pooled(tokens: Sequence[str], weight: dict[str, float]) -> Floats:
     return np.asarray(scale @ np.stack([_vector(token) for token in tokens]), np.float32)
 
 
+def embed(text: str) -> tuple[float, ...]:
+    """Returns the vector of a text, of length 1, from those of its words that carry meaning."""
+    return tuple(_unit(_pooled(content(text), {})).tolist())
+
+
 def _units(text: str) -> list[str]:
     """Sentences of a description and the items of its lists; what it says it is not for is left out."""
     units: list[str] = []

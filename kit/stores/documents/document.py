@@ -29,6 +29,8 @@ Integer = Annotated[int, _index("integer")]
 Boolean = Annotated[bool, _index("boolean")]
 Json = Annotated[Any, _index("object")]
 """Kept as it is, never searched."""
+DIMENSION = 256
+"""Numbers in a vector."""
 Vector = Annotated[tuple[float, ...], _index("knn_vector")]
 """As many numbers as the embedder gives, kept with 32 bits each."""
 Scope = Literal["session", "user", "tenant"]
@@ -52,7 +54,7 @@ PlanStatus = Literal[
 WAITING: tuple[PlanStatus, ...] = ("cancelled", "paused", "needs_key")
 """The states of a plan that has not ended and that only its user takes up again."""
 EXTENSIONS: Mapping[str, set[str]] = {
-    "Memory": {"value"},
+    "Memory": {"value", "embedder"},
     "AgentSession": {"summary", "support_conversation"},
     "SessionMessage": {"turn_id", "sub_agent_id", "components"},
     "Plan": {
@@ -101,6 +103,8 @@ class Memory(Value):
     step_index: Integer | None = None
     text: Text | None = None
     embedding: Vector | None = None
+    embedder: Keyword | None = None
+    """Whose vector that is: those of two embedders say nothing about each other."""
     value: Json = None
     locked_by: Keyword | None = None
     """The task that holds it, until `lock_expires` or until its reader has confirmed."""
@@ -282,6 +286,8 @@ def check(document: Value, dimension: int | None = None) -> str:
             raise ValueError(
                 f"embedding has {len(vector)} numbers, the embedder gives {dimension}, all finite"
             )
+        if vector is not None and not fields.get("embedder"):
+            raise ValueError("embedding without the name of its embedder")
         nobody: list[str] = []
         for name in ("tenant_id", "user_id", "session_id"):
             if fields.get(name) == "":

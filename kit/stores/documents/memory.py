@@ -10,7 +10,7 @@ from kit.core.context import Principal
 from kit.core.errors import MemoryLockError, StorageSchemaError
 from kit.stores.documents.document import Memory, Scope, document_of
 from kit.stores.documents.tables import MEMORY, Tables, row_of
-from kit.stores.documents.vectors import Owner, VectorSearch, as_blob, of_blob
+from kit.stores.documents.vectors import Owner, Space, VectorSearch, as_blob, of_blob
 from kit.stores.engines.connection import StoreConnection
 from kit.stores.queries import BEST_WORDS, INSERT_WORDS
 
@@ -78,17 +78,19 @@ class SqlMemory:
         principal: Principal,
         scope: Scope,
         vector: Sequence[float],
+        embedder: str,
         top_k: int = 5,
         session_id: str = "",
     ) -> list[Memory]:
-        """The memories of that scope whose vectors are nearest by angle, nearest first. Raises StorageSchemaError."""
+        """The memories of that scope whose vectors are nearest by angle to this one of the same
+        embedder, nearest first. Raises StorageSchemaError."""
         if len(vector) != self.dimension:
             raise StorageSchemaError(
                 f"the vector has {len(vector)} numbers, the embedder gives {self.dimension}"
             )
-        owner = _owner(principal, scope, session_id)
+        space = Space(_owner(principal, scope, session_id), embedder)
         now = self.tables.clock()
-        seqs = self.vectors.nearest(self.tables.database.read, owner, vector, top_k, now)
+        seqs = self.vectors.nearest(self.tables.database.read, space, vector, top_k, now)
         query = _MEMORIES.add_columns(_column.seq).where(_column.seq.in_(seqs))
         rows: dict[int, Sequence[Any]] = {}
         for *row, seq in self.tables.database.read(query):

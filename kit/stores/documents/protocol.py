@@ -94,11 +94,12 @@ class MemoryStore(Protocol):
         principal: Principal,
         scope: Scope,
         vector: Sequence[float],
+        embedder: str,
         top_k: int = 5,
         session_id: str = "",
     ) -> list[Memory]:
         """The memories of that scope, and for a session of that session, whose vectors are nearest
-        by angle, nearest first."""
+        by angle to this one of the same embedder, nearest first."""
         ...
 
     async def search(

@@ -19,7 +19,15 @@ from sqlalchemy import (
 
 from kit.core.context import OPERATOR, Principal
 from kit.core.errors import StoreError, VersionConflict
-from kit.stores.documents.document import WAITING, AgentEvent, Plan, Soul, check, document_of
+from kit.stores.documents.document import (
+    DIMENSION,
+    WAITING,
+    AgentEvent,
+    Plan,
+    Soul,
+    check,
+    document_of,
+)
 from kit.stores.documents.memory import SqlMemory
 from kit.stores.documents.protocol import (
     Counts,
@@ -49,8 +57,6 @@ _PLANS = select(_plan.document)
 # The database numbers the events.
 _INSERT_EVENT = insert_new(EVENTS, [column.name for column in EVENTS.c if column.name != "seq"])
 log = logging.getLogger("kit.store")
-DIMENSION = 256
-"""Numbers in a vector of the embedder that comes with the kit."""
 
 
 def open_documents(

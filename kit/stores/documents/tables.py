@@ -43,6 +43,7 @@ MEMORY = Table(
     Column("locked_by", Text),
     Column("lock_expires", FLOAT),
     Column("embedding", LargeBinary),
+    Column("embedder", Text),
     *required("document"),
     UniqueConstraint("tenant_id", "key"),
     sqlite_autoincrement=True,
@@ -53,6 +54,7 @@ Index(
     MEMORY.c.scope,
     MEMORY.c.user_id,
     MEMORY.c.session_id,
+    MEMORY.c.embedder,
     sqlite_where=MEMORY.c.embedding.is_not(None),
     postgresql_where=MEMORY.c.embedding.is_not(None),
 )

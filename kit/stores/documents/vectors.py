@@ -29,8 +29,15 @@ class Owner(NamedTuple):
         return [MEMORY.c[name] == value for name, value in self._asdict().items()]
 
 
+class Space(NamedTuple):
+    """The vectors that a search compares: an owner's, of one embedder."""
+
+    owner: Owner
+    embedder: str
+
+
 MATRICES = 64
-"""Scopes whose matrices are kept; the one that was longest not asked for goes."""
+"""Spaces whose matrices are kept; the one that was longest not asked for goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +54,14 @@ class _Matrix:
 class VectorSearch:
     """The matrices of one store."""
 
-    matrices: OrderedDict[Owner, _Matrix] = field(default_factory=OrderedDict[Owner, _Matrix])
+    matrices: OrderedDict[Space, _Matrix] = field(default_factory=OrderedDict[Space, _Matrix])
 
     def nearest(
-        self, read: Read, owner: Owner, vector: Sequence[float], top_k: int, now: float
+        self, read: Read, space: Space, vector: Sequence[float], top_k: int, now: float
     ) -> list[int]:
         """Returns the rows whose vectors have the smallest angle to this one, nearest first;
         expired ones are left out."""
-        matrix = self._matrix(read, owner, len(vector))
+        matrix = self._matrix(read, space, len(vector))
         # row by row: a matrix product would wake other threads, which takes longer than the work
         scores = np.vecdot(matrix.rows, _unit(np.asarray([vector], np.float32))[0])
         scores[matrix.ends <= now] = -np.inf
@@ -64,14 +71,18 @@ class VectorSearch:
         best = np.argpartition(-scores, count - 1)[:count]
         return [int(seq) for seq in matrix.seqs[best[np.argsort(-scores[best], kind="stable")]]]
 
-    def _matrix(self, read: Read, owner: Owner, dimension: int) -> _Matrix:
-        """Returns the matrix of an owner, read again where something was written since, by whatever process."""
-        conditions = (*owner.conditions(), MEMORY.c.embedding.is_not(None))
+    def _matrix(self, read: Read, space: Space, dimension: int) -> _Matrix:
+        """Returns the matrix of a space, read again where something was written since, by whatever process."""
+        conditions = (
+            *space.owner.conditions(),
+            MEMORY.c.embedder == space.embedder,
+            MEMORY.c.embedding.is_not(None),
+        )
         (state,) = read(select(func.max(MEMORY.c.seq), func.count()).where(*conditions))
-        matrix = self.matrices.get(owner)
+        matrix = self.matrices.get(space)
         if matrix is None or matrix.state != state:
             never = func.coalesce(MEMORY.c.ttl_at, np.inf)
-            # Vectors of another embedder have another length.
+            # An embedder whose vectors have another length today is another one.
             is_of_embedder = func.length(MEMORY.c.embedding) == 4 * dimension
             rows = read(
                 select(MEMORY.c.seq, never, MEMORY.c.embedding)
@@ -85,8 +96,8 @@ class VectorSearch:
                 ends=np.array([row[1] for row in rows], np.float64),
                 rows=_unit(vectors.reshape(len(rows), dimension)),
             )
-        self.matrices[owner] = matrix
-        self.matrices.move_to_end(owner)
+        self.matrices[space] = matrix
+        self.matrices.move_to_end(space)
         if len(self.matrices) > MATRICES:
             self.matrices.popitem(last=False)
         return matrix

@@ -16,7 +16,7 @@ from kit.core.event import Event
 from kit.core.record import UNANSWERED
 from kit.stores.engines.connection import PATIENCE, StoreConnection
 from kit.stores.live_logs import LiveLogs, Rows
-from kit.stores.queries import KEEP_RUNNING_LOG, LEAVE_QUESTIONS, SWEEP_EVENTS
+from kit.stores.queries import KEEP_RUNNING_LOG, LEAVE_QUESTIONS, SWEEP_EVENTS, SWEEP_MEMORIES
 from kit.stores.rollup import ROLLUP_IS_DUE, sum_up
 from kit.stores.rows import packed
 from kit.stores.statements import INTERRUPT_TURNS, OWNERS_OF_RUNNING
@@ -180,7 +180,7 @@ class Database(ABC):
             return
         self.has_souls = self.has_souls or bool(self.read("SELECT 1 FROM agent_souls LIMIT 1"))
         if self._retention is not None and time.monotonic() >= self._sweep_at:
-            self._sweep_events(time.time() - self._retention * 86_400)
+            self._sweep_documents(time.time(), self._retention * 86_400)
             self._sweep_at = time.monotonic() + SWEEP_EVERY
 
     def _has_souls_table(self) -> bool:
@@ -191,11 +191,14 @@ class Database(ABC):
         except self.errors as error:
             raise self._refusal(error) from error
 
-    def _sweep_events(self, before: float) -> None:
+    def _sweep_documents(self, now: float, retention: float) -> None:
+        with self.commit() as db:
+            db.execute(SWEEP_MEMORIES, {"now": now})
         deleted = SWEEP
         while deleted == SWEEP:
             with self.commit() as db:
-                deleted = db.execute(SWEEP_EVENTS, {"before": before, "limit": SWEEP}).rowcount
+                values = {"before": now - retention, "limit": SWEEP}
+                deleted = db.execute(SWEEP_EVENTS, values).rowcount
 
     def _keep_logs(self, rows: Rows) -> int:
         """Writes the logs of turns that this process runs; returns how many those were."""

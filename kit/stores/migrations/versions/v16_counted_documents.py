@@ -48,16 +48,20 @@ def upgrade() -> None:
     if dialect == "postgresql":
         # SQLite's is made anew when documents are opened.
         op.execute("ALTER TABLE agent_events ENABLE TRIGGER agent_events_changed")
-    op.create_index("agent_plans_by_time", "agent_plans", ["tenant_id", "created_at"])
-    op.create_index("agent_plans_by_end", "agent_plans", ["completed_at"])
-    op.create_index("agent_events_by_moment", "agent_events", ["ts"])
+    op.create_index(
+        "agent_plans_by_time", "agent_plans", ["tenant_id", "created_at"], if_not_exists=True
+    )
+    op.create_index("agent_plans_by_end", "agent_plans", ["completed_at"], if_not_exists=True)
+    op.create_index("agent_events_by_moment", "agent_events", ["ts"], if_not_exists=True)
 
 
 def _fill(table: str, number: str, columns: Sequence[Column[Any]]) -> None:
     """Adds columns, and gives each row the fields of its document; `number` is the column of its place."""
     names = [column.name for column in columns]
+    there = {column["name"] for column in inspect(op.get_bind()).get_columns(table)}
     for column in columns:
-        op.add_column(table, column)
+        if column.name not in there:
+            op.add_column(table, column)
     rows = text(
         f"SELECT {number}, document FROM {table} WHERE {number} > :last ORDER BY {number} LIMIT {_BATCH}"
     )

@@ -1,0 +1,39 @@
+"""Vectors of texts from a model behind an OpenAI-compatible endpoint."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from kit.core.errors import EmbedderError
+from kit.stores.documents.document import DIMENSION
+
+
+@dataclass(frozen=True, slots=True)
+class ApiEmbedder:
+    """A model behind an OpenAI-compatible endpoint, which is sent every text that is to be found again."""
+
+    model: str
+    client: httpx.AsyncClient
+    """Of that endpoint, with its key."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.model}-{DIMENSION}"
+
+    async def embed(self, text: str) -> tuple[float, ...]:
+        """Returns the vector that the model gives. Raises EmbedderError where it gives none of the right length."""
+        body = {"model": self.model, "input": text or " ", "dimensions": DIMENSION}
+        try:
+            response = await self.client.post("embeddings", json=body)
+            response.raise_for_status()
+            numbers: Any = response.json()["data"][0]["embedding"]
+            vector = tuple(map(float, numbers))
+        except (httpx.HTTPError, ValueError, LookupError, TypeError) as error:
+            raise EmbedderError(f"{self.model} gave no vector: {type(error).__name__}") from error
+        if len(vector) != DIMENSION:
+            raise EmbedderError(
+                f"{self.model} gave {len(vector)} numbers and was asked for {DIMENSION}: name under KIT_EMBEDDER "
+                "a model whose `dimensions` can be chosen"
+            )
+        return vector
