@@ -1,11 +1,16 @@
-"""A draft card becomes active when it fits its deck, routes well enough on switches, and its answers pass."""
+"""May a card go live? A draft, when it fits its deck, routes well enough on switches, and its answers pass; a card's
+new version, when it fits its deck and both of its evaluations hold beside the version in place."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from datetime import date
 from itertools import product
 
+from kit.bench.canary import Gate
 from kit.bench.routing_report import RoutedTurn
 from kit.bench.tool_cases import ToolCaseResult
+from kit.compose.canary import gained_tools, newest_of
 from kit.compose.deck import Deck
+from kit.compose.gained import GATED_DAYS
 from kit.core.card import AgentCard
 from kit.core.errors import DeckError, UnknownId
 from kit.core.value import Value
@@ -20,6 +25,8 @@ class Promotion(Value):
 
     card: AgentCard
     """Active when it may, else as it was."""
+    gates: tuple[Gate, ...] = ()
+    """The evaluations of a new version beside the one in place; of a draft none."""
     switches: Estimate
     """Switches into or out of the vertical that were routed right. The rate decides, as the source says; `switches.low`
     shows what so few cases vouch for, and does not decide."""
@@ -37,13 +44,18 @@ class Promotion(Value):
 def promote(
     deck: Deck,
     card_id: str,
-    results: Iterable[RoutedTurn],
+    results: Iterable[RoutedTurn] = (),
     threshold: float | None = None,
     tool_results: Iterable[ToolCaseResult] = (),
     passed: Collection[bool] | None = None,
+    gates: Sequence[Gate] = (),
+    today: date | None = None,
 ) -> Promotion:
-    """Checks one card of a deck against the schema, the deck, its switches, its tool cases and its
-    judge; nothing is written.
+    """Checks one card of a deck against the schema, the deck, its tool cases, and then a draft
+    against its switches and its judge, a card's new version against `gates`; nothing is written.
+
+    `gates`: the evaluations of the card's new version (`gates_of`), which then is the card that is
+    checked, and all of which must hold. A tool that it gained must be of age `today`.
 
     `results`: routed turns, as measured with the card bound. Only switches that touch the card
     count: turns that are for it after another, or for another after it. Every ordered pair with the
@@ -55,7 +67,7 @@ def promote(
     """
     if card_id not in deck.cards:
         raise UnknownId("card", card_id, deck.cards)
-    card = deck.cards[card_id]
+    card = newest_of(deck, card_id) if gates else deck.cards[card_id]
     if threshold is None:
         threshold = card.eval.threshold if card.eval else THRESHOLD
     turns: list[RoutedTurn] = []
@@ -67,10 +79,13 @@ def promote(
     answers = None if passed is None else share(sum(passed), len(passed))
     faults = [
         *_unfit(deck, card),
-        *_uncovered(deck, card_id, turns),
         *_failed_tool_cases(card, tool_results),
+        *_young_tools(deck.cards[card_id], card, today or date.today()),
+        *[str(gate) for gate in gates if not gate.holds],
     ]
-    if not turns:
+    if not gates:
+        faults += _uncovered(deck, card_id, turns)
+    if not turns and not gates:
         faults.append(
             f"no case goes over to {card_id!r} from another agent, or from it: no switch was measured"
         )
@@ -82,7 +97,12 @@ def promote(
     if not faults:
         card = card.model_copy(update={"status": "active"})
     return Promotion(
-        card=card, switches=switches, answers=answers, threshold=threshold, faults=tuple(faults)
+        card=card,
+        gates=tuple(gates),
+        switches=switches,
+        answers=answers,
+        threshold=threshold,
+        faults=tuple(faults),
     )
 
 
@@ -114,6 +134,22 @@ def _unfit(deck: Deck, card: AgentCard) -> list[str]:
     if card.id in root.sub_agents:
         return []
     return [f"{root.id!r} does not list {card.id!r} in sub_agents; add it there"]
+
+
+def _young_tools(card: AgentCard, newer: AgentCard, today: date) -> list[str]:
+    """Says which tools of a new version are still to be tried in its share of the sessions alone."""
+    faults: list[str] = []
+    for tool in gained_tools(card, newer):
+        grant = newer.tool_grants.get(tool)
+        if grant is None:
+            faults.append(
+                f"tool {tool!r} has no grant: put tool_grants with since and flag on the card"
+            )
+        elif (today - grant.since).days < GATED_DAYS:
+            faults.append(
+                f"tool {tool!r} is new since {grant.since}: it is tried for {GATED_DAYS} days first"
+            )
+    return faults
 
 
 def _uncovered(deck: Deck, card_id: str, turns: list[RoutedTurn]) -> list[str]:

@@ -14,6 +14,7 @@ from kit.bench.scoring.run_case import run_case
 from kit.bench.scoring.scorers import SCORERS
 from kit.bench.tool_cases import play_cases
 from kit.compose.deck import Deck
+from kit.compose.read import card_file
 from kit.core.card import AgentCard
 from kit.core.errors import DeckError, UnknownId
 from kit.runtime.agents.llm_agent import LLMAgent
@@ -83,10 +84,10 @@ def judge_of(card: AgentCard, team: Team) -> Judge | None:
 def write_active(folder: Path, card: AgentCard) -> Path:
     """Sets the card's file to active, and returns it. Raises DeckError where no file of the folder
     says that it is a draft."""
-    line_of_card = re.compile(rf"^id:[ \t]*['\"]?{re.escape(card.id)}['\"]?[ \t]*$", re.M)
-    for path in sorted(folder.glob("*.yaml")):
+    path = card_file(folder, card.id)
+    if path is not None:
         text = path.read_text(encoding="utf-8")
-        if line_of_card.search(text) and _DRAFT.search(text):
+        if _DRAFT.search(text):
             path.write_text(_DRAFT.sub("status: active", text, count=1), encoding="utf-8")
             return path
     raise DeckError(

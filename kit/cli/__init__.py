@@ -10,6 +10,7 @@ from kit.cli import (
     ask,
     deck,
     doctor,
+    evolve,
     forget,
     measure,
     migrate,
@@ -56,7 +57,7 @@ def command_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=command(), description=description, epilog=EXIT_CODES)
     parser.add_argument("--version", action="version", version=f"{NAME} {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for room in (project, ask, app, serve, worker, deck, doctor, measure, migrate, soul):
+    for room in (project, ask, app, serve, worker, deck, evolve, doctor, measure, migrate, soul):
         room.add(commands)
     cards = _add_group(commands, "cards", "what routing, tools and promotion say of a deck's cards")
     deck.add_to_cards(cards)

@@ -5,6 +5,7 @@ import json
 import sys
 import uuid
 from argparse import Namespace
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 from kit.cli.cassette_options import taping
@@ -98,7 +99,15 @@ async def _ask_turn(message: str, arguments: Namespace) -> "Reply":
         return await _ask_service(settings, message, arguments)
     images = [read_picture(path) for path in arguments.image]
     cassette = cassette_at(arguments.cassette, arguments.mode, "ask", message)
-    async with open_kit(settings, faults=bool(arguments.fault), cassette=cassette) as kit:
+    async with (
+        open_kit(settings, faults=bool(arguments.fault), cassette=cassette) as kit,
+        AsyncExitStack() as stack,
+    ):
+        if kit.deck.next_cards and cassette is None:
+            # It brings the bench, which few decks need here.
+            from kit.bench.shadow import shadow_judges
+
+            await stack.enter_async_context(shadow_judges(kit))
         # A recording holds no memory of the turns before it, so it is played in a new session.
         usual = "cli" if cassette is None else uuid.uuid4().hex
         session = kit.session(arguments.session or usual)

@@ -63,6 +63,7 @@ def _serve(arguments: Namespace) -> int:
 async def _serve_on(listening: socket.socket, arguments: Namespace) -> None:
     import uvicorn
 
+    from kit.bench.shadow import shadow_judges
     from kit.service.api import create_app
     from kit.service.limits import Limits
     from kit.service.queued_plans import open_queued_plans
@@ -100,7 +101,11 @@ async def _serve_on(listening: socket.socket, arguments: Namespace) -> None:
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     try:
         settings = Settings.read()
-        async with open_kit(settings) as kit, open_queued_plans(settings) as plans:
+        async with (
+            open_kit(settings) as kit,
+            shadow_judges(kit),
+            open_queued_plans(settings) as plans,
+        ):
             kit.store.open_documents()
             app.state.service = Service(kit, limits, arguments.pattern, plans)
             # What is loaded is never garbage: else a full collection holds all turns for 0.15 s.

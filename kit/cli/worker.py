@@ -26,6 +26,7 @@ def _work(arguments: Namespace) -> int:
 
 
 async def _work_until_told(at_once: int) -> None:
+    from kit.bench.shadow import shadow_judges
     from kit.core.errors import SettingsError
     from kit.service.queued_plans import open_queued_plans
     from kit.service.worker import work
@@ -37,7 +38,11 @@ async def _work_until_told(at_once: int) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, told_to_end.set)
-    async with open_kit(settings) as kit, open_queued_plans(settings) as plans:
+    async with (
+        open_kit(settings) as kit,
+        shadow_judges(kit),
+        open_queued_plans(settings) as plans,
+    ):
         if plans is None:
             raise SettingsError(
                 "a worker needs a queue: set KIT_REDIS, such as redis://127.0.0.1:6379/0"

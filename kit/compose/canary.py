@@ -36,17 +36,22 @@ def new_for(deck: Parts, session: SessionKey) -> frozenset[str]:
     # Most decks share nothing, and every turn asks.
     if not deck.next_cards:
         return NOBODY
-    chosen: set[str] = set()
+    newer: set[str] = set()
     for card_id in deck.next_cards:
         if place_of(session, card_id) < canary_of(deck, card_id).share:
-            chosen.add(card_id)
-    return frozenset(chosen)
+            newer.add(card_id)
+    return frozenset(newer)
 
 
 def is_compared(deck: Parts, session: SessionKey, card_id: str) -> bool:
     """Whether a session that has the version in place is judged as well: as many are as have the new one."""
     share = canary_of(deck, card_id).share
     return place_of(session, card_id) >= max(share, 1 - share)
+
+
+def newest_of(deck: Parts, card_id: str) -> AgentCard:
+    """A card in its new version, where it has one."""
+    return deck.next_cards.get(card_id, deck.cards[card_id])
 
 
 def gained_tools(card: AgentCard, newer: AgentCard) -> tuple[str, ...]:
@@ -94,7 +99,7 @@ def canary_faults(parts: Parts, card_id: str) -> Iterator[Fault]:
         yield ("version",), f"both versions of {card_id!r} are called {card.version!r}; {fix}"
     if not parts.is_active(newer) or not parts.is_active(card):
         yield ("status",), f"{card_id!r} is not bound here, so nobody would have its new version"
-    for judged in (newer, root):
-        if judged is not None and judged.eval is None:
+    for version in (newer, root):
+        if version is not None and version.eval is None:
             fix = "say by `eval` who judges it, and by which rubric"
-            yield ("eval",), f"card {judged.id!r} has no eval; {fix}"
+            yield ("eval",), f"card {version.id!r} has no eval; {fix}"

@@ -1,7 +1,7 @@
 """A deck's folder as parts; whatever cannot be read is a fault with its line, and the rest is read on."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -183,6 +183,29 @@ def _cards(folder: Path, draft: Draft) -> dict[str, AgentCard]:
             cards[card.id] = card
             draft.sources["card", card.id] = source
     return cards
+
+
+def file_with_id(paths: Iterable[Path], part_id: str) -> Path | None:
+    """Returns the first of these files of cards or blocks that says this id; None where none does.
+
+    The rest of a file need not be readable: it may be the one that is to be mended.
+    """
+    line = re.compile(rf"^id:[ \t]*['\"]?{re.escape(part_id)}['\"]?[ \t]*$", re.M)
+    for path in paths:
+        if line.search(path.read_text(encoding="utf-8", errors="replace")):
+            return path
+    return None
+
+
+def card_file(folder: Path, card_id: str) -> Path | None:
+    """Returns the file of a card in place; None where there is none."""
+    paths = [path for path in sorted(folder.glob("*.yaml")) if not path.name.endswith(NEXT)]
+    return file_with_id(paths, card_id)
+
+
+def next_file(folder: Path, card_id: str) -> Path | None:
+    """Returns the file of a card's new version; None where there is none."""
+    return file_with_id(sorted(folder.glob(f"*{NEXT}")), card_id)
 
 
 def _next_cards(folder: Path, draft: Draft) -> dict[str, AgentCard]:

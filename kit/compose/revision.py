@@ -2,6 +2,8 @@
 needs no other store."""
 
 import io
+import os
+import re
 import subprocess
 import tempfile
 import zipfile
@@ -12,6 +14,7 @@ from datetime import date
 from pathlib import Path
 
 from kit.compose.deck import Deck, load_deck
+from kit.compose.read import card_file, file_with_id
 from kit.core.errors import DeckError, KitError
 
 
@@ -63,6 +66,46 @@ def checkout(folder: Path, revision: str) -> Generator[tuple[Path, Path]]:
         with zipfile.ZipFile(io.BytesIO(archive)) as files:
             files.extractall(scratch)
         yield Path(scratch), Path(scratch) / beside / folder.absolute().name
+
+
+def part_at(folder: Path, part_id: str, revision: str, key: str | None = None) -> tuple[Path, str]:
+    """Returns the file of a deck's card or block, and its text as it was at a revision; with a `key` the text as it
+    is, but for what it said there under this key, such as `sub_agents`.
+
+    The file need not be there any more. Raises RevisionError.
+    """
+    with checkout(folder, revision) as (_, old_folder):
+        old = card_file(old_folder, part_id)
+        if old is None:
+            old = file_with_id(sorted(old_folder.parent.glob("blocks/**/*.md")), part_id)
+        if old is None:
+            raise RevisionError(f"{revision} holds no card and no block {part_id!r} of this deck")
+        path = folder / Path(os.path.relpath(old, old_folder))
+        text = old.read_text(encoding="utf-8")
+    if key is None:
+        return path, text
+    now = path.read_text(encoding="utf-8") if path.exists() else text
+    return path, now.replace(
+        _section(now, key, path.name), _section(text, key, f"{revision}:{path.name}")
+    )
+
+
+def _section(text: str, key: str, name: str) -> str:
+    """Returns the lines of a YAML file that stand under a key: up to the next one, or a comment before it."""
+    match = re.search(rf"^{re.escape(key)}:.*\n?(?:[ \t-].*\n?|\n)*", text, re.M)
+    if match is None:
+        raise RevisionError(
+            f"{name} says nothing under {key!r}; leave --key out to take the whole file"
+        )
+    return match[0]
+
+
+def check_clean(path: Path) -> None:
+    """Raises RevisionError for a file with changes that are not committed, and where there is no git."""
+    if _git(path.parent, "status", "--porcelain", "--", str(path.absolute())).strip():
+        raise RevisionError(
+            f"{path.name} has changes that are not committed, and they would be lost: commit or undo them first"
+        )
 
 
 def committed_on(folder: Path, revision: str) -> date:

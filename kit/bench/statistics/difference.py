@@ -10,6 +10,7 @@ import numpy as np
 from kit.bench.statistics.clusters import sum_clusters
 from kit.bench.statistics.distributions import student_reach
 from kit.bench.statistics.means import DIFFERENCES_OF_SCORES, Range, check_range, mean_of_sums
+from kit.core.display.count import many
 from kit.core.errors import DataError
 from kit.core.value import Value
 from kit.metrics.estimate import LEVEL, Estimate, normal_reach, wilson
@@ -67,13 +68,19 @@ def newcombe(first: tuple[int, int], second: tuple[int, int]) -> Difference:
     "Interval estimation for the difference between independent proportions", method 10). Raises
     DataError for a share of nothing.
     """
-    first_share = wilson(*first)
-    second_share = wilson(*second)
-    n = min(first[1], second[1])
-    gap = second_share.value - first_share.value
-    below = hypot(second_share.value - second_share.low, first_share.high - first_share.value)
-    above = hypot(second_share.high - second_share.value, first_share.value - first_share.low)
-    basis = f"{n} items, not paired"
+    return unpaired_difference(wilson(*first), wilson(*second), min(first[1], second[1]))
+
+
+def unpaired_difference(
+    first: Estimate, second: Estimate, n: int, unit: str = "item"
+) -> Difference:
+    """The difference of two estimates of different items, from the interval of each (Zou and Donner
+    2008, "Construction of confidence intervals about effect measures"); `n` is the number of items
+    of the smaller one."""
+    gap = second.value - first.value
+    below = hypot(second.value - second.low, first.high - first.value)
+    above = hypot(second.high - second.value, first.value - first.low)
+    basis = f"{many(n, unit)}, not paired"
     return Difference(value=gap, low=gap - below, high=gap + above, n=n, basis=basis)
 
 

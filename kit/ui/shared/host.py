@@ -367,7 +367,10 @@ class Host:
             log.error("the kit did not close: %s", error)
 
     async def _serve(self, settings: Settings | None, opening: "Future[Kit]") -> None:
-        async with open_kit(settings, faults=True) as kit:
+        # It brings the bench: whoever imports this module need not wait for it.
+        from kit.bench.shadow import shadow_judges
+
+        async with open_kit(settings, faults=True) as kit, shadow_judges(kit):
             self.people = load_people(kit.deck, kit.settings)
             self.renderers = load_renderers(kit.deck)
             watchdog = Watchdog(self._loop, partial(self._on_silence, kit))

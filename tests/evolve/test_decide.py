@@ -1,0 +1,327 @@
+"""A card's new version takes the other's place when both evaluations hold, and git takes a card, a block or a line back."""
+
+import asyncio
+import subprocess
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kit.bench.canary import OWN, WHOLE, decide, gate_of, gates_of
+from kit.bench.promotion import promote
+from kit.cli import main
+from kit.compose.canary import versions_of
+from kit.compose.deck import load_deck
+from kit.core.record import TurnRecord
+from kit.metrics.judgement import Judgement, judgements, keep_judgement, note_shed
+from kit.stores.opening import open_store
+from studies.canary import Truth, draw_scores, play_canary, play_trials
+from tests.evolve.shared_deck import FILES, write_deck
+
+NEXT = FILES["desk/rewards.next.yaml"]
+RULE = "rule by response_quality"
+LOOKS = range(25, 301, 25)
+
+
+def git(folder: Path, *arguments: str) -> None:
+    who = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    command = ["git", "-C", str(folder), *who, *arguments]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+@pytest.fixture
+def deck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The deck, committed as v1, and a store beside it that the commands read."""
+    folder = write_deck(tmp_path)
+    git(tmp_path, "init", "-q")
+    (tmp_path / ".gitignore").write_text("*.db*\n")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-qm", "first")
+    git(tmp_path, "tag", "v1")
+    monkeypatch.setenv("KIT_STORE", str(tmp_path / "kit.db"))
+    monkeypatch.setenv("KIT_DECK", str(folder))
+    return folder
+
+
+def turn_of(session: str, number: int) -> TurnRecord:
+    return TurnRecord(
+        id=f"{session}-{number}",
+        session_id=session,
+        tenant_id="acme",
+        user_id="alice",
+        message="?",
+        pattern="mediated",
+        started_at=0.0,
+    )
+
+
+def judge_sessions(
+    deck: Path, own: Sequence[Sequence[float]], whole: Sequence[Sequence[float]], judge: str = RULE
+) -> None:
+    """Keeps judgements as the judges in the shadow would: of the version in place and of the new one, one a session."""
+    loaded = load_deck(deck)
+    sides = [versions_of(loaded, ()), versions_of(loaded, ["rewards"])]
+
+    async def keep() -> None:
+        with closing(open_store(str(deck.parents[1] / "kit.db"))) as store:
+            events = store.open_documents().events
+            for agent, scores in (("rewards", own), ("", whole)):
+                for side, versions in enumerate(sides):
+                    for number, score in enumerate(scores[side]):
+                        turn = turn_of(f"{side}-{number}", number)
+                        judgement = Judgement(
+                            turn_id=turn.id,
+                            span_id=agent or "root",
+                            session=f"acme/{turn.session_id}",
+                            agent=agent,
+                            versions=versions,
+                            judge=judge,
+                            score=score,
+                        )
+                        await keep_judgement(events, turn, judgement)
+
+    asyncio.run(keep())
+
+
+GOOD = [1.0] * 150
+POOR = [1.0, 0.0] * 75
+
+
+@pytest.mark.req("SO-9")
+def test_a_version_that_is_not_worse_in_either_evaluation_takes_the_place_of_the_other(
+    deck: Path, capsys: pytest.CaptureFixture[str]
+):
+    judge_sessions(deck, (POOR, GOOD), (GOOD, GOOD))
+    assert main(["evolve", "status"]) == 0
+    out = capsys.readouterr().out
+    assert "rewards: 5.0% of the sessions have 2-" in out and out.rstrip().endswith("  promote")
+    assert (
+        "end to end: 1.000 in 150 sessions, 1.000 in 150 sessions with the version in place" in out
+    )
+    assert main(["evolve", "decide", "rewards"]) == 0
+    assert (deck / "rewards.next.yaml").exists(), "to decide changes nothing"
+    assert main(["evolve", "promote", "rewards"]) == 0
+    assert "rewards.yaml holds version 2 now" in capsys.readouterr().out
+    assert (deck / "rewards.yaml").read_text() == NEXT
+    assert not (deck / "rewards.next.yaml").exists()
+    assert load_deck(deck).cards["rewards"].version == "2"
+    assert main(["evolve", "status"]) == 0
+    assert "no card of desk has a new version" in capsys.readouterr().out
+    assert main(["evolve", "promote", "rewards"]) == 2
+    assert "unknown card with a new version 'rewards'" in capsys.readouterr().err
+
+
+@pytest.mark.req("SO-9")
+@pytest.mark.parametrize("own_wins", [True, False])
+def test_one_evaluation_that_wins_does_not_make_up_for_the_other(
+    own_wins: bool, deck: Path, capsys: pytest.CaptureFixture[str]
+):
+    better = (POOR, GOOD)
+    worse = (GOOD, POOR)
+    judge_sessions(deck, *((better, worse) if own_wins else (worse, better)))
+    assert main(["evolve", "promote", "rewards"]) == 1
+    out = capsys.readouterr().out
+    assert ("end to end" if own_wins else "its own evaluation") in out and "higher" not in out
+    assert "evolve rollback rewards" in out
+    assert (deck / "rewards.yaml").read_text() == FILES["desk/rewards.yaml"]
+    assert main(["evolve", "rollback", "rewards"]) == 0
+    assert not (deck / "rewards.next.yaml").exists()
+
+
+@pytest.mark.req("SO-9")
+def test_few_sessions_decide_nothing_and_are_told_how_many_it_takes(
+    deck: Path, capsys: pytest.CaptureFixture[str]
+):
+    judge_sessions(deck, (POOR[:20], POOR[:20]), (POOR[:20], POOR[:20]))
+    assert main(["evolve", "decide", "rewards"]) == 1
+    out = capsys.readouterr().out
+    assert out.count("cannot tell yet, about ") == 2 and "rollback" not in out
+    assert main(["evolve", "status"]) == 0
+    assert capsys.readouterr().out.rstrip().endswith("  go on")
+
+
+@pytest.mark.req("SO-9")
+def test_what_was_judged_of_another_version_or_by_another_judge_does_not_count(deck: Path):
+    judge_sessions(deck, (GOOD, GOOD), (GOOD, GOOD), judge="rule by voice")
+    assert main(["evolve", "decide", "rewards"]) == 1
+    judge_sessions(deck, (GOOD, GOOD), (GOOD, GOOD))
+    block = deck.parent / "blocks" / "rewards" / "rich.md"
+    block.write_text(block.read_text() + "Be brief.\n")
+    loaded = load_deck(deck)
+
+    async def read() -> list[Judgement]:
+        with closing(open_store(str(deck.parents[1] / "kit.db"))) as store:
+            return await judgements(store.open_documents().events)
+
+    for gate in gates_of(loaded, "rewards", asyncio.run(read())):
+        assert gate.sessions == (150, 0) or gate.sessions == (0, 0)
+        assert "nothing to compare yet" in str(gate)
+
+
+@pytest.mark.req("SO-9")
+def test_the_turns_of_a_session_hang_together():
+    rng = np.random.default_rng(7)
+    means = rng.beta(2, 1, size=40)
+    turns = [
+        (f"s{number % 40}", float(rng.random() < means[number % 40])) for number in range(4000)
+    ]
+    alone = [(str(number), score) for number, (_, score) in enumerate(turns)]
+    by_session = gate_of(OWN, turns, turns, margin=0.05)
+    by_turn = gate_of(OWN, alone, alone, margin=0.05)
+    assert by_turn.holds and not by_session.holds
+    assert by_session.sessions == (40, 40)
+
+
+@pytest.mark.req("SO-9")
+def test_at_the_margin_at_most_one_in_twenty_is_promoted_at_whichever_look_and_a_better_one_mostly():
+    at_margin = play_trials(Truth((0.8, 0.9), (0.9, 0.8)), 0.1, LOOKS, 60)
+    promoted = sum(trial.decision == "promote" for trial in at_margin)
+    assert promoted <= 3
+    better = play_trials(Truth((0.85, 0.88), (0.85, 0.88)), 0.1, LOOKS, 30)
+    assert sum(trial.decision == "promote" for trial in better) >= 24
+
+
+def test_scores_are_drawn_with_the_share_that_they_are_to_have():
+    scores = draw_scores(np.random.default_rng(7), 4000, 0.8)
+    assert abs(np.mean([score for _, score in scores]) - 0.8) < 0.02
+    assert len({session for session, _ in scores}) == 4000
+
+
+@pytest.mark.req("SO-9", "SO-10")
+async def test_a_prompt_that_is_better_alone_and_worse_in_the_answer_is_not_promoted():
+    verdict = await play_canary(80)
+    own, whole = verdict.gates
+    assert own.name == OWN and own.holds and whole.name == WHOLE and whole.is_worse
+    assert not verdict.promoted and decide(verdict.gates) == "roll back"
+
+
+@pytest.mark.req("SO-19")
+@pytest.mark.parametrize(
+    ("since", "said"), [("2020-01-01", None), ("2999-01-01", "tried for 14 days first")]
+)
+def test_a_gained_tool_goes_the_same_way_once_it_was_tried_for_two_weeks(
+    since: str, said: str | None, tmp_path: Path
+):
+    case = "{{tool: gift, mode: {mode}, ask: a gift, never: [sent]}}"
+    cases = ", ".join(case.format(mode=mode) for mode in ("returns_nothing", "fails"))
+    gains = NEXT.replace(
+        "response_quality}",
+        f"response_quality, tool_cases: [{cases}]}}\ntools: [gift]\n"
+        f"tool_grants: {{gift: {{since: {since}, flag: gifts}}}}",
+    )
+    deck = load_deck(write_deck(tmp_path, rewards_next=gains), known=["gift"])
+    gates = [
+        gate_of(
+            name, [(str(n), 1.0) for n in range(150)], [(str(n), 1.0) for n in range(150)], 0.05
+        )
+        for name in (OWN, WHOLE)
+    ]
+    verdict = promote(deck, "rewards", gates=gates)
+    assert sum("it was not played" in fault for fault in verdict.faults) == 2
+    assert any(said in fault for fault in verdict.faults) if said else len(verdict.faults) == 2
+
+
+async def test_turns_that_were_not_judged_are_told(deck: Path, capsys: pytest.CaptureFixture[str]):
+    with closing(open_store(str(deck.parents[1] / "kit.db"))) as store:
+        await note_shed(store.open_documents().events, turn_of("s", 1), 7)
+    assert await asyncio.to_thread(main, ["evolve", "status"]) == 0
+    assert "7 turns were not judged" in capsys.readouterr().out
+
+
+@pytest.mark.req("SO-9")
+def test_asking_from_the_terminal_is_judged_too(deck: Path, capsys: pytest.CaptureFixture[str]):
+    (deck / "deck.yaml").write_text(FILES["desk/deck.yaml"] + "canary: {rewards: {share: 1.0}}\n")
+    assert main(["ask", "how many points do I have"]) == 0
+    capsys.readouterr()
+    assert main(["evolve", "status"]) == 0
+    out = capsys.readouterr().out
+    assert "100.0% of the sessions" in out and "end to end: 1 session judged, 0 sessions" in out
+
+
+# Back by git
+
+
+@pytest.mark.parametrize(
+    ("part", "file"),
+    [("rewards", "desk/rewards.yaml"), ("plain", "blocks/rewards/plain.md")],
+)
+def test_a_card_or_a_block_goes_back_to_a_revision(
+    part: str, file: str, deck: Path, capsys: pytest.CaptureFixture[str]
+):
+    path = deck.parent / file
+    before = path.read_text()
+    path.write_text(before.replace("points", "coins").replace("balance", "total"))
+    git(deck, "commit", "-qam", "second")
+    assert main(["evolve", "rollback", part, "--to", "v1"]) == 0
+    out = capsys.readouterr().out
+    assert f"--- {path.name}" in out and f"+++ {path.name} at v1" in out
+    assert path.read_text() == before
+    assert main(["evolve", "rollback", part, "--to", "HEAD~1"]) == 2
+    assert "not committed" in capsys.readouterr().err, "what was just written is not committed yet"
+    git(deck, "commit", "-qam", "back")
+    assert main(["evolve", "rollback", part, "--to", "v1"]) == 0
+    assert "is as it was at v1" in capsys.readouterr().out
+
+
+def test_the_line_of_sub_agents_goes_back_alone(deck: Path, capsys: pytest.CaptureFixture[str]):
+    lead = deck / "lead.yaml"
+    lead.write_text(
+        lead.read_text()
+        .replace("sub_agents: [rewards, shop]", "sub_agents:\n- rewards\n")
+        .replace("Routes.", "Routes well.")
+    )
+    git(deck, "commit", "-qam", "second")
+    assert main(["evolve", "rollback", "lead", "--to", "v1", "--key", "sub_agents"]) == 0
+    assert "+sub_agents: [rewards, shop]" in capsys.readouterr().out
+    assert load_deck(deck).cards["lead"].sub_agents == ("rewards", "shop")
+    assert load_deck(deck).cards["lead"].description == "Routes well."
+    git(deck, "commit", "-qam", "third")
+    assert main(["evolve", "rollback", "lead", "--to", "v1", "--key", "topics"]) == 2
+    assert "says nothing under 'topics'" in capsys.readouterr().err
+
+
+def test_a_card_that_was_removed_comes_back(deck: Path, capsys: pytest.CaptureFixture[str]):
+    (deck / "shop.yaml").unlink()
+    git(deck, "commit", "-qam", "second")
+    assert main(["evolve", "rollback", "shop", "--to", "v1"]) == 0
+    assert (deck / "shop.yaml").read_text() == FILES["desk/shop.yaml"]
+
+
+def test_a_file_with_changes_is_left_alone(deck: Path, capsys: pytest.CaptureFixture[str]):
+    path = deck / "rewards.yaml"
+    path.write_text(path.read_text() + "# mine\n")
+    assert main(["evolve", "rollback", "rewards", "--to", "v1"]) == 2
+    assert "rewards.yaml has changes that are not committed" in capsys.readouterr().err
+    assert path.read_text().endswith("# mine\n")
+    judge_sessions(deck, (GOOD, GOOD), (GOOD, GOOD))
+    assert main(["evolve", "promote", "rewards"]) == 2
+    assert "not committed" in capsys.readouterr().err
+
+
+def test_what_a_revision_does_not_hold_is_told(deck: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["evolve", "rollback", "nobody", "--to", "v1"]) == 2
+    assert "v1 holds no card and no block 'nobody'" in capsys.readouterr().err
+    assert main(["evolve", "rollback", "shop"]) == 2
+    assert "'shop' has no new version here" in capsys.readouterr().err
+
+
+def test_a_part_whose_deck_does_not_stand_with_it_is_told(
+    deck: Path, capsys: pytest.CaptureFixture[str]
+):
+    (deck.parent / "blocks/rewards/plain.md").unlink()
+    card = deck / "rewards.yaml"
+    card.write_text(card.read_text().replace("[plain]", "[rich]"))
+    git(deck, "commit", "-qam", "second")
+    assert main(["evolve", "rollback", "rewards", "--to", "v1"]) == 1
+    out = capsys.readouterr().out
+    assert "cannot be used with it" in out and "unknown block 'plain'" in out
+
+
+def test_without_git_it_says_so(
+    deck: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["evolve", "rollback", "rewards", "--to", "v1"]) == 2
+    assert "git is not there; install it" in capsys.readouterr().err

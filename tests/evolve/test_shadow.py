@@ -1,0 +1,246 @@
+"""Judges read turns once these have ended: beside the answer, bounded, counted, and with every verdict at its span."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+
+from kit.bench.shadow import PATIENCE, ShadowJudges, shadow_judges
+from kit.core.context import OPERATOR
+from kit.core.errors import UnknownId
+from kit.metrics.judgement import Judgement, judgements, turns_shed
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.clock import run_virtual
+from kit.runtime.handle import Reply
+from kit.wire import Kit, open_kit
+from tests.evolve.shared_deck import (
+    BALANCE,
+    FILES,
+    models,
+    sessions_above,
+    sessions_below,
+    settings,
+    write_deck,
+)
+
+HALF = FILES["desk/deck.yaml"] + "canary: {rewards: {share: 0.5}}\n"
+NEXT = FILES["desk/rewards.next.yaml"]
+BY_MODEL = {
+    "deck": HALF + "exempt: [judge]\n",
+    "rewards_next": NEXT.replace(
+        "judge: rule, rubric: response_quality", "judge: judge, rubric: fair"
+    ),
+}
+
+
+def deck_with_a_model_as_judge(folder: Path) -> Path:
+    """Judges the sub-agent by the card `judge`, and the turn by rule."""
+    deck = write_deck(folder, **BY_MODEL)
+    (deck / "judge.yaml").write_text("id: judge\ndescription: Judges.\nmodel: offline\n")
+    (deck.parent / "rubrics").mkdir()
+    (deck.parent / "rubrics" / "fair.yaml").write_text('id: fair\ncriteria: ["Is it fair?"]\n')
+    return deck
+
+
+def judging(line: Line) -> dict[str, Any]:
+    return {**models(), "judge": ScriptedModel(lambda _: line)}
+
+
+async def kept(kit: Kit) -> list[Judgement]:
+    return await judgements(kit.store.open_documents().events)
+
+
+async def asked(kit: Kit, name: str) -> Reply:
+    return await kit.ask(BALANCE, kit.session(name, "acme", "alice"))
+
+
+@pytest.mark.req("SO-9", "SO-10")
+async def test_both_versions_are_judged_at_the_span_of_the_sub_agent_and_of_the_turn(
+    tmp_path: Path,
+):
+    deck = write_deck(tmp_path, deck=HALF)
+    names = (*sessions_below(0.5, 1), *sessions_above(0.5, 1))
+    async with open_kit(settings(deck), models=models()) as kit, shadow_judges(kit) as judges:
+        assert judges is not None
+        replies = [await asked(kit, name) for name in names]
+        await judges.drain()
+        judged = await kept(kit)
+        of_session = await judgements(kit.store.open_documents().events, "acme", names[0])
+    assert [judgement.versions["rewards"][0] for judgement in judged] == ["2", "2", "1", "1"]
+    for number, reply in enumerate(replies):
+        root, agent = judged[2 * number : 2 * number + 2]
+        spans = {span.kind: span.id for span in reply.trace.spans if span.kind in ("turn", "agent")}
+        assert (root.span_id, root.agent) == (spans["turn"], "")
+        assert (agent.span_id, agent.agent) == (spans["agent"], "rewards")
+        assert root.turn_id == agent.turn_id == reply.turn_id
+        assert root.judge == agent.judge == "rule by response_quality"
+        # The figure comes from no tool: as a sub-agent's own answer it is made up, in the turn the sub-agent gave it.
+        assert (root.score, agent.score) == (1.0, 0.0)
+    assert [judgement.turn_id for judgement in of_session] == [replies[0].turn_id] * 2
+
+
+@pytest.mark.req("SO-9", "SO-10")
+async def test_of_the_sessions_with_the_version_in_place_as_many_are_judged_as_have_the_new_one(
+    tmp_path: Path,
+):
+    deck = write_deck(tmp_path, deck=FILES["desk/deck.yaml"] + "canary: {rewards: {share: 0.2}}\n")
+    judged: dict[str, set[str]] = {"1": set(), "2": set()}
+    async with open_kit(settings(deck), models=models()) as kit, shadow_judges(kit) as judges:
+        assert judges is not None
+        for number in range(60):
+            await asked(kit, f"t{number}")
+        await judges.drain()
+        for judgement in await kept(kit):
+            judged[judgement.versions["rewards"][0]].add(judgement.session)
+    # Of 60 sessions 12 stand below a fifth, and 12 above four, give or take.
+    assert 4 <= len(judged["1"]) <= 22 and 4 <= len(judged["2"]) <= 22
+
+
+@pytest.mark.req("SO-10")
+@pytest.mark.parametrize(
+    "line", [Line('{"score": 1}', delay=30.0), Line(error=ConnectionError("gone")), Line("no")]
+)
+def test_a_slow_or_dead_judge_slows_no_turn(line: Line, tmp_path: Path):
+    deck = deck_with_a_model_as_judge(tmp_path)
+    [name] = sessions_below(0.5, 1)
+
+    async def turns(judged: bool) -> tuple[list[float], list[str], ShadowJudges | None]:
+        loop = asyncio.get_running_loop()
+        slow = judging(line)
+        slow["lead"] = models()["lead"]
+        async with open_kit(settings(deck), models=slow) as kit:
+            if not judged:
+                began = loop.time()
+                replies = [await asked(kit, name) for _ in range(4)]
+                return [loop.time() - began, *[reply.events[-1].at for reply in replies]], [], None
+            async with shadow_judges(kit) as judges:
+                began = loop.time()
+                replies = [await asked(kit, name) for _ in range(4)]
+                times = [loop.time() - began, *[reply.events[-1].at for reply in replies]]
+                return times, [reply.status for reply in replies], judges
+
+    alone, _, _ = run_virtual(turns(judged=False))
+    beside, statuses, judges = run_virtual(turns(judged=True))
+    assert beside == alone and statuses == ["ok"] * 4
+    if not line.delay:
+        assert judges is not None and judges.verdicts_lost == 4
+
+
+@pytest.mark.req("SO-10")
+def test_a_verdict_that_never_comes_is_given_up_and_the_next_turn_is_judged(tmp_path: Path):
+    deck = deck_with_a_model_as_judge(tmp_path)
+    [name] = sessions_below(0.5, 1)
+    lines = iter([Line('{"score": 1}', delay=1e6), Line('{"score": 0.25, "why": "short"}')])
+
+    async def play() -> tuple[list[Judgement], int, float]:
+        answers = {**models(), "judge": ScriptedModel(lambda _: next(lines))}
+        async with open_kit(settings(deck), models=answers) as kit, shadow_judges(kit) as judges:
+            assert judges is not None
+            await asked(kit, name)
+            await asked(kit, name)
+            await judges.drain()
+            return await kept(kit), judges.verdicts_lost, asyncio.get_running_loop().time()
+
+    judged, lost, seconds = run_virtual(play())
+    own = [judgement for judgement in judged if judgement.agent]
+    assert [(judgement.score, judgement.why) for judgement in own] == [(0.25, "short")]
+    assert lost == 1 and PATIENCE <= seconds < 2 * PATIENCE
+
+
+@pytest.mark.req("SO-10")
+def test_what_waits_is_bounded_and_what_is_left_out_is_counted(tmp_path: Path):
+    deck = deck_with_a_model_as_judge(tmp_path)
+    [name] = sessions_below(0.5, 1)
+
+    async def play() -> tuple[int, int, int]:
+        slow = judging(Line('{"score": 1}', delay=10.0))
+        async with open_kit(settings(deck), models=slow) as kit, shadow_judges(kit, 2) as judges:
+            assert judges is not None
+            for _ in range(9):
+                await asked(kit, name)
+            await judges.drain()
+            own = [judgement for judgement in await kept(kit) if judgement.agent]
+            return judges.shed, await turns_shed(kit.store.open_documents().events), len(own)
+
+    shed, noted, judged = run_virtual(play())
+    # One is with the judge, two wait.
+    assert (shed, noted, judged) == (6, 6, 3)
+
+
+@pytest.mark.req("SO-10")
+async def test_what_was_made_to_fail_is_not_judged_and_what_fails_by_itself_is_worth_nothing(
+    tmp_path: Path,
+):
+    deck = write_deck(tmp_path, deck=HALF)
+    [name] = sessions_below(0.5, 1)
+    broken = {**models(), "rewards": ScriptedModel(lambda _: Line(error=ConnectionError("down")))}
+    async with (
+        open_kit(settings(deck), models=broken, faults=True) as kit,
+        shadow_judges(kit) as judges,
+    ):
+        assert judges is not None
+        session = kit.session(name, "acme", "alice")
+        await kit.ask(BALANCE, session, faults=["rewards=timeout"])
+        await judges.drain()
+        assert await kept(kit) == []
+        await kit.ask(BALANCE, session)
+        await judges.drain()
+        [own] = [judgement for judgement in await kept(kit) if judgement.agent]
+    assert own.score == 0.0 and own.why.startswith("It failed: invocation")
+
+
+@pytest.mark.req("SO-10")
+async def test_a_user_who_is_forgotten_is_forgotten_by_the_judges(tmp_path: Path):
+    deck = write_deck(tmp_path, deck=HALF)
+    [name] = sessions_below(0.5, 1)
+    async with open_kit(settings(deck), models=models()) as kit, shadow_judges(kit) as judges:
+        assert judges is not None
+        await asked(kit, name)
+        await judges.drain()
+        assert len(await kept(kit)) == 2
+        kit.store.forget(kit.session(name, "acme", "alice").principal)
+        assert await kept(kit) == [] and kit.store.events("", OPERATOR) == []
+
+
+@pytest.mark.req("SO-10")
+async def test_a_judge_reads_what_the_sub_agent_was_asked_and_what_its_tools_said(tmp_path: Path):
+    deck = deck_with_a_model_as_judge(tmp_path)
+    for file in ("rewards.yaml", "rewards.next.yaml"):
+        text = (deck / file).read_text()
+        (deck / file).write_text(text + "tools: [balance]\n")
+    [name] = sessions_below(0.5, 1)
+
+    def balance() -> str:
+        """The balance."""
+        return "4975 points"
+
+    def use(messages: list[BaseMessage]) -> Line:
+        if messages[-1].type == "tool":
+            return Line("You have 4,975 points.")
+        return Line(calls=[("balance", {})])
+
+    judge = ScriptedModel(lambda _: Line('{"score": 1}'))
+    answers = {**models(), "rewards": ScriptedModel(use), "judge": judge}
+    async with (
+        open_kit(settings(deck), models=answers, tools=[balance]) as kit,
+        shadow_judges(kit) as judges,
+    ):
+        assert judges is not None
+        await asked(kit, name)
+        await judges.drain()
+    [[system, material]] = judge.seen
+    shown = json.loads(str(material.content))
+    assert "Is it fair?" in str(system.content)
+    assert shown["message"] == BALANCE and shown["reply"] == "You have 4,975 points."
+    assert shown["findings"] == {"rewards": "4975 points"}
+
+
+async def test_a_judge_that_there_is_not_is_named_when_the_kit_opens(tmp_path: Path):
+    deck = write_deck(tmp_path, rewards_next=NEXT.replace("judge: rule", "judge: nobody"))
+    async with open_kit(settings(deck), models=models()) as kit:
+        with pytest.raises(UnknownId, match="nobody"):
+            async with shadow_judges(kit):
+                pass
