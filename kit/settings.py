@@ -103,6 +103,12 @@ class Settings(Value):
         default=None, repr=False
     )
     """KIT_SEAL_KEY: 64 hexadecimal digits, under which the key of a request waits in Redis for a worker."""
+    alert_webhook: Annotated[str, Field(pattern=r"^https?://")] | None = Field(
+        default=None, repr=False
+    )
+    """KIT_ALERT_WEBHOOK: where `kit monitor` posts alerts that begin and end (docs/monitoring.md)."""
+    alert_key: str | None = Field(default=None, repr=False)
+    """KIT_ALERT_KEY: the secret that signs them."""
     langsmith: bool = False
     """KIT_LANGSMITH: 1 lets LangSmith hear of the model calls of turns where LANGSMITH_TRACING asks for
     that; unset, it hears of none, whatever else the environment says."""
@@ -191,6 +197,7 @@ class Settings(Value):
             # An address may hold the password.
             "redis_password": self.redis or "",
             "seal_key": self.seal_key or "",
+            "alert_key": self.alert_key or "",
         }
         secrets = secret_values(own, self.variables, names=self.secret_names)
         passwords = {password: password for password in url_passwords(self.store)}
@@ -242,6 +249,8 @@ _VARIABLES: Mapping[str, str] = {
     "embedder": "KIT_EMBEDDER",
     "redis": "KIT_REDIS",
     "seal_key": "KIT_SEAL_KEY",
+    "alert_webhook": "KIT_ALERT_WEBHOOK",
+    "alert_key": "KIT_ALERT_KEY",
     "langsmith": "KIT_LANGSMITH",
     "otlp_endpoint": "OTEL_EXPORTER_OTLP_ENDPOINT",
     "otlp_service": "OTEL_SERVICE_NAME",

@@ -14,6 +14,7 @@ from kit.cli import (
     forget,
     measure,
     migrate,
+    monitor,
     project,
     serve,
     soul,
@@ -57,7 +58,20 @@ def command_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=command(), description=description, epilog=EXIT_CODES)
     parser.add_argument("--version", action="version", version=f"{NAME} {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for room in (project, ask, app, serve, worker, deck, evolve, doctor, measure, migrate, soul):
+    for room in (
+        project,
+        ask,
+        app,
+        serve,
+        worker,
+        monitor,
+        deck,
+        evolve,
+        doctor,
+        measure,
+        migrate,
+        soul,
+    ):
         room.add(commands)
     cards = _add_group(commands, "cards", "what routing, tools and promotion say of a deck's cards")
     deck.add_to_cards(cards)
@@ -66,6 +80,7 @@ def command_parser() -> argparse.ArgumentParser:
     stored.add_to_data(data)
     measure.add_to_data(data)
     forget.add_to_data(data)
+    monitor.add_to_data(data)
     # Without a help text they are not listed: they stay for whoever calls them, until version 0.2.
     for group in (cards, data):
         grouped_commands: dict[str, argparse.ArgumentParser] = group.choices

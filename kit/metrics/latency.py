@@ -50,6 +50,16 @@ def percentile(values: Sequence[float], share: float) -> float:
     return _nearest_rank(sorted(values), share)
 
 
+def percentile_of_counts(counts: Mapping[float, int], share: float) -> float:
+    """The same of values that are counted: value -> how often it came. Raises ValueError where there is none."""
+    rank = _rank(sum(counts.values()), share)
+    for value in sorted(counts):
+        rank -= counts[value]
+        if rank <= 0:
+            return value
+    raise ValueError("nothing was counted")
+
+
 def spread(values: Iterable[float]) -> Spread | None:
     """Percentiles of values; None when there is none."""
     # Sorted once for three percentiles.
@@ -65,6 +75,9 @@ def spread(values: Iterable[float]) -> Spread | None:
 
 
 def _nearest_rank(ascending: Sequence[float], share: float) -> float:
+    return ascending[_rank(len(ascending), share) - 1]
+
+
+def _rank(count: int, share: float) -> int:
     # 0.95 * 20 is a little more than 19 as a float: without the allowance its rank would be 20.
-    rank = math.ceil(share * len(ascending) - 1e-9)
-    return ascending[max(0, rank - 1)]
+    return max(1, math.ceil(share * count - 1e-9))

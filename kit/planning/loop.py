@@ -19,7 +19,6 @@ from kit.planning.plan import (
     FAILURE_WORDS,
     MOST_REPLANS,
     OVER,
-    SKILLS,
     FailureKind,
     Trigger,
     complete_steps,
@@ -43,7 +42,7 @@ from kit.planning.step_log import StepLog
 from kit.planning.step_query import executor_query
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import Carrier, dispatch, fan_out
-from kit.stores.documents.document import WAITING, Memory, Plan, PlanStep
+from kit.stores.documents.document import SKILLS, WAITING, Memory, Plan, PlanStep
 from kit.tools.skill import Fence, SkillManifest, Skills
 from kit.tools.task_memory import Task
 

@@ -26,8 +26,6 @@ FAILURE_WORDS: Mapping[FailureKind, str] = {
     "no_plan": "no plan",
 }
 """How the reason of a failure begins, where that is not its kind itself."""
-SKILLS = ", "
-"""Between the names of the skills of a step, in its events."""
 OVER = ("complete", "failed")
 """The states of a plan that has ended."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Literal, NamedTuple
 
-from kit.metrics.plan_health import PlanHealth, plan_health
+from kit.metrics.plan_health import PlanHealth, counts_of, plan_health
 from kit.planning.draft import Draft, DraftStep
 from kit.planning.planner import SUBMIT
 from kit.planning.scope import PlannerScope, planner_scope
@@ -89,7 +89,7 @@ async def play_drafts(tasks: Sequence[Task], count: int = 80, again: float = 0.2
 def health_of(runs: Sequence[DrawnRun]) -> PlanHealth:
     """The health of plans, by type of task."""
     plans = [one.run.plan.replace(task_type=one.task.kind) for one in runs]
-    return plan_health(plans, [event for one in runs for event in one.run.events])
+    return plan_health(counts_of(plans, [event for one in runs for event in one.run.events]))
 
 
 async def _in_shards(play: Any, count: int) -> list[Any]:

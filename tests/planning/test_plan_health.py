@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kit.metrics.plan_health import plan_health
+from kit.metrics.plan_health import counts_of, plan_health
 from kit.planning.scope import StepScope
 from kit.planning.services import PlanServices
 from kit.runtime.turn import run_turn
@@ -33,8 +33,8 @@ async def test_health_counts_ends_replans_failures_and_violations(tmp_path: Path
         documents = kit.services.documents
         plans += await documents.plans.of(ALICE.principal)
         events += await documents.events.query(EventFilter(tenant_id=ALICE.principal.tenant_id))
-    health = plan_health(plans, events)
-    assert health.success.basis == "1 of 3" and health.exhausted.basis == "1 of 3"
+    health = plan_health(counts_of(plans, events))
+    assert health.success.basis == "1 of 3" and health.exhausted.basis == "1 of 1"
     assert health.replans == {"": (0 + 1 + 3) / 3}
     assert health.violations.basis == "5 of 9" and health.step_failures["rows"].basis == "5 of 9"
     assert health.large_responses.n == 0 and list(health.p95_ms) == ["executor", "planner"]

@@ -131,7 +131,7 @@ def back_to_schema_13(db: StoreConnection) -> None:
 
 def back_to_schema_15(db: StoreConnection) -> None:
     """Takes away the columns that plans and events are counted by."""
-    for index in ("agent_plans_by_time", "agent_plans_by_end", "agent_events_by_moment"):
+    for index in ("agent_plans_by_time", "agent_plans_by_end", "agent_events_by_kind"):
         db.execute(f"DROP INDEX IF EXISTS {index}")
     for table, columns in SCHEMA_15.items():
         if db.has_table(table):

@@ -53,6 +53,8 @@ PlanStatus = Literal[
 ]
 WAITING: tuple[PlanStatus, ...] = ("cancelled", "paused", "needs_key")
 """The states of a plan that has not ended and that only its user takes up again."""
+SKILLS = ", "
+"""Between the names of skills in the `skill_id` of an event that is about a step of several."""
 EXTENSIONS: Mapping[str, set[str]] = {
     "Memory": {"value", "embedder"},
     "AgentSession": {"summary", "support_conversation"},

@@ -67,7 +67,13 @@ EventField = Literal[
     "lock_wait_ms",
 ]
 PlanField = Literal[
-    "tenant_id", "session_id", "status", "replan_count", "task_type", "failure_kind"
+    "tenant_id",
+    "session_id",
+    "status",
+    "replan_count",
+    "task_type",
+    "failure_kind",
+    "completed_at",
 ]
 Counts = Mapping[tuple[Any, ...], int]
 """The values of the fields that were asked for, in that order -> how many have them; None is a field that is unset."""

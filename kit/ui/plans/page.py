@@ -75,11 +75,11 @@ def _list(host: Host, principal: Principal) -> None:
     simulated = simulated_words(host.models_of(plans))
     if simulated:
         st.caption(simulated)
-    health = host.health(principal, plans)
+    health = host.health(principal)
     if health is not None:
         with st.expander("How plans do", icon=":material/monitor_heart:"):
             st.html(health_html(health))
-            st.caption("Over these plans; shares with intervals at 95 %.")
+            st.caption("Over all your plans that ended; shares with intervals at 95 %.")
 
 
 def _nothing(host: Host) -> None:

@@ -16,7 +16,7 @@ from kit.core.event import INTERNAL
 from kit.core.fault import Fault
 from kit.core.picture import Picture, mark_pictures
 from kit.core.record import SessionRecall, TurnRecord
-from kit.metrics.plan_health import PlanHealth, plan_health
+from kit.metrics.plan_health import PlanHealth, count_health, plan_health
 from kit.metrics.watchdog import Silence, Watchdog, note_silence, silences
 from kit.patterns import modes_of
 from kit.patterns.fork import fork_turn
@@ -41,7 +41,7 @@ T = TypeVar("T")
 MOST_FINISHED = 64
 """Finished turns held in memory; older ones are read from the store."""
 MOST_EVENTS = 20_000
-"""Events that are read of a plan, or of all plans for their health."""
+"""Events that are read of a plan."""
 
 
 class Host:
@@ -176,12 +176,11 @@ class Host:
         by = EventFilter(tenant_id=principal.tenant_id, plan_id=plan_id)
         return self.documents(lambda stores: stores.events.query(by, MOST_EVENTS))
 
-    def health(self, principal: Principal, plans: Sequence[Plan]) -> PlanHealth | None:
-        """Returns how plans do; None where nobody here can say."""
-        by = EventFilter(tenant_id=principal.tenant_id)
-        ids = {plan.plan_id for plan in plans}
-        stored = self.documents(lambda stores: stores.events.query(by, MOST_EVENTS))
-        return plan_health(plans, [event for event in stored if event.plan_id in ids])
+    def health(self, principal: Principal) -> PlanHealth | None:
+        """Returns how the plans of a principal do, all of them; None where nobody here can say."""
+        return plan_health(
+            self.documents(lambda stores: count_health(stores, principal, since=0.0))
+        )
 
     def outputs(self, plan: Plan) -> dict[int, Any]:
         """Returns step -> its output, of the steps that are done."""

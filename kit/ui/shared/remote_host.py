@@ -187,7 +187,7 @@ class RemoteHost(Host):
     def plan_events(self, principal: Principal, plan_id: str) -> list[AgentEvent]:
         return list(self._ask(principal, lambda client: client.trace(plan_id)))
 
-    def health(self, principal: Principal, plans: Sequence[Plan]) -> PlanHealth | None:
+    def health(self, principal: Principal) -> PlanHealth | None:
         """Returns nothing: how plans do is counted from the whole log."""
         return None
 

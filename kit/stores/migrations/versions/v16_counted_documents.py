@@ -52,7 +52,9 @@ def upgrade() -> None:
         "agent_plans_by_time", "agent_plans", ["tenant_id", "created_at"], if_not_exists=True
     )
     op.create_index("agent_plans_by_end", "agent_plans", ["completed_at"], if_not_exists=True)
-    op.create_index("agent_events_by_moment", "agent_events", ["ts"], if_not_exists=True)
+    kinds = ["tenant_id", "event_type", "agent", "skill_id", "status", "large_response_triggered"]
+    of_index = [*kinds, "lock_wait_ms", "duration_ms", "ts"]
+    op.create_index("agent_events_by_kind", "agent_events", of_index, if_not_exists=True)
 
 
 def _fill(table: str, number: str, columns: Sequence[Column[Any]]) -> None:

@@ -1,0 +1,181 @@
+"""`kit monitor`: watches how plans do, writes alerts down and sends them on. `kit data events`: what it reads."""
+
+import asyncio
+import signal
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kit.metrics.plan_health import PlanHealth
+    from kit.service.monitor import TenantWatch
+    from kit.service.webhook import Webhook
+    from kit.settings import Settings
+    from kit.stores.documents.document import AgentEvent
+
+
+def add(commands: Any) -> None:
+    """Adds the command to a parser's."""
+    monitor = commands.add_parser(
+        "monitor", help="watch how plans do; alerts go into the log, and to KIT_ALERT_WEBHOOK"
+    )
+    monitor.add_argument(
+        "--once",
+        action="store_true",
+        help="look once, write nothing, and exit with 1 where an alert fires",
+    )
+    monitor.add_argument("--json", action="store_true", help="a line for each tenant and look")
+    monitor.add_argument("--tenant", help="of one tenant (default: all)")
+    monitor.set_defaults(run=_monitor)
+
+
+def add_to_data(commands: Any) -> None:
+    """Adds the command of the group `data`."""
+    events = commands.add_parser(
+        "events",
+        help="what plans and their tools did: traces of sessions, the audit of skill calls",
+    )
+    events.add_argument("--tenant", required=True)
+    for name in ("user", "session", "plan", "task", "skill"):
+        events.add_argument(f"--{name}", metavar="ID", help=f"of one {name}")
+    events.add_argument("--type", help="of one type, such as skill.called")
+    events.add_argument(
+        "--large", action="store_true", help="skill calls whose response went into a file"
+    )
+    events.add_argument("--days", type=float, help="of the last days (default: ever)")
+    events.add_argument("--newest", action="store_true", help="the newest first")
+    events.add_argument("--limit", type=int, default=1000, help="at most so many (default: 1000)")
+    events.add_argument("--json", action="store_true", help="each event whole, one a line")
+    events.set_defaults(run=_events)
+
+
+def _monitor(arguments: Namespace) -> int:
+    return asyncio.run(_watch(arguments))
+
+
+async def _watch(arguments: Namespace) -> int:
+    from kit.service.monitor import Monitor
+    from kit.settings import Settings
+    from kit.stores.opening import open_store
+
+    settings = Settings.read()
+    webhook = _webhook(settings)
+    with closing(open_store(settings.store)) as store:
+        notify = webhook.send if webhook is not None else None
+        monitor = Monitor(store.open_documents(), arguments.tenant, notify)
+
+        def show(watches: Sequence["TenantWatch"]) -> None:
+            for watch in watches:
+                print(watch.model_dump_json() if arguments.json else _report(watch), flush=True)
+            if not watches and not arguments.json:
+                print("No plan ended in the last hour, and nothing was called.", flush=True)
+
+        if arguments.once:
+            watches = await monitor.look(write=False)
+            show(watches)
+            return int(any(watch.alerts for watch in watches))
+        loop = asyncio.get_running_loop()
+        running = asyncio.ensure_future(monitor.run(show))
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, running.cancel)
+        print("watching", file=sys.stderr, flush=True)
+        await asyncio.wait((running,))
+        if not running.cancelled():
+            running.result()
+    return 0
+
+
+def _events(arguments: Namespace) -> int:
+    from kit.settings import Settings
+    from kit.stores.documents.protocol import EventFilter
+    from kit.stores.opening import open_store
+
+    by = EventFilter(
+        tenant_id=arguments.tenant,
+        user_id=arguments.user,
+        session_id=arguments.session,
+        plan_id=arguments.plan,
+        task_id=arguments.task,
+        event_type=arguments.type,
+        skill_id=arguments.skill,
+        large_response_triggered=True if arguments.large else None,
+        since=time.time() - 86_400 * arguments.days if arguments.days is not None else 0.0,
+    )
+    with closing(open_store(Settings.read().store)) as store:
+        query = store.open_documents().events.query
+        events = asyncio.run(query(by, arguments.limit, newest_first=arguments.newest))
+    for event in events:
+        print(event.model_dump_json() if arguments.json else _line(event))
+    return 0
+
+
+def _line(event: "AgentEvent") -> str:
+    """Returns an event as a line: when, what, of what, and the fields that it has."""
+    words = [f"{_moment(event.ts)}  {event.event_type:24}"]
+    names = ("session_id", "task_id", "agent", "skill_id", "status", "duration_ms")
+    for name in (*names, "response_size_bytes", "lock_wait_ms"):
+        value = getattr(event, name)
+        if value is not None:
+            words.append(f"{name}={value}")
+    return " ".join(words)
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _webhook(settings: "Settings") -> "Webhook | None":
+    from pydantic import SecretStr
+
+    from kit.core.errors import SettingsError
+    from kit.service.webhook import Webhook
+
+    if settings.alert_webhook is None:
+        return None
+    if settings.alert_key is None:
+        raise SettingsError(
+            "alerts are sent signed: set KIT_ALERT_KEY to a secret that their receiver has too"
+        )
+    return Webhook(SecretStr(settings.alert_webhook), SecretStr(settings.alert_key))
+
+
+def _report(watch: "TenantWatch") -> str:
+    lines = [f"{watch.tenant_id}: All is well."]
+    if watch.alerts:
+        lines = [f"{watch.tenant_id}: ALERT"]
+    for alert in watch.alerts:
+        since = _moment(alert.since)
+        lines.append(f"  {alert.firing.name} since {since}: {alert.firing.sentence}")
+    for name, value in figures_of(watch.health):
+        lines.append(f"  {name:52} {value}")
+    return "\n".join(lines)
+
+
+def figures_of(health: "PlanHealth") -> list[tuple[str, str]]:
+    """Returns the seven figures in words."""
+    rows = [
+        ("plans done without being planned anew", f"{health.success:.1%} of {health.success.n}")
+    ]
+    for task_type, mean in health.replans.items():
+        rows.append((f"replans of a plan, mean: {task_type or 'no task type'}", f"{mean:.2f}"))
+    for skill, failures in health.step_failures.items():
+        rows.append((f"steps that failed: {skill}", f"{failures:.1%} of {failures.n}"))
+    rows.append(
+        (
+            "responses too long to read",
+            f"{health.large_responses:.1%} of {health.large_responses.n}",
+        )
+    )
+    for agent, milliseconds in health.p95_ms.items():
+        rows.append((f"95 of 100 tasks end within: {agent}", f"{milliseconds / 1000:.2f} s"))
+    rows.append(
+        ("outputs that their contract refused", f"{health.violations:.1%} of {health.violations.n}")
+    )
+    rows.append(
+        ("sessions that used up their replans", f"{health.exhausted:.1%} of {health.exhausted.n}")
+    )
+    return rows
