@@ -126,7 +126,7 @@ async def measure(documents: Documents, now: float) -> None:
         await success_over_time(documents, tenant, now - SPAN, now, 30)
 
     async def look() -> None:
-        await Monitor(documents, clock=lambda: now).look(write=False)
+        await Monitor(documents, clock=lambda: now).only_look()
 
     for words, ask in (
         ("all tenants, all time", all_time),

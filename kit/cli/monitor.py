@@ -75,7 +75,7 @@ async def _watch(arguments: Namespace) -> int:
                 print("No plan ended in the last hour, and nothing was called.", flush=True)
 
         if arguments.once:
-            watches = await monitor.look(write=False)
+            watches, _ = await monitor.only_look()
             show(watches)
             return int(any(watch.alerts for watch in watches))
         loop = asyncio.get_running_loop()

@@ -17,7 +17,7 @@ from kit.core.errors import (
     StoreBusy,
     StoreError,
 )
-from kit.service import documents, plans, runs
+from kit.service import documents, plans, prometheus, runs
 from kit.service.bodies import Health, Problem, stream_schemas
 from kit.service.limits import Limits
 from kit.service.service import Service, Serving
@@ -69,6 +69,7 @@ def create_app(service: Service | None = None, *, most_bytes: int = Limits.most_
     app.add_middleware(BodyLimit, most_bytes=most_bytes)
     for room in (runs, plans, documents):
         app.include_router(room.router, responses=PROBLEMS)
+    app.include_router(prometheus.router, responses={503: PROBLEMS[503]})
     app.add_exception_handler(RequestValidationError, _invalid)
     for kind in STATUS:
         app.add_exception_handler(kind, _refused)

@@ -59,25 +59,33 @@ class Monitor:
     clock: Callable[[], float] = time.time
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
-    async def look(self, *, write: bool = True) -> list[TenantWatch]:
-        """Returns how each tenant does of whom anything happened in the last hour, or of whom an alert was open.
-
-        Alerts that begin and end are written down, unless `write` is false. Raises StoreError.
-        """
+    async def look(self) -> list[TenantWatch]:
+        """Returns how each tenant does, and writes down which alerts began and ended. Raises StoreError."""
         now = self.clock()
-        counts = await count_health(self.documents, self.tenant_id, now - WINDOW)
         open_alerts = await open_alerts_of(self.documents, self.tenant_id, now)
-        tenants = {tenant_id for tenant_id, _ in open_alerts} | set(counts.tenants)
-        watches: list[TenantWatch] = []
+        watches, _ = await self._watch(open_alerts, now)
         new_events: list[AgentEvent] = []
-        for tenant_id in sorted(tenants):
-            watch = _watch(tenant_id, counts, open_alerts, now)
-            watches.append(watch)
-            if write:
-                new_events += await self._write(watch, open_alerts)
+        for watch in watches:
+            new_events += await self._write(watch, open_alerts)
         if self.notify is not None:
             await asyncio.gather(*(self.notify(event) for event in new_events))
         return watches
+
+    async def only_look(self) -> tuple[list[TenantWatch], PlanHealth]:
+        """Returns how each tenant does of whom anything happened in the last hour, or of whom an alert was open, and
+        how all do together. It writes nothing. Raises StoreError."""
+        now = self.clock()
+        return await self._watch(await open_alerts_of(self.documents, self.tenant_id, now), now)
+
+    async def _watch(
+        self, open_alerts: Mapping[tuple[str, str], AgentEvent], now: float
+    ) -> tuple[list[TenantWatch], PlanHealth]:
+        counts = await count_health(self.documents, self.tenant_id, now - WINDOW)
+        tenants = {tenant_id for tenant_id, _ in open_alerts} | set(counts.tenants)
+        watches = [
+            _tenant_watch(tenant_id, counts, open_alerts, now) for tenant_id in sorted(tenants)
+        ]
+        return watches, plan_health(counts)
 
     async def run(self, on_look: Callable[[Sequence[TenantWatch]], None]) -> None:
         """Looks every minute, until it is cancelled; a store that cannot be read is asked again."""
@@ -129,7 +137,7 @@ class Monitor:
         )
 
 
-def _watch(
+def _tenant_watch(
     tenant_id: str,
     counts: HealthCounts,
     open_alerts: Mapping[tuple[str, str], AgentEvent],

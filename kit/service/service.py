@@ -4,6 +4,7 @@ import asyncio
 import math
 import time
 import zlib
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -67,6 +68,10 @@ class Service:
         self.limits = limits or Limits()
         self.tenants = TurnCounts(self.limits)
         self.turns = ServedTurns(self.limits)
+        self.ended_turns: Counter[str] = Counter()
+        """Status -> turns that ended, since this began."""
+        self.refused_calls = 0
+        """Of tenants that had too many turns."""
         self.pattern = kit.pattern
         if pattern is not None:
             self.pattern = pattern_of(pattern, kit.deck)
@@ -96,11 +101,19 @@ class Service:
         self._admit(caller)
         turn = start()
         self.tenants.count(caller.principal.tenant_id, turn)
+        turn.on_end(lambda: self._count_end(turn))
         return self.turns.add(turn, caller.principal, is_plan=is_plan)
+
+    def _count_end(self, turn: Turn) -> None:
+        status = "failed"
+        if not turn.reply.cancelled() and turn.reply.exception() is None:
+            status = turn.reply.result().status
+        self.ended_turns[status] += 1
 
     def _admit(self, caller: Caller) -> None:
         seconds = self.tenants.wait(caller.principal.tenant_id)
         if seconds:
+            self.refused_calls += 1
             headers = {"Retry-After": str(math.ceil(seconds))}
             raise HTTPException(429, "this tenant has too many turns", headers)
 

@@ -2,16 +2,21 @@
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import AsyncGenerator
 from contextlib import closing
 from pathlib import Path
 
 import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
+from kit.core.context import Principal
 from kit.core.event import Event
+from kit.planning.plan import new_plan
 from kit.service.api import create_app
 from kit.service.limits import Limits
+from kit.stores.documents.document import AgentEvent
 from kit.worlds.service.serve import serving
 from tests.service.servers import ACME, GLOBEX, Api, Frame, body, chat, frames, until
 
@@ -236,3 +241,43 @@ async def test_what_does_not_fit_is_not_repeated_in_the_refusal() -> None:
         odd = {**body("x", ACME), "tenant_id": f"no id {secret}", "more": secret}
         refused = await api.http.post("/agent/run", json=odd, headers=ACME)
         assert refused.status_code == 422 and secret not in refused.text
+
+
+@pytest.mark.req("AS-16")
+async def test_prometheus_reads_what_the_process_does_and_names_nobody() -> None:
+    async with chat(limits=Limits(turns_at_once=1)) as api:
+
+        async def read() -> dict[str, float]:
+            """Each line by its name, and where it has one, its label."""
+            response = await api.http.get("/metrics")
+            assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
+            assert "acme" not in response.text and "alice" not in response.text
+            lines: dict[str, float] = {}
+            for family in text_string_to_metric_families(response.text):
+                for sample in family.samples:
+                    lines[" ".join([sample.name, *sample.labels.values()])] = sample.value
+            return lines
+
+        before = await read()
+        assert before["kit_turns_running"] == before["kit_calls_refused_total"] == 0
+        assert (
+            before["kit_alert_firing contract_violation"] == 0 and before["kit_plan_success_n"] == 0
+        )
+        assert "kit_plan_success_ratio" not in before, "of nothing there is no share"
+        assert (await api.run()).status_code == 200
+        api.service.tenants.begin("acme")
+        assert (await api.run()).status_code == 429
+        now = time.time()
+        event = AgentEvent(event_id="e1", tenant_id="acme", event_type="contract_violation", ts=now)
+        await api.service.documents.events.append(event)
+        plan = new_plan("p1", Principal(tenant_id="acme", user_id="alice"), "s1", "Do it.", now)
+        await api.service.documents.plans.create(plan)
+        done = plan.replace(plan_id="p2", status="complete", completed_at=now, task_type="of acme")
+        await api.service.documents.plans.create(done)
+        after = await read()
+    assert after["kit_turns_total ok"] == 1 and after["kit_calls_refused_total"] == 1
+    assert after["kit_turns_running"] == 1 and after["kit_plans_queued"] == 1
+    assert after["kit_alert_firing contract_violation"] == 1
+    assert after["kit_alert_firing plan_success"] == 0
+    assert (after["kit_plan_success_ratio"], after["kit_plan_success_n"]) == (1, 1)
+    assert after["kit_plan_contract_violation_ratio"] == 1
