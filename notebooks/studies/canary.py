@@ -14,6 +14,7 @@ from kit.bench.shadow import shadow_judges
 from kit.compose.deck import Deck
 from kit.compose.parts import Block, DeckSettings
 from kit.core.card import AgentCard, EvalPolicy
+from kit.metrics.estimate import Estimate, wilson
 from kit.metrics.judgement import judgements
 from kit.models.scripted import Line, ScriptedModel
 from kit.settings import Settings
@@ -173,3 +174,14 @@ async def play_canary(sessions: int = 160, seed: int = 7) -> Promotion:
         await judges.drain()
         judged = await judgements(kit.store.open_documents().events)
         return promote(kit.deck, "points", gates=gates_of(kit.deck, "points", judged))
+
+
+def promoted_by(trials: Sequence[Trial], looks: Sequence[int]) -> dict[int, Estimate]:
+    """Sessions of each version -> the share of the trials that had ended in a promotion by then."""
+    shares: dict[int, Estimate] = {}
+    for sessions in looks:
+        promotions = 0
+        for trial in trials:
+            promotions += trial.decision == "promote" and trial.sessions <= sessions
+        shares[sessions] = wilson(promotions, len(trials))
+    return shares
