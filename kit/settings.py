@@ -61,6 +61,11 @@ class Settings(Value):
     """KIT_DATA: folder of the data that a deck's tools read; unset, data/ of the project, else the embedded world."""
     store: str = Field(default_factory=lambda: str(_state() / "kit.db"), repr=False)
     """KIT_STORE: file of sessions and traces, or the URL of a PostgreSQL database; `:memory:` keeps nothing."""
+    documents: Annotated[str, Field(pattern=r"^opensearch\+https?://")] | None = Field(
+        default=None, repr=False
+    )
+    """KIT_DOCUMENTS: the OpenSearch that keeps the documents of plans, such as
+    `opensearch+http://127.0.0.1:9200` (docs/stores.md); unset, they are in the store."""
     retention_days: Annotated[float, Field(gt=0)] | None = None
     """KIT_RETENTION_DAYS: the events of plans and their tools, and the outputs of their steps, go after so many
     days; unset, they stay."""
@@ -200,7 +205,10 @@ class Settings(Value):
             "alert_key": self.alert_key or "",
         }
         secrets = secret_values(own, self.variables, names=self.secret_names)
-        passwords = {password: password for password in url_passwords(self.store)}
+        passwords: dict[str, str] = {}
+        for place in (self.store, self.documents or ""):
+            for password in url_passwords(place):
+                passwords[password] = password
         return secrets | secret_values(passwords, names=passwords)
 
     @property
@@ -233,6 +241,7 @@ _VARIABLES: Mapping[str, str] = {
     "deck": "KIT_DECK",
     "data": "KIT_DATA",
     "store": "KIT_STORE",
+    "documents": "KIT_DOCUMENTS",
     "retention_days": "KIT_RETENTION_DAYS",
     "environment": "KIT_ENV",
     "model": "KIT_MODEL",

@@ -49,6 +49,7 @@ from kit.stores.bus.bus import Bus, LocalBus
 from kit.stores.opening import open_store
 from kit.stores.protocol import Store
 from kit.stores.recall import recall_before
+from kit.stores.turn_store import TurnStore
 from kit.tools.deck_tools import given_tools
 from kit.tools.embedder import Embedder, WordVectors
 from kit.tools.loading import load_reference
@@ -360,7 +361,7 @@ async def open_kit(
     elif models is None:
         models = choose_models(settings, deck)
     async with AsyncExitStack() as stack:
-        store = stack.enter_context(closing(open_store(settings.store, settings.retention_days)))
+        store = stack.enter_context(closing(_open_store(settings)))
         live = cassette is None or cassette.mode != "replay"
         bus = await stack.enter_async_context(_open_bus(settings))
         embedder = await stack.enter_async_context(_open_embedder(settings))
@@ -411,6 +412,10 @@ async def open_kit(
         await turns.drain()
         if cassette is not None:
             cassette.close()
+
+
+def _open_store(settings: Settings) -> TurnStore:
+    return open_store(settings.store, settings.retention_days, settings.documents)
 
 
 @asynccontextmanager

@@ -37,6 +37,8 @@ SOURCES = (
 )
 SUITE = (sys.executable, "-m", "pytest", "-q", "-p", "tests.matrix", "--ignore=tests/browser")
 
+STAGES = ("opensearch",)
+"""Marks of tests that have a stage of their own, after that of the others."""
 Endings = dict[str, dict[str, str]]
 """Requirement id -> test -> passed, failed or skipped."""
 
@@ -123,6 +125,15 @@ class Register:
     begun: float = field(default_factory=time.time)
     endings: Endings = field(default_factory=lambda: defaultdict(dict))
 
+    def go_on(self) -> None:
+        """Adds to what the run before has noted of the same sources."""
+        endings = read_endings()
+        if endings is None:
+            return
+        self.begun = json.loads(NOTE.read_text())["begun"]
+        for id, tests in endings.items():
+            self.endings[id].update(tests)
+
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
             item.user_properties += [
@@ -152,7 +163,10 @@ class Register:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Makes this module a plugin: `pytest -p tests.matrix`."""
-    config.pluginmanager.register(Register(worker=hasattr(config, "workerinput")), "requirements")
+    register = Register(worker=hasattr(config, "workerinput"))
+    if config.option.markexpr in STAGES:
+        register.go_on()
+    config.pluginmanager.register(register, "requirements")
 
 
 def read_endings() -> Endings | None:

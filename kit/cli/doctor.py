@@ -3,6 +3,7 @@
 import asyncio
 from argparse import Namespace
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from kit.core.display.command import command
@@ -124,7 +125,9 @@ def _store(settings: "Settings") -> "Finding":
 
     print("store")
     try:
-        open_store(settings.store).close()
+        with closing(open_store(settings.store, documents=settings.documents)) as store:
+            if settings.documents is not None:
+                store.open_documents()
     except KitError as error:
         return _print(Finding(name="written", state="failed", words=str(error)))
     return _print(Finding(name="written", state="ok", words=settings.store_name))

@@ -64,7 +64,8 @@ def _forget(arguments: Namespace) -> int:
             recordings.append(path)
     total = len(recordings)
     for place in stores:
-        with closing(open_store(place)) as store:
+        documents = settings.documents if place == settings.store else None
+        with closing(open_store(place, documents=documents)) as store:
             counts = store.forget(principal)
         total += sum(counts.values())
         print(

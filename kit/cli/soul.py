@@ -60,7 +60,8 @@ async def _act(arguments: Namespace) -> int:
 
     tenant = arguments.tenant
     user = arguments.user
-    with closing(open_store(Settings.read().store)) as store:
+    settings = Settings.read()
+    with closing(open_store(settings.store, documents=settings.documents)) as store:
         souls = store.open_documents().souls
         if arguments.action == "remove":
             if await souls.remove(tenant, user):

@@ -18,7 +18,6 @@ from kit.stores.engines.sqlite_connection import (
     is_busy,
     open_engine,
 )
-from kit.stores.forget import forget
 from kit.stores.tables import ALEMBIC_VERSION, APPLICATION, METADATA, SCHEMA
 from kit.stores.turn_store import TurnStore
 
@@ -120,7 +119,7 @@ class SqliteStore(TurnStore):
         """
         with self.commit() as db:
             db.execute("PRAGMA secure_delete = ON")
-            counts = forget(db, principal)
+            counts = self._forget(db, principal)
             if db.has_table(WORDS):
                 # Its words are in an index that is rewritten now, not when it grows.
                 db.execute(f"INSERT INTO {WORDS} ({WORDS}) VALUES ('optimize')")

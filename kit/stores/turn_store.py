@@ -77,7 +77,7 @@ from kit.stores.tally import Tally
 from kit.stores.turn_filter import Conversation, TurnChoices, TurnFilter, TurnPage
 
 if TYPE_CHECKING:
-    from kit.stores.documents.protocol import Documents
+    from kit.stores.documents.protocol import DocumentBackend, Documents
 
 _new_message = builder(Message)
 ALL = 1 << 62
@@ -93,25 +93,56 @@ class TurnStore(Database):
     Raises StoreError, with a sentence that says what to do, when the database cannot be opened, read or written.
     """
 
+    _backend: "DocumentBackend | None" = None
+    """Where documents are that are not in the same database."""
+
+    def keep_documents_in(self, backend: "DocumentBackend") -> None:
+        """Has documents kept elsewhere from now on; the backend is closed with the store."""
+        self._backend = backend
+        # Whether anybody has a soul is not asked for again and again over a network: each turn reads its own.
+        self.has_souls = True
+        self._sweep_at = 0.0
+
     def open_documents(self) -> "Documents":
-        """The stores of documents in the same database, the same ones each time. Raises StoreError."""
+        """The stores of documents in the same database, or where they are kept instead, the same ones each time.
+
+        Raises StoreError.
+        """
         return self._documents
 
     @cached_property
     def _documents(self) -> "Documents":
-        from kit.stores.documents.sql import open_documents  # loads NumPy, which few turns need
+        # Loads NumPy, which few turns need.
+        from kit.stores.documents.sql import open_documents, open_sessions
 
+        if self._backend is not None:
+            return self._backend.open(open_sessions(self))
         return open_documents(self)
+
+    def _sweep_events(self, before: float) -> None:
+        if self._backend is None:
+            super()._sweep_events(before)
+        else:
+            self._backend.sweep_events(before)
+
+    def close(self) -> None:
+        """Closes the database, and where documents are; a second call does nothing."""
+        super().close()
+        if self._backend is not None:
+            self._backend.close()
 
     def with_souls(self, session: Session) -> Session:
         """Returns a session with what the souls of its tenant and its user say; as it is while nobody has a soul."""
         if not self.has_souls:
             return session
-        from kit.stores.documents.souls import (
-            with_souls,
-        )  # builds the documents' models, which few turns need
+        # Builds the documents' models, which few turns need.
+        from kit.stores.documents.souls import read_souls, with_souls
 
-        return with_souls(session, self)
+        if self._backend is not None:
+            tenant, user = self._backend.souls(session.principal)
+        else:
+            tenant, user = read_souls(self, session.principal)
+        return with_souls(session, tenant, user)
 
     def open_session(self, session: Session) -> None:
         """Writes the session if it is new; leaves an existing one alone. Raises SessionError when
@@ -379,7 +410,15 @@ class TurnStore(Database):
     def forget(self, principal: Principal) -> dict[str, int]:
         """Removes a principal's rows; returns how many of each table. Raises StoreBusy while a turn of theirs runs."""
         with self.commit() as db:
-            return forget(db, principal)
+            return self._forget(db, principal)
+
+    def _forget(self, db: StoreConnection, principal: Principal) -> dict[str, int]:
+        counts = forget(db, principal)
+        if self._backend is not None:
+            # Within the commit: where this fails the turns stay as well, and the command says so.
+            for kind, count in self._backend.forget(principal).items():
+                counts[kind] = counts.get(kind, 0) + count
+        return counts
 
     def feedbacks(self, score: int) -> list[Feedback]:
         """Every thumb of that score, in the order of their turns."""

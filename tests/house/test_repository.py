@@ -44,6 +44,7 @@ PLANTED = {
     "What stands beside notebooks": ("bench/peers.py", "import studies.cap"),
     "OpenAI's client": ("models/scripted.py", "import langchain_openai"),
     "Opik is imported": ("sinks/recorder.py", "import opik"),
+    "OpenSearch's client": ("stores/opening.py", "import opensearchpy"),
     "Dask is imported": ("bench/grid/run.py", "import distributed"),
     "The A2A SDK": ("patterns/supervisor.py", "import a2a.types"),
     "The MCP SDK": ("tools/loading.py", "import mcp"),

@@ -3,7 +3,7 @@ backend joins `BACKENDS`."""
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,14 +30,19 @@ from kit.stores.documents.document import (
     Soul,
 )
 from kit.stores.documents.protocol import Documents, EventFilter, PlanFilter
-from kit.stores.documents.sql import open_documents
+from kit.stores.documents.sql import open_documents, open_sessions
 from kit.stores.opening import open_store
 from kit.stores.turn_store import TurnStore
+from tests.opensearch_server import new_documents
 from tests.stores.conftest import DATABASES, new_place
 
 ANN, BOB = Principal(tenant_id="acme", user_id="ann"), Principal(tenant_id="acme", user_id="bob")
 EVE = Principal(tenant_id="other", user_id="ann")
-BACKENDS = (":memory:", *DATABASES)
+BACKENDS = (
+    ":memory:",
+    *DATABASES,
+    pytest.param("opensearch", marks=pytest.mark.opensearch),
+)
 BY = "vectors of a test"
 """The embedder of all vectors here but one."""
 
@@ -60,9 +65,18 @@ class Backend:
 
 @pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
+    clock = Clock()
+    if request.param == "opensearch":
+        # Takes a second, which whoever runs the other backends need not wait.
+        from kit.stores.opensearch.documents import OpenSearchDocuments
+
+        with closing(OpenSearchDocuments(new_documents(dimension=3))) as documents:
+            store = open_store(":memory:")
+            yield Backend(documents.open(open_sessions(store), clock), clock)
+            store.close()
+        return
     memory = request.param == ":memory:"
     store = open_store(":memory:" if memory else new_place(request.param, tmp_path))
-    clock = Clock()
     yield Backend(open_documents(store, dimension=3, clock=clock), clock)
     store.close()
 

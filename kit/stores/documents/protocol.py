@@ -5,7 +5,8 @@ the backend fails; what was acknowledged by a return is kept. Whoever reads says
 given what belongs to another tenant or user.
 """
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -212,3 +213,25 @@ class Documents:
     sessions: SessionStore
     plans: PlanStore
     events: EventStore
+
+
+class DocumentBackend(Protocol):
+    """A database that keeps the documents of a store of turns, in the place of the store's own."""
+
+    def open(self, sessions: SessionStore, clock: Callable[[], float] = time.time) -> Documents:
+        """Returns the stores; sessions stay where the turns are. Raises StoreError."""
+        ...
+
+    def souls(self, principal: Principal) -> tuple[Soul | None, Soul | None]:
+        """Returns the soul of a principal's tenant, and that of the user, soon: a loop waits. Raises StoreError."""
+        ...
+
+    def sweep_events(self, before: float) -> int:
+        """Deletes the events of before that moment; returns how many. Raises StoreError."""
+        ...
+
+    def forget(self, principal: Principal) -> dict[str, int]:
+        """Deletes the documents of a user; returns how many of each kind. Raises StoreError."""
+        ...
+
+    def close(self) -> None: ...

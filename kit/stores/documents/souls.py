@@ -23,12 +23,11 @@ def read_souls(database: Database, principal: Principal) -> tuple[Soul | None, S
     return tenant, user
 
 
-def with_souls(session: Session, database: Database) -> Session:
+def with_souls(session: Session, tenant: Soul | None, user: Soul | None) -> Session:
     """Returns a session with what the souls of its tenant and its user say, where it has no persona of its own.
 
     Their language, the user's first, is its locale.
     """
-    tenant, user = read_souls(database, session.principal)
     languages: list[str] = []
     for soul in (user, tenant):
         if soul is not None and soul.persona.language:

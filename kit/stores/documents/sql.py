@@ -66,18 +66,24 @@ def open_documents(
 
     `clock` gives seconds since the epoch: by it locks and memories end.
     """
-    lay_out_documents(database)
-    tables = Tables(database, clock)
+    sessions = open_sessions(database, clock)
+    tables = sessions.tables
     memory = SqlMemory(tables, dimension)
     with database.commit() as db:
         memory.drop_expired(db)
     return Documents(
         memory,
         SqlSouls(tables),
-        SqlSessions(tables),
+        sessions,
         SqlPlans(tables),
         SqlEvents(tables),
     )
+
+
+def open_sessions(database: Database, clock: Callable[[], float] = time.time) -> SqlSessions:
+    """Opens the sessions alone, for documents that are elsewhere. Raises StoreError."""
+    lay_out_documents(database)
+    return SqlSessions(Tables(database, clock))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""The documents of plans in OpenSearch, where KIT_DOCUMENTS names one (docs/stores.md)."""

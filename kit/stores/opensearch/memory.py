@@ -1,0 +1,166 @@
+"""Memories in OpenSearch: by key, by vector, by words; locks; expiry."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from kit.core.context import Principal
+from kit.core.errors import MemoryLockError, StorageSchemaError, StoreBusy
+from kit.stores.documents.document import OWNER, Memory, Scope, check, document_of
+from kit.stores.opensearch.cluster import MOST, Cluster, StoredDocument
+from kit.stores.opensearch.place import id_of
+from kit.stores.opensearch.templates import MEMORY
+
+TRIES = 50
+"""Writes of one key that may be overtaken by others before this one gives up."""
+LONGEST_QUESTION = 1_000
+"""Characters of a question whose words are looked for: OpenSearch takes 1,024 words."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSearchMemory:
+    """The MemoryStore protocol."""
+
+    cluster: Cluster
+    clock: Callable[[], float]
+
+    async def write(self, memory: Memory) -> None:
+        fields = json.loads(check(memory, self.cluster.place.dimension))
+        if memory.embedding is not None:
+            fields["embedding"] = memory.embedding
+        await self.cluster.run(partial(self._write, memory, json.dumps(fields)))
+
+    def _write(self, memory: Memory, text: str) -> None:
+        index = self.cluster.place.index(MEMORY, memory.tenant_id)
+        name = id_of(memory.tenant_id, memory.key)
+        for _ in range(TRIES):
+            document = self.cluster.get(index, name, memory.tenant_id)
+            if document is not None:
+                self._refuse(memory, document.fields)
+            if self.cluster.put(index, name, text, after=document):
+                return
+        raise StoreBusy(f"memory {memory.key!r} is written by many at once; try again")
+
+    def _refuse(self, memory: Memory, document: Mapping[str, Any]) -> None:
+        """Raises for a key that is another user's, or that another task holds."""
+        if _owner_of(document) != _owner_of(memory.model_dump()):
+            raise StorageSchemaError(
+                f"memory {memory.key!r} belongs to another scope or user; write it under another key"
+            )
+        holder = document["locked_by"]
+        expires = document["lock_expires"]
+        is_locked = expires is None or expires > self.clock()
+        if holder and holder != memory.locked_by and is_locked:
+            raise MemoryLockError(
+                f"memory {memory.key!r} is held by task {holder!r}; try again when it was read"
+            )
+
+    async def read(self, principal: Principal, key: str) -> Memory | None:
+        return await self.cluster.run(partial(self._read, principal, key))
+
+    def _read(self, principal: Principal, key: str) -> Memory | None:
+        document = self._visible(principal, key)
+        if document is None:
+            return None
+        memory = _memory(document)
+        if memory.ttl_at is not None and memory.ttl_at <= self.clock():
+            return None
+        return memory
+
+    def _visible(self, principal: Principal, key: str) -> StoredDocument | None:
+        """Returns what stands under a key, where this principal may see it."""
+        index = self.cluster.place.index(MEMORY, principal.tenant_id)
+        document = self.cluster.get(index, id_of(principal.tenant_id, key), principal.tenant_id)
+        if document is None or document.fields["key"] != key:
+            return None
+        is_theirs = document.fields["scope"] == "tenant" or (
+            document.fields["user_id"] == principal.user_id
+        )
+        return document if is_theirs else None
+
+    async def unlock(self, principal: Principal, key: str, task_id: str) -> bool:
+        return await self.cluster.run(partial(self._unlock, principal, key, task_id))
+
+    def _unlock(self, principal: Principal, key: str, task_id: str) -> bool:
+        for _ in range(TRIES):
+            document = self._visible(principal, key)
+            if document is None or document.fields["locked_by"] != task_id:
+                return False
+            fields = {**document.fields, "locked_by": None, "lock_expires": None}
+            name = id_of(principal.tenant_id, key)
+            if self.cluster.put(document.index, name, json.dumps(fields), after=document):
+                return True
+        raise StoreBusy(f"memory {key!r} is written by many at once; try again")
+
+    async def nearest(
+        self,
+        principal: Principal,
+        scope: Scope,
+        vector: Sequence[float],
+        top_k: int = 5,
+        session_id: str = "",
+    ) -> list[Memory]:
+        dimension = self.cluster.place.dimension
+        if len(vector) != dimension:
+            raise StorageSchemaError(
+                f"the vector has {len(vector)} numbers, the embedder gives {dimension}"
+            )
+        # The condition stands within the clause: one that is laid over the nearest of all tenants may leave none.
+        knn: dict[str, Any] = {
+            "vector": [*vector],
+            "k": min(top_k, MOST),
+            "filter": self._condition(principal, scope, session_id),
+        }
+        return await self._search(principal, {"knn": {"embedding": knn}}, top_k)
+
+    async def search(
+        self, principal: Principal, scope: Scope, text: str, top_k: int = 5, session_id: str = ""
+    ) -> list[Memory]:
+        words = text[:LONGEST_QUESTION].encode("utf-8", "ignore").decode()
+        condition = self._condition(principal, scope, session_id)
+        condition["bool"]["must"] = {"match": {"text": words}}
+        return await self._search(principal, condition, top_k)
+
+    async def _search(
+        self, principal: Principal, query: Mapping[str, Any], top_k: int
+    ) -> list[Memory]:
+        index = self.cluster.place.index(MEMORY, principal.tenant_id)
+        search = partial(self.cluster.search, index, query, principal.tenant_id, top_k)
+        return [_memory(document) for document in await self.cluster.run(search)]
+
+    def _condition(
+        self, principal: Principal, scope: Scope, session_id: str
+    ) -> dict[str, dict[str, Any]]:
+        """Returns a query for all memories of a scope that have not expired."""
+        owner = {**vars(principal), "session_id": session_id}
+        terms: list[Mapping[str, Any]] = [{"term": {"scope": scope}}]
+        for name in OWNER[scope]:
+            terms.append({"term": {name: owner[name]}})
+        expired = {"range": {"ttl_at": {"lte": as_date(self.clock())}}}
+        return {"bool": {"filter": terms, "must_not": [expired]}}
+
+    async def sweep(self) -> int:
+        return await self.cluster.run(self.drop_expired)
+
+    def drop_expired(self) -> int:
+        """Does the same without a loop."""
+        expired = {"range": {"ttl_at": {"lte": as_date(self.clock())}}}
+        return self.cluster.delete_by(self.cluster.place.every_index(MEMORY), expired)
+
+
+def as_date(seconds: float) -> str:
+    """Returns a moment as a query takes it, which knows no exponents."""
+    return f"{seconds:.6f}"
+
+
+def _memory(document: StoredDocument) -> Memory:
+    return document_of(Memory, json.dumps(document.fields))
+
+
+def _owner_of(fields: Mapping[str, Any]) -> tuple[str, str | None]:
+    """Returns the scope of a memory and the user whose it is; a tenant's is no user's."""
+    if fields["scope"] == "tenant":
+        return "tenant", None
+    return fields["scope"], fields["user_id"]

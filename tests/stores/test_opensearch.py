@@ -1,0 +1,303 @@
+"""What is OpenSearch's own about the stores of documents; what every backend keeps is in test_documents.py.
+
+Searches are half a minute late here unless the kit asks for what was written: the refresh interval is 30 s.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from kit.core.context import Principal
+from kit.core.errors import SettingsError, StorageSchemaError, StoreError
+from kit.core.value import Value
+from kit.stores.documents.document import AgentEvent
+from kit.stores.documents.protocol import Documents, EventFilter
+from kit.stores.documents.sql import open_sessions
+from kit.stores.opening import open_store
+from kit.stores.opensearch.place import Place, id_of, place_of
+from kit.stores.opensearch.templates import KINDS
+from tests.opensearch_server import new_documents
+from tests.stores.test_documents import (
+    ANN,
+    DESIGN,
+    EVE,
+    Clock,
+    a_memory,
+    a_plan,
+    a_soul,
+    an_event,
+)
+
+pytestmark = pytest.mark.opensearch
+DAY = 86_400.0
+
+
+class Opened:
+    """Stores over indices of a test's own, and the client of an administrator."""
+
+    def __init__(self, **options: Any):
+        # Take a second, which whoever runs the other tests need not wait.
+        from opensearchpy import OpenSearch
+
+        from kit.stores.opensearch.documents import OpenSearchDocuments
+
+        self.backend = OpenSearchDocuments(new_documents(**{"dimension": 3, **options}))
+        self.clock = Clock()
+        self.turns = open_store(":memory:")
+        self.stores: Documents = self.backend.open(open_sessions(self.turns), self.clock)
+        self.place: Place = self.backend.cluster.place
+        self.client = OpenSearch(self.place.url)
+
+    def close(self) -> None:
+        self.backend.close()
+        self.client.close()
+        self.turns.close()
+
+    def ids(self, kind: str) -> set[str]:
+        """The ids of what the indices of a kind hold."""
+        index = self.place.every_index(kind)
+        self.client.indices.refresh(index=index, params={"ignore_unavailable": "true"})
+        answer = self.client.search(
+            index=index, body={"size": 1000}, params={"ignore_unavailable": "true"}
+        )
+        return {document["_id"] for document in answer["hits"]["hits"]}
+
+
+@pytest.fixture
+def opened() -> Iterator[Opened]:
+    with closing(Opened()) as stores:
+        yield stores
+
+
+@pytest.fixture(params=["together", "apart"])
+def either(request: pytest.FixtureRequest) -> Iterator[Opened]:
+    with closing(Opened(tenants=request.param)) as stores:
+        yield stores
+
+
+def fields_of(properties: dict[str, Any]) -> dict[str, str]:
+    return {name: field.get("type", "") for name, field in properties.items()}
+
+
+@pytest.mark.req("AS-11")
+def test_all_five_indices_are_strict_and_have_the_fields_that_were_designed(opened: Opened) -> None:
+    inner = {"persona": "Persona", "messages": "SessionMessage", "steps": "PlanStep", "replan_history": "Replan"}  # fmt: skip
+    designed = {kind.__name__: fields for kind, fields in DESIGN.items()}
+
+    def check(kind: str, properties: dict[str, Any]) -> None:
+        for pair in designed[kind].split():
+            name, _, index = pair.partition(":")
+            if index:
+                assert properties[name]["type"] == index, (kind, name)
+            else:
+                check(inner[name], properties[name]["properties"])
+            assert index != "object" or properties[name]["enabled"] is False
+
+    day = asyncio.run(_with_an_event(opened))
+    for kind, document in KINDS.items():
+        name = opened.place.prefix + (day if kind == "agent_events" else kind)
+        mappings = opened.client.indices.get_mapping(index=name)[name]["mappings"]
+        assert mappings["dynamic"] == "strict"
+        assert set(mappings["properties"]) == set(document.model_fields)
+        check(document.__name__, mappings["properties"])
+        # An index that is made tomorrow is as strict.
+        template = opened.client.indices.get_index_template(name=opened.place.prefix + kind)
+        made = template["index_templates"][0]["index_template"]["template"]["mappings"]
+        assert made["dynamic"] == "strict"
+
+
+async def _with_an_event(opened: Opened) -> str:
+    await opened.stores.events.append(an_event("e"))
+    return "agent_events-1970.01.01"
+
+
+@pytest.mark.req("AS-11")
+async def test_what_no_schema_has_is_refused_by_the_index_as_well(opened: Opened) -> None:
+    index = opened.place.index("agent_plans", "acme")
+    with pytest.raises(Exception, match="strict_dynamic_mapping"):
+        opened.client.index(index=index, body={"tenant_id": "acme", "mood": "good"})
+    # What the check of the kit cannot know, such as a word that no index holds, is the same error.
+    with pytest.raises(StorageSchemaError, match="32766"):
+        await opened.stores.plans.create(a_plan().replace(task_type="x" * 40_000))
+
+
+@pytest.mark.req("AS-11")
+async def test_an_event_is_found_at_once_though_searches_are_half_a_minute_late(
+    either: Opened,
+) -> None:
+    events = either.stores.events
+    mine = EventFilter(tenant_id="acme", task_id="t1", event_type="skill.started")
+    found: list[AgentEvent] = []
+    for number in range(5):
+        began = time.perf_counter()
+        stored = await events.append(
+            an_event(f"t1:pay:{number}", event_type="skill.started", task_id="t1", ts=time.time())
+        )
+        found = await events.query(mine)
+        assert found[-1] == stored and len(found) == number + 1
+        assert time.perf_counter() - began < 20
+    assert [event.seq for event in found] == sorted(event.seq for event in found)
+
+
+async def test_an_event_that_is_reported_on_another_day_again_is_kept_once(either: Opened) -> None:
+    events = either.stores.events
+    first = await events.append(an_event("t1:pay:1", payload={"fence": 1}))
+    again = await events.append(an_event("t1:pay:1", payload={"fence": 2}, ts=3 * DAY))
+    assert again == first
+    assert await events.query(EventFilter(tenant_id="acme")) == [first]
+
+
+async def test_of_two_that_report_an_event_at_midnight_at_most_one_goes_on(opened: Opened) -> None:
+    """Both may yield, which is safe; that both take the event for their own is not."""
+    for number in range(10):
+        reports = []
+        for day in (0, 1):
+            report = an_event(f"t1:pay:{number}", payload={"fence": day}, ts=DAY - 0.5 + day)
+            reports.append(opened.stores.events.append(report))
+        kept = await asyncio.gather(*reports)
+        own = [event.payload == {"fence": day} for day, event in enumerate(kept)]
+        stored = await opened.stores.events.query(EventFilter(tenant_id="acme"))
+        here = [event for event in stored if event.event_id == f"t1:pay:{number}"]
+        assert sum(own) <= 1 and len(here) <= 1
+
+
+async def test_whole_days_go_with_their_index_and_of_the_last_one_what_is_older(
+    either: Opened,
+) -> None:
+    events = either.stores.events
+    for number, moment in enumerate((0.5, 1.5, 2.25, 2.75, 3.5)):
+        await events.append(an_event(f"e{number}", ts=moment * DAY))
+        await events.append(an_event(f"e{number}", EVE, ts=moment * DAY))
+    names = either.backend.cluster.names(either.place.every_index("agent_events"))
+    assert await events.sweep(before=2.5 * DAY) == 6
+    left = either.backend.cluster.names(either.place.every_index("agent_events"))
+    assert {name[-10:] for name in names} - {name[-10:] for name in left} == {
+        "1970.01.01",
+        "1970.01.02",
+    }
+    for who in (ANN, EVE):
+        kept = await events.query(EventFilter(tenant_id=who.tenant_id))
+        assert [event.event_id for event in kept] == ["e3", "e4"]
+    assert await events.sweep(before=2.5 * DAY) == 0
+
+
+async def test_more_events_than_an_answer_holds_come_in_order(opened: Opened) -> None:
+    events = opened.stores.events
+    for start in range(0, 620, 62):
+        await asyncio.gather(
+            *(events.append(an_event(f"{number:032x}")) for number in range(start, start + 62))
+        )
+    stored = await events.query(EventFilter(tenant_id="acme"), limit=10_000)
+    assert len(stored) == 620
+    assert [event.seq for event in stored] == sorted({event.seq for event in stored})
+
+
+def rival(who: Principal) -> list[Value]:
+    """One document of each kind, under ids that others know."""
+    memory = a_memory(
+        "k", who, scope="tenant", text="door", embedding=(1.0, 0.0, 0.0), locked_by="t1"
+    )
+    return [memory, a_plan("p1", who), a_soul(who, user=False), an_event("e1", who)]
+
+
+async def write(stores: Documents, documents: list[Any]) -> None:
+    memory, plan, soul, event = documents
+    await stores.memory.write(memory)
+    await stores.plans.create(plan)
+    await stores.souls.put(soul)
+    await stores.events.append(event)
+
+
+@pytest.mark.req("AS-27")
+@pytest.mark.parametrize("eve", [EVE, Principal(tenant_id="acme:k", user_id="ann")], ids=str)
+async def test_who_knows_all_ids_of_another_tenant_reads_and_changes_nothing_of_it(
+    either: Opened, eve: Principal
+) -> None:
+    stores = either.stores
+    theirs = rival(ANN)
+    await write(stores, theirs)
+    ids = {kind: either.ids(kind) for kind in KINDS}
+    # Reads.
+    assert await stores.memory.read(eve, "k") is None
+    assert await stores.plans.read(eve, "p1") is None
+    assert await stores.souls.of(eve) == (None, None)
+    assert await stores.plans.of(eve) == []
+    assert await stores.events.query(EventFilter(tenant_id=eve.tenant_id)) == []
+    assert await stores.memory.nearest(eve, "tenant", (1.0, 0.0, 0.0), 99) == []
+    assert await stores.memory.search(eve, "tenant", "door", 99) == []
+    # Writes, deletions, locks.
+    assert not await stores.memory.unlock(eve, "k", "t1")
+    assert not await stores.souls.remove(eve.tenant_id)
+    await write(stores, rival(eve))
+    assert either.backend.forget(eve).keys() == {"agent_memory", "agent_souls", "agent_plans", "agent_events"}  # fmt: skip
+    assert await stores.souls.remove(eve.tenant_id)
+    left = {kind: either.ids(kind) for kind in KINDS}
+    for kind in KINDS:
+        assert ids[kind] <= left[kind]
+    memory, plan, soul, _ = theirs
+    assert await stores.memory.read(ANN, "k") == memory
+    assert await stores.plans.read(ANN, "p1") == plan
+    assert await stores.souls.of(ANN) == (soul, None)
+
+
+async def test_a_document_of_another_tenant_under_an_own_id_is_given_to_nobody(
+    opened: Opened,
+) -> None:
+    """Somebody else than the kit has written it: an id alone proves nothing."""
+    foreign = a_plan("p1", EVE).model_dump(mode="json")
+    index = opened.place.index("agent_plans", "acme")
+    opened.client.index(index=index, id=id_of("acme", "p1"), body=foreign)
+    with pytest.raises(StoreError, match="another tenant"):
+        await opened.stores.plans.read(ANN, "p1")
+
+
+@pytest.mark.req("AS-12")
+async def test_the_nearest_of_a_tenant_are_found_however_many_nearer_ones_others_have(
+    opened: Opened,
+) -> None:
+    memory = opened.stores.memory
+    near = {"scope": "tenant", "embedding": (1.0, 0.0, 0.0)}
+    await asyncio.gather(*(memory.write(a_memory(f"k{n}", EVE, **near)) for n in range(60)))
+    for number in range(5):
+        far = (0.1 * number, 1.0, 0.0)
+        await memory.write(a_memory(f"k{number}", scope="tenant", embedding=far))
+    await memory.write(a_memory("other", scope="user", embedding=(1.0, 0.0, 0.0)))
+    found = await memory.nearest(ANN, "tenant", (1.0, 0.0, 0.0), 5)
+    assert [one.key for one in found] == ["k4", "k3", "k2", "k1", "k0"]
+    assert {one.tenant_id for one in found} == {"acme"}
+
+
+async def test_of_many_that_take_a_lock_at_once_one_gets_it(opened: Opened) -> None:
+    async def take(number: int) -> bool:
+        memory = a_memory("k", task_id=f"t{number}", locked_by=f"t{number}", value=number)
+        try:
+            await opened.stores.memory.write(memory)
+        except StoreError:
+            return False
+        return True
+
+    taken = await asyncio.gather(*map(take, range(12)))
+    held = await opened.stores.memory.read(ANN, "k")
+    assert sum(taken) == 1 and held is not None and held.value == taken.index(True)
+
+
+def test_what_a_url_says_and_what_cannot_be_used() -> None:
+    place = place_of(
+        "opensearch+https://kit:p%40ss@search.internal:9200/prod-?tenants=apart&ca=/ca.pem"
+    )
+    assert (place.url, place.user, place.password) == (
+        "https://search.internal:9200",
+        "kit",
+        "p@ss",
+    )
+    assert place.index("agent_plans", "acme") == "prod-agent_plans-acme"
+    assert "p@ss" not in repr(place)
+    # Tenants that a name of an index cannot hold get one that no other tenant can have.
+    names = {place.index("x", tenant) for tenant in ("acme", "Acme", "acme-2", "a" * 64, "é")}
+    assert len(names) == 5
+    with pytest.raises(SettingsError, match="tenants"):
+        place_of("opensearch+http://127.0.0.1:9200/?tenants=mixed")
