@@ -23,7 +23,7 @@ from kit.planning.planner import PLANNER_TOOLS
 from kit.planning.record import LEASE
 from kit.planning.scope import StepScope, step_scope
 from kit.planning.services import PlanServices
-from kit.planning.tools import plan_tools
+from kit.planning.tools import PLAN_TOOLS, plan_tools
 from kit.runtime.context import RunContext
 from kit.runtime.handle import Reply
 from kit.runtime.pattern import Pattern
@@ -44,6 +44,8 @@ from kit.tools.skill import (
 )
 from kit.tools.task_memory import TaskMemory
 from kit.tools.temp_files import TempFiles
+from kit.tools.tool import Toolbox
+from kit.tools.tool_factory import ToolSetup, tool_factory
 from tests.kits import ALICE, OFFLINE, small_deck, stitched
 
 SHAPE = {"rows": "array<string>"}
@@ -253,10 +255,12 @@ async def opened_plans(
     redis: str | None = None,
     store: str = "",
     recall: int = 0,
+    documents: str | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Kit]:
     """The kit of a deck that plans over rows, as a process opens it. `blocks` stand in the planner's prompt;
-    `redis` is the address that processes share, `store` a place other than the folder's file."""
+    `redis` is the address that processes share, `store` a place other than the folder's file, `documents` one for
+    documents alone."""
     own_blocks = tuple(block.id for block in blocks)
     cards = [
         AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",)),
@@ -275,12 +279,22 @@ async def opened_plans(
     of_deck = DeckSettings(
         orchestrator="lead", required_blocks=("rules",), planning=roles, **settings
     )
-    tools = plan_tools(plan_kit(folder, skills=rows).services)
-    deck = Deck.of(cards, [rules, *blocks], settings=of_deck, flags=flags, known=tools)
+    files = TempFiles(folder / "tasks")
+    (folder / "tasks").mkdir(exist_ok=True)
+
+    @tool_factory(*PLAN_TOOLS)
+    @asynccontextmanager
+    async def tools(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
+        own = setup.documents()
+        yield plan_tools(PlanServices(own, SharedSkills(rows), files, TaskMemory(own)))
+
+    deck = Deck.of(cards, [rules, *blocks], settings=of_deck, flags=flags, known=PLAN_TOOLS)
     scripts = {"lead": lead, "desk": "Yes.", "planner": planner, "executor": executor}
     models = {name: ScriptedModel(script) for name, script in scripts.items()}
-    own = OFFLINE.with_(store=store or str(folder / "kit.db"), redis=redis)
-    async with open_kit(own, deck=deck, models=models, tools=tools, pattern="plan_execute") as kit:
+    own = OFFLINE.with_(store=store or str(folder / "kit.db"), redis=redis, documents=documents)
+    async with open_kit(
+        own, deck=deck, models=models, tools=[tools], pattern="plan_execute"
+    ) as kit:
         yield kit
 
 

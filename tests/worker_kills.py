@@ -2,7 +2,7 @@
 
 `python -m tests.worker_kills 100 20` plays 100 plans and kills a worker 20 times; `--redis` kills Redis twice as
 well; `--clock 3600` puts the clock of one worker an hour off; `--workers 4` and no kills say how fast plans are run;
-`--store URL` takes another store. It ends with 1 where a plan was lost or an act made twice.
+`--store URL` takes another store; `--opensearch` keeps the documents in an OpenSearch of its own. It ends with 1 where a plan was lost or an act made twice.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from kit.stores.opening import open_store
 from kit.stores.protocol import Store
 from kit.tools.skill import SkillResult
 from tests.kits import ALICE
+from tests.opensearch_server import opensearch_server
 from tests.plan_kits import Rows, opened_plans, row_result
 from tests.redis_server import RedisServer, redis_server
 
@@ -57,10 +59,11 @@ class ActLog(Rows):
         return row_result(skill, arguments["task"])
 
 
-async def run_worker(folder: Path, redis: str, store: str) -> None:
+async def run_worker(folder: Path, redis: str, store: str, documents: str | None) -> None:
     """What a worker's process does until it is killed."""
+    log = ActLog(folder / "acts.log")
     async with (
-        opened_plans(folder, ActLog(folder / "acts.log"), redis=redis, store=store) as kit,
+        opened_plans(folder, log, redis=redis, store=store, documents=documents) as kit,
         open_queued_plans(Settings(redis=redis)) as plans,
     ):
         assert plans is not None
@@ -75,6 +78,8 @@ class Workers:
     folder: Path
     redis: str
     store: str
+    documents: str
+    """Where documents are that are not in the store; empty for none."""
     clocks: tuple[float, ...]
     """By how many seconds the clock of each is off."""
     processes: list[subprocess.Popen[str]] = field(default_factory=list[subprocess.Popen[str]])
@@ -82,7 +87,7 @@ class Workers:
     def start(self, number: int) -> "subprocess.Popen[str]":
         """Starts one, and returns once it works."""
         command = [sys.executable, "-m", "tests.worker_kills", "worker", str(self.folder)]
-        command += [self.redis, self.store, str(self.clocks[number])]
+        command += [self.redis, self.store, self.documents, str(self.clocks[number])]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None and process.stdout.readline() == "working\n"
         return process
@@ -142,6 +147,7 @@ async def play(
     redis_kills: int = 0,
     workers: int = 2,
     place: str = "",
+    documents: str = "",
     clock: float = 0.0,
     seed: int = 1,
     seconds: float = 600.0,
@@ -150,8 +156,10 @@ async def play(
     draws = random.Random(seed)
     place = place or str(folder / "kit.db")
     # The store is laid out before two workers meet it.
-    store = open_store(place)
-    processes = Workers(folder, server.url, place, (clock, *[0.0] * (workers - 1)))
+    store = open_store(place, documents=documents or None)
+    store.open_documents()
+    clocks = (clock, *[0.0] * (workers - 1))
+    processes = Workers(folder, server.url, place, documents, clocks)
     try:
         processes.start_all()
         began = time.monotonic()
@@ -191,10 +199,10 @@ async def _queue(store: Store, queued: QueuedPlans, plans: int) -> None:
 def main() -> int:
     """Plays what the arguments say."""
     if sys.argv[1:2] == ["worker"]:
-        folder, redis, store, clock = sys.argv[2:]
+        folder, redis, store, documents, clock = sys.argv[2:]
         true_time = time.time
         time.time = lambda: true_time() + float(clock)
-        asyncio.run(run_worker(Path(folder), redis, store))
+        asyncio.run(run_worker(Path(folder), redis, store, documents or None))
         return 0
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("plans", type=int)
@@ -203,9 +211,15 @@ def main() -> int:
     parser.add_argument("--clock", type=float, default=0.0)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--store", default="")
+    parser.add_argument("--opensearch", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name, redis_server(name) as server:
+    with ExitStack() as stack:
+        name = stack.enter_context(tempfile.TemporaryDirectory())
+        server = stack.enter_context(redis_server(name))
+        documents = ""
+        if arguments.opensearch:
+            documents = stack.enter_context(opensearch_server()).place("", refresh="30s")
         result = asyncio.run(
             play(
                 Path(name),
@@ -216,6 +230,7 @@ def main() -> int:
                 clock=arguments.clock,
                 workers=arguments.workers,
                 place=arguments.store,
+                documents=documents,
                 seed=arguments.seed,
             )
         )

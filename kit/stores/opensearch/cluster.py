@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from opensearchpy import OpenSearch, TransportError
 
 from kit.core.errors import StoreError
-from kit.stores.opensearch.faults import fault_of
+from kit.stores.opensearch.faults import fault_of, red_index
 from kit.stores.opensearch.place import Place
 from kit.stores.opensearch.templates import EVENTS, KINDS, MEMORY, template_of
 
@@ -35,6 +35,8 @@ PAGE = 500
 """Documents that one answer brings."""
 MOST = 10_000
 """Documents that a search without an order can bring."""
+HEALTH_TIMEOUT = 2.0
+"""Seconds to find out why a request failed."""
 BY_QUERY = 600.0
 """Seconds that a deletion of many documents may take."""
 
@@ -275,17 +277,30 @@ class Cluster:
 
     def refresh(self, index: str) -> None:
         """Shows every write that was acknowledged to the searches that follow. Raises StoreError."""
-        answer = self._ask(
-            self._client.indices.refresh,
-            True,
-            index=index,
-            params={"ignore_unavailable": "true"},
-        )
+        try:
+            answer = self._ask(
+                self._client.indices.refresh,
+                True,
+                index=index,
+                params={"ignore_unavailable": "true"},
+            )
+        except StoreError as error:
+            # It would wait for the missing part for a minute.
+            if self._is_red(index):
+                raise red_index(self.place, index) from error
+            raise
         if answer["_shards"]["failed"]:
             raise StoreError(
                 f"OpenSearch at {self.place.url} could not show what was written to {index}: "
                 "ask it for _cluster/health, and try again"
             )
+
+    def _is_red(self, index: str) -> bool:
+        try:
+            params = {"request_timeout": HEALTH_TIMEOUT}
+            return self._client.cluster.health(index=index, params=params)["status"] == "red"
+        except TransportError:
+            return False
 
     def delete_by(self, index: str, query: Mapping[str, Any]) -> int:
         """Deletes what a query finds, whatever was acknowledged before included; returns how many. Raises StoreError.

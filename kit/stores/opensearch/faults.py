@@ -56,13 +56,17 @@ def fault_of(error: TransportError, place: Place) -> Fault:
         case 400 | 413:
             return Fault(StorageSchemaError(f"{where} refused a document or a query: {reason}"))
         case 502 | 503 | 504:
-            red = StoreError(
-                f"{where} has an index that is red, some of which is nowhere: {reason}; "
-                "ask it for _cluster/allocation/explain, and start the nodes that are missing"
-            )
-            return Fault(red, passes=True)
+            return Fault(red_index(place, reason), passes=True)
         case status:
             return Fault(StoreError(f"{where} answered {status}: {reason}"))
+
+
+def red_index(place: Place, reason: str) -> StoreError:
+    """Returns what to raise where a part of an index is on no node that runs."""
+    return StoreError(
+        f"OpenSearch at {place.url} has an index that is red, some of which is nowhere: {reason}; "
+        "ask it for _cluster/allocation/explain, and start the nodes that are missing"
+    )
 
 
 def _unreachable(error: Unreachable, place: Place, where: str) -> Fault:
@@ -71,8 +75,7 @@ def _unreachable(error: Unreachable, place: Place, where: str) -> Fault:
             StoreError(
                 f"{where} did not answer within {place.timeout:g} s: look at its load, or set "
                 "timeout=SECONDS in KIT_DOCUMENTS; whether it has written is not known"
-            ),
-            passes=True,
+            )
         )
     if isinstance(error, SSLError):
         return Fault(
