@@ -201,6 +201,8 @@ class OpenSearchServer:
         """Has it answer nobody for the time of the block, though its port is open."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        # Threads of it that run at this moment may still answer.
+        time.sleep(0.5)
         try:
             yield
         finally:

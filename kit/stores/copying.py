@@ -1,8 +1,10 @@
-"""Copies a store into an empty one, of the same database or another, and compares the two row by row."""
+"""Copies a store into an empty one, of the same database or another, and compares the two row by row; documents
+alone where one of the two is an OpenSearch."""
 
+import asyncio
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,7 +21,11 @@ from sqlalchemy import (
 )
 
 from kit.core.errors import StoreError
-from kit.stores.documents.tables import EVENTS, MEMORY, METADATA, PLANS, lay_out_documents
+from kit.core.value import Value
+from kit.stores.documents.document import AgentEvent, D, Memory, Plan, Soul, document_of
+from kit.stores.documents.protocol import Documents
+from kit.stores.documents.tables import EVENTS, MEMORY, METADATA, PLANS, SOULS, lay_out_documents
+from kit.stores.documents.vectors import as_blob, of_blob
 from kit.stores.engines.connection import StoreConnection
 from kit.stores.rows import without_zeros
 from kit.stores.statements import compiled
@@ -31,6 +37,7 @@ BATCH = 500
 """Rows that are in memory at a time."""
 _ONE = literal_column("1", Integer())
 _WORDS = table("agent_memory_words", column("rowid"), column("text"))
+_KINDS: dict[Table, type[Value]] = {MEMORY: Memory, SOULS: Soul, PLANS: Plan, EVENTS: AgentEvent}
 _NUMBERED = {TURNS.name: "number", MEMORY.name: "seq", EVENTS.name: "seq"}
 """Tables whose rows get numbers from the database, and the column of these."""
 
@@ -65,6 +72,88 @@ def copy_store(source: TurnStore, target: TurnStore) -> list[CopiedTable]:
         CopiedTable(name, contents.rows, contents == after[name])
         for name, contents in before.items()
     ]
+
+
+def copy_documents(source: TurnStore, target: TurnStore) -> list[CopiedTable]:
+    """Copies the documents alone, from an OpenSearch or into one, and compares. Raises StoreError where
+    the target has documents already, and for one that it does not take."""
+    source.open_documents()
+    documents = target.open_documents()
+    for name, contents in _documents_of(target, lambda _: None).items():
+        if contents.rows:
+            raise StoreError(
+                f"what to copy into is not empty: it has {contents.rows} documents of {name}; name another"
+            )
+    with asyncio.Runner() as runner:
+        before = _documents_of(source, lambda document: runner.run(_write(documents, document)))
+    after = _documents_of(target, lambda _: None)
+    copied: list[CopiedTable] = []
+    for name, contents in before.items():
+        copied.append(CopiedTable(name, contents.rows, contents == after[name]))
+    return copied
+
+
+async def _write(documents: Documents, document: Value) -> None:
+    match document:
+        case Memory():
+            await documents.memory.write(document)
+        case Soul():
+            await documents.souls.put(document)
+        case Plan():
+            await documents.plans.create(document)
+        case AgentEvent():
+            await documents.events.append(document)
+        case _:
+            raise TypeError(f"nobody keeps a {type(document).__name__} among documents")
+
+
+def _documents_of(store: TurnStore, visit: Callable[[Value], None]) -> dict[str, _Contents]:
+    """Goes through every document of a store; returns how many there are of each kind, and a sum of their digests."""
+    contents: dict[str, _Contents] = {}
+    for own, kind in _KINDS.items():
+        count = 0
+        total = 0
+        for document in _every(store, own, kind):
+            visit(document)
+            count += 1
+            # Two stores give them in different orders.
+            total += int.from_bytes(hashlib.sha256(_normal_text(document)).digest())
+        contents[own.name] = _Contents(count, f"{total:x}")
+    return contents
+
+
+def _every(store: TurnStore, own: Table, kind: type[D]) -> Iterator[D]:
+    if store.backend is not None:
+        yield from store.backend.everything(kind)
+        return
+    if own is SOULS:
+        # They are few, and their rows have no numbers.
+        for (text,) in store.read(select(own.c.document)):
+            yield document_of(kind, text)
+        return
+    number = own.c.seq if "seq" in own.c else literal_column("rowid", Integer())
+    last = -1
+    # In batches, for each document is written while they are read.
+    while rows := store.read(
+        select(number, own).where(number > last).order_by(number).limit(BATCH)
+    ):
+        for row in rows:
+            last = row[0]
+            document = document_of(kind, row.document)
+            if own is MEMORY:
+                document = document.replace(
+                    locked_by=row.locked_by,
+                    lock_expires=row.lock_expires,
+                    embedding=of_blob(row.embedding),
+                )
+            yield document
+
+
+def _normal_text(document: Value) -> bytes:
+    """Returns a document as every database gives it back: a vector with 32 bits, an event without its place."""
+    fields = document.model_dump(mode="json", exclude={"seq", "embedding"})
+    vector: Any = getattr(document, "embedding", None)
+    return json.dumps([fields, as_blob(vector)], default=bytes.hex, sort_keys=True).encode()
 
 
 def _tables() -> list[TableClause[Any]]:

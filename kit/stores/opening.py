@@ -32,6 +32,14 @@ def open_store(
     return store
 
 
+def open_place(place: str) -> TurnStore:
+    """The store at a place, or where that is an OpenSearch, one of nothing but its documents. Raises StoreError
+    and SettingsError."""
+    if place.startswith("opensearch+"):
+        return open_store(":memory:", documents=place)
+    return open_store(place)
+
+
 def _open_documents(place: str) -> "DocumentBackend":
     require("opensearch", "opensearchpy")
     from kit.stores.opensearch.documents import OpenSearchDocuments  # loads its client, in a second

@@ -93,12 +93,12 @@ class TurnStore(Database):
     Raises StoreError, with a sentence that says what to do, when the database cannot be opened, read or written.
     """
 
-    _backend: "DocumentBackend | None" = None
+    backend: "DocumentBackend | None" = None
     """Where documents are that are not in the same database."""
 
     def keep_documents_in(self, backend: "DocumentBackend") -> None:
         """Has documents kept elsewhere from now on; the backend is closed with the store."""
-        self._backend = backend
+        self.backend = backend
         # Whether anybody has a soul is not asked for again and again over a network: each turn reads its own.
         self.has_souls = True
         self._sweep_at = 0.0
@@ -115,21 +115,21 @@ class TurnStore(Database):
         # Loads NumPy, which few turns need.
         from kit.stores.documents.sql import open_documents, open_sessions
 
-        if self._backend is not None:
-            return self._backend.open(open_sessions(self))
+        if self.backend is not None:
+            return self.backend.open(open_sessions(self))
         return open_documents(self)
 
-    def _sweep_events(self, before: float) -> None:
-        if self._backend is None:
-            super()._sweep_events(before)
+    def _sweep_documents(self, now: float, retention: float) -> None:
+        if self.backend is None:
+            super()._sweep_documents(now, retention)
         else:
-            self._backend.sweep_events(before)
+            self.backend.sweep(now, retention)
 
     def close(self) -> None:
         """Closes the database, and where documents are; a second call does nothing."""
         super().close()
-        if self._backend is not None:
-            self._backend.close()
+        if self.backend is not None:
+            self.backend.close()
 
     def with_souls(self, session: Session) -> Session:
         """Returns a session with what the souls of its tenant and its user say; as it is while nobody has a soul."""
@@ -138,8 +138,8 @@ class TurnStore(Database):
         # Builds the documents' models, which few turns need.
         from kit.stores.documents.souls import read_souls, with_souls
 
-        if self._backend is not None:
-            tenant, user = self._backend.souls(session.principal)
+        if self.backend is not None:
+            tenant, user = self.backend.souls(session.principal)
         else:
             tenant, user = read_souls(self, session.principal)
         return with_souls(session, tenant, user)
@@ -414,9 +414,9 @@ class TurnStore(Database):
 
     def _forget(self, db: StoreConnection, principal: Principal) -> dict[str, int]:
         counts = forget(db, principal)
-        if self._backend is not None:
+        if self.backend is not None:
             # Within the commit: where this fails the turns stay as well, and the command says so.
-            for kind, count in self._backend.forget(principal).items():
+            for kind, count in self.backend.forget(principal).items():
                 counts[kind] = counts.get(kind, 0) + count
         return counts
 

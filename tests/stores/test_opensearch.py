@@ -23,6 +23,7 @@ from kit.stores.opensearch.templates import KINDS
 from tests.opensearch_server import new_documents
 from tests.stores.test_documents import (
     ANN,
+    BY,
     DESIGN,
     EVE,
     Clock,
@@ -227,7 +228,7 @@ async def test_who_knows_all_ids_of_another_tenant_reads_and_changes_nothing_of_
     assert await stores.souls.of(eve) == (None, None)
     assert await stores.plans.of(eve) == []
     assert await stores.events.query(EventFilter(tenant_id=eve.tenant_id)) == []
-    assert await stores.memory.nearest(eve, "tenant", (1.0, 0.0, 0.0), 99) == []
+    assert await stores.memory.nearest(eve, "tenant", (1.0, 0.0, 0.0), BY, 99) == []
     assert await stores.memory.search(eve, "tenant", "door", 99) == []
     # Writes, deletions, locks.
     assert not await stores.memory.unlock(eve, "k", "t1")
@@ -266,7 +267,7 @@ async def test_the_nearest_of_a_tenant_are_found_however_many_nearer_ones_others
         far = (0.1 * number, 1.0, 0.0)
         await memory.write(a_memory(f"k{number}", scope="tenant", embedding=far))
     await memory.write(a_memory("other", scope="user", embedding=(1.0, 0.0, 0.0)))
-    found = await memory.nearest(ANN, "tenant", (1.0, 0.0, 0.0), 5)
+    found = await memory.nearest(ANN, "tenant", (1.0, 0.0, 0.0), BY, 5)
     assert [one.key for one in found] == ["k4", "k3", "k2", "k1", "k0"]
     assert {one.tenant_id for one in found} == {"acme"}
 

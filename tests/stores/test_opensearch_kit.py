@@ -17,7 +17,7 @@ from tests.cli.test_cli import refused, run
 from tests.opensearch_server import new_documents, server
 from tests.plan_kits import Rows, opened_plans
 from tests.stores.test_copying import VECTOR
-from tests.stores.test_documents import ANN, EVE, a_memory, a_plan, a_soul, an_event
+from tests.stores.test_documents import ANN, BY, EVE, a_memory, a_plan, a_soul, an_event
 
 pytestmark = [pytest.mark.opensearch, pytest.mark.realtime]
 PASSING = {
@@ -80,7 +80,7 @@ def documents_of(place: Mapping[str, Any]) -> list[Any]:
 async def _listed(documents: Any) -> list[Any]:
     events = await documents.events.query(EventFilter(tenant_id="acme"))
     return [
-        await documents.memory.nearest(ANN, "session", VECTOR, session_id="s1"),
+        await documents.memory.nearest(ANN, "session", VECTOR, BY, session_id="s1"),
         {one.key for one in await documents.memory.search(ANN, "session", "red", session_id="s1")},
         [await documents.souls.of(who) for who in (ANN, EVE)],
         await documents.plans.of(ANN),
@@ -93,7 +93,9 @@ async def _listed(documents: Any) -> list[Any]:
 async def _fill(documents: Any) -> None:
     for number in range(3):
         memory = a_memory(f"k{number}", text=f"a red door\0{number}", locked_by=f"t{number}")
-        await documents.memory.write(memory.replace(embedding=VECTOR if number else None))
+        if number:
+            memory = memory.replace(embedding=VECTOR, embedder=BY)
+        await documents.memory.write(memory)
         await documents.plans.create(a_plan(f"p{number}", created_at=float(number)))
         await documents.events.append(an_event(f"e{number}", payload=["\0"], ts=time.time()))
     await documents.plans.create(a_plan("p1", EVE))

@@ -33,8 +33,6 @@ DIMENSION = 256
 """Numbers in a vector."""
 Vector = Annotated[tuple[float, ...], _index("knn_vector")]
 """As many numbers as the embedder gives, kept with 32 bits each."""
-DIMENSION = 256
-"""Numbers in a vector of the embedder that comes with the kit."""
 Scope = Literal["session", "user", "tenant"]
 OWNER = {
     "session": ("tenant_id", "user_id", "session_id"),

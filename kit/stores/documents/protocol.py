@@ -6,7 +6,7 @@ given what belongs to another tenant or user.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -16,6 +16,7 @@ from kit.core.value import Value
 from kit.stores.documents.document import (
     AgentEvent,
     AgentSession,
+    D,
     Memory,
     Plan,
     PlanStatus,
@@ -226,8 +227,12 @@ class DocumentBackend(Protocol):
         """Returns the soul of a principal's tenant, and that of the user, soon: a loop waits. Raises StoreError."""
         ...
 
-    def sweep_events(self, before: float) -> int:
-        """Deletes the events of before that moment; returns how many. Raises StoreError."""
+    def sweep(self, now: float, retention: float) -> None:
+        """Deletes expired memories, and events of more than so many seconds ago. Raises StoreError."""
+        ...
+
+    def everything(self, kind: type[D]) -> Iterator[D]:
+        """Gives every document of a kind, of whatever tenant: plans and events as they were made. Raises StoreError."""
         ...
 
     def forget(self, principal: Principal) -> dict[str, int]:

@@ -9,7 +9,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -219,27 +219,38 @@ class Cluster:
         limit: int,
         sort: Sequence[Mapping[str, str]] = (),
     ) -> list[StoredDocument]:
-        """Returns the first documents of a query, whatever was acknowledged before included.
+        """Returns what `scan` gives. Raises StoreError."""
+        return list(self.scan(index, query, tenant_id, limit, sort))
+
+    def scan(
+        self,
+        index: str,
+        query: Mapping[str, Any],
+        tenant_id: str | None,
+        limit: int,
+        sort: Sequence[Mapping[str, str]] = (),
+    ) -> Iterator[StoredDocument]:
+        """Gives the first documents of a query, whatever was acknowledged before included.
 
         None for a tenant is for workers alone. Without a sort the best come first. Raises StoreError, also where a
         part of the index could not be searched.
         """
         self.refresh(index)
-        documents: list[StoredDocument] = []
+        count = 0
         body: dict[str, Any] = {"query": query, "seq_no_primary_term": True}
         if sort:
             body["sort"] = sort
         most = PAGE if sort else MOST
-        while len(documents) < limit:
-            body["size"] = min(limit - len(documents), most)
+        while count < limit:
+            body["size"] = min(limit - count, most)
             answer = self._search(index, body)
             page = answer["hits"]["hits"]
             for document in page:
-                documents.append(self._as_document(document, tenant_id))
+                yield self._as_document(document, tenant_id)
+            count += len(page)
             if not sort or len(page) < body["size"]:
-                break
+                return
             body["search_after"] = page[-1]["sort"]
-        return documents
 
     def count(
         self, index: str, query: Mapping[str, Any], fields: Sequence[str]

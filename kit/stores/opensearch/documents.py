@@ -5,7 +5,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from kit.core.errors import StorageSchemaError, StoreError, VersionConflict
 from kit.stores.documents.document import (
     WAITING,
     AgentEvent,
+    D,
     Plan,
     Soul,
     check,
@@ -30,14 +31,15 @@ from kit.stores.documents.protocol import (
     SessionStore,
 )
 from kit.stores.opensearch.cluster import Cluster, StoredDocument
-from kit.stores.opensearch.memory import OpenSearchMemory, as_date
+from kit.stores.opensearch.memory import OpenSearchMemory, as_date, drop_expired
 from kit.stores.opensearch.place import id_of, place_of
-from kit.stores.opensearch.templates import EVENTS, MEMORY, PLANS, SOULS
+from kit.stores.opensearch.templates import EVENTS, KINDS, MEMORY, PLANS, SOULS
 
 log = logging.getLogger("kit.store")
 SOUL_TIMEOUT = 2.0
 """Seconds that a turn waits for its souls, and the loop with it."""
 DAY = 86_400
+EVERYTHING = 1 << 62
 LARGEST = 10**11
 """More than the events of one day."""
 _UNIQUE = re.compile(r"[0-9a-f]{32}")
@@ -263,17 +265,18 @@ class OpenSearchDocuments:
     def open(self, sessions: SessionStore, clock: Callable[[], float] = time.time) -> Documents:
         """Returns the stores; sessions stay where the turns are. Raises StoreError."""
         self.cluster.lay_out()
+        drop_expired(self.cluster, clock())
         memory = OpenSearchMemory(self.cluster, clock)
-        memory.drop_expired()
         return Documents(memory, self._souls, sessions, OpenSearchPlans(self.cluster), self._events)
 
     def souls(self, principal: Principal) -> tuple[Soul | None, Soul | None]:
         """Returns the soul of a principal's tenant, and that of the user. Raises StoreError."""
         return self._souls.read(principal, min(SOUL_TIMEOUT, self.cluster.place.timeout))
 
-    def sweep_events(self, before: float) -> int:
-        """Deletes the events of before that moment; returns how many. Raises StoreError."""
-        return self._events.drop_before(before)
+    def sweep(self, now: float, retention: float) -> None:
+        """Deletes expired memories, and events of more than so many seconds ago. Raises StoreError."""
+        drop_expired(self.cluster, now)
+        self._events.drop_before(now - retention)
 
     def forget(self, principal: Principal) -> dict[str, int]:
         """Deletes the documents of a user; returns how many of each kind. Raises StoreError."""
@@ -282,6 +285,16 @@ class OpenSearchDocuments:
         for kind in (MEMORY, SOULS, PLANS, EVENTS):
             counts[kind] = self.cluster.delete_by(self.cluster.place.every_index(kind), query)
         return counts
+
+    def everything(self, kind: type[D]) -> Iterator[D]:
+        """Gives every document of a kind, of whatever tenant: plans and events as they were made. Raises StoreError."""
+        name = {document: index for index, document in KINDS.items()}[kind]
+        order = [{"_index": "asc"}, {"_seq_no": "asc"}]
+        if name == PLANS:
+            order = [{"created_at": "asc"}, {"plan_id": "asc"}, *order]
+        index = self.cluster.place.every_index(name)
+        for document in self.cluster.scan(index, {"match_all": {}}, None, EVERYTHING, order):
+            yield _value_of(kind, document)
 
     def close(self) -> None:
         self.cluster.close()

@@ -99,6 +99,7 @@ class OpenSearchMemory:
         principal: Principal,
         scope: Scope,
         vector: Sequence[float],
+        embedder: str,
         top_k: int = 5,
         session_id: str = "",
     ) -> list[Memory]:
@@ -107,11 +108,13 @@ class OpenSearchMemory:
             raise StorageSchemaError(
                 f"the vector has {len(vector)} numbers, the embedder gives {dimension}"
             )
+        condition = self._condition(principal, scope, session_id)
+        condition["bool"]["filter"].append({"term": {"embedder": embedder}})
         # The condition stands within the clause: one that is laid over the nearest of all tenants may leave none.
         knn: dict[str, Any] = {
             "vector": [*vector],
             "k": min(top_k, MOST),
-            "filter": self._condition(principal, scope, session_id),
+            "filter": condition,
         }
         return await self._search(principal, {"knn": {"embedding": knn}}, top_k)
 
@@ -138,16 +141,19 @@ class OpenSearchMemory:
         terms: list[Mapping[str, Any]] = [{"term": {"scope": scope}}]
         for name in OWNER[scope]:
             terms.append({"term": {name: owner[name]}})
-        expired = {"range": {"ttl_at": {"lte": as_date(self.clock())}}}
-        return {"bool": {"filter": terms, "must_not": [expired]}}
+        return {"bool": {"filter": terms, "must_not": [_expired(self.clock())]}}
 
     async def sweep(self) -> int:
-        return await self.cluster.run(self.drop_expired)
+        return await self.cluster.run(partial(drop_expired, self.cluster, self.clock()))
 
-    def drop_expired(self) -> int:
-        """Does the same without a loop."""
-        expired = {"range": {"ttl_at": {"lte": as_date(self.clock())}}}
-        return self.cluster.delete_by(self.cluster.place.every_index(MEMORY), expired)
+
+def drop_expired(cluster: Cluster, now: float) -> int:
+    """Deletes the memories of all tenants that have expired; returns how many. Raises StoreError."""
+    return cluster.delete_by(cluster.place.every_index(MEMORY), _expired(now))
+
+
+def _expired(now: float) -> dict[str, Any]:
+    return {"range": {"ttl_at": {"lte": as_date(now)}}}
 
 
 def as_date(seconds: float) -> str:
