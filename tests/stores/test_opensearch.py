@@ -7,18 +7,21 @@ import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from fnmatch import fnmatch
 from typing import Any
 
 import pytest
+import yaml
 
 from kit.core.context import Principal
 from kit.core.errors import SettingsError, StorageSchemaError, StoreError
 from kit.core.value import Value
+from kit.home import HOME
 from kit.stores.documents.document import AgentEvent
 from kit.stores.documents.protocol import Documents, EventFilter
 from kit.stores.documents.sql import open_sessions
 from kit.stores.opening import open_store
-from kit.stores.opensearch.place import Place, id_of, place_of
+from kit.stores.opensearch.address import Address, address_of, id_of
 from kit.stores.opensearch.templates import KINDS
 from tests.opensearch_server import new_documents
 from tests.stores.test_documents import (
@@ -50,7 +53,7 @@ class Opened:
         self.clock = Clock()
         self.turns = open_store(":memory:")
         self.stores: Documents = self.backend.open(open_sessions(self.turns), self.clock)
-        self.place: Place = self.backend.cluster.place
+        self.place: Address = self.backend.cluster.address
         self.client = OpenSearch(self.place.url)
 
     def close(self) -> None:
@@ -286,8 +289,30 @@ async def test_of_many_that_take_a_lock_at_once_one_gets_it(opened: Opened) -> N
     assert sum(taken) == 1 and held is not None and held.value == taken.index(True)
 
 
+@pytest.mark.req("AS-27")
+def test_the_roles_name_the_indices_that_there_are_and_say_that_nobody_has_run_them() -> None:
+    text = (HOME / "kit" / "stores" / "opensearch" / "roles.yml").read_text()
+    assert "Never loaded" in text
+    roles = yaml.safe_load(text)
+    service, tenant, by_document = (
+        roles[name]["index_permissions"][0]
+        for name in ("kit_service", "kit_tenant_acme", "kit_tenant_by_document")
+    )
+    shared, apart = (
+        address_of("opensearch+http://h"),
+        address_of("opensearch+http://h?tenants=apart"),
+    )
+    for kind in KINDS:
+        for name in (shared.index(kind, "acme"), apart.index(kind, "acme")):
+            assert any(fnmatch(f"{name}-2026.11.28", one) for one in service["index_patterns"])
+        other = apart.index(kind, "acme2")
+        day = f"{other}-2026.11.28" if kind == "agent_events" else other
+        assert not any(fnmatch(day, one) for one in tenant["index_patterns"])
+    assert by_document["allowed_actions"] == ["read"] and "tenant_id" in by_document["dls"]
+
+
 def test_what_a_url_says_and_what_cannot_be_used() -> None:
-    place = place_of(
+    place = address_of(
         "opensearch+https://kit:p%40ss@search.internal:9200/prod-?tenants=apart&ca=/ca.pem"
     )
     assert (place.url, place.user, place.password) == (
@@ -301,4 +326,4 @@ def test_what_a_url_says_and_what_cannot_be_used() -> None:
     names = {place.index("x", tenant) for tenant in ("acme", "Acme", "acme-2", "a" * 64, "é")}
     assert len(names) == 5
     with pytest.raises(SettingsError, match="tenants"):
-        place_of("opensearch+http://127.0.0.1:9200/?tenants=mixed")
+        address_of("opensearch+http://127.0.0.1:9200/?tenants=mixed")

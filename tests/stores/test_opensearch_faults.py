@@ -134,6 +134,6 @@ async def test_an_index_of_somebody_else_is_refused_when_documents_are_opened() 
         index = opened.place.index("agent_memory", "acme")
         short = opened.place.replace(dimension=2)
         opened.client.indices.delete(index=opened.place.index("agent_souls", "acme"))
-        opened.backend.cluster.place = short
+        opened.backend.cluster.address = short
         with pytest.raises(StoreError, match="have 3 numbers, those of the embedder 2"):
             opened.backend.open(opened.stores.sessions)

@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 from opensearchpy import OpenSearch, TransportError
 
 from kit.core.errors import StoreError
+from kit.stores.opensearch.address import Address
 from kit.stores.opensearch.faults import fault_of, red_index
-from kit.stores.opensearch.place import Place
 from kit.stores.opensearch.templates import EVENTS, KINDS, MEMORY, template_of
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ class StoredDocument:
     index: str
     fields: dict[str, Any]
     number: int
-    """Its place among all writes to its shard."""
+    """Its address among all writes to its shard."""
     term: int
 
 
@@ -56,16 +56,16 @@ class Cluster:
     """One OpenSearch; safe to use from several threads, loops and processes. One that is gone for a
     while is reached again by itself."""
 
-    def __init__(self, place: Place):
-        self.place = place
+    def __init__(self, address: Address):
+        self.address = address
         options: dict[str, Any] = {}
-        if place.user:
-            options["http_auth"] = (place.user, place.password)
-        if place.ca is not None:
-            options["ca_certs"] = place.ca
+        if address.user:
+            options["http_auth"] = (address.user, address.password)
+        if address.ca is not None:
+            options["ca_certs"] = address.ca
         self._client = OpenSearch(
-            place.url,
-            timeout=place.timeout,
+            address.url,
+            timeout=address.timeout,
             pool_maxsize=THREADS,
             # What may be made again is decided here: its own rule repeats writes.
             max_retries=0,
@@ -87,11 +87,11 @@ class Cluster:
     def lay_out(self) -> None:
         """Gives it the templates and the indices that it lacks. Raises StoreError."""
         for kind in KINDS:
-            name = self.place.prefix + kind
-            template = template_of(kind, self.place)
+            name = self.address.prefix + kind
+            template = template_of(kind, self.address)
             if self._template_digest(name) != template["_meta"]["digest"]:
                 self._ask(self._client.indices.put_index_template, name=name, body=template)
-            if kind != EVENTS and self.place.tenants == "together":
+            if kind != EVENTS and self.address.tenants == "together":
                 self._create(name)
         self._check_mappings()
 
@@ -112,7 +112,7 @@ class Cluster:
         except TransportError as error:
             # Another process was quicker.
             if error.error != "resource_already_exists_exception":
-                raise fault_of(error, self.place).error from error
+                raise fault_of(error, self.address).error from error
 
     def _check_mappings(self) -> None:
         """Holds the indices that are there to what the kit relies on. Raises StoreError."""
@@ -120,7 +120,7 @@ class Cluster:
             answer = self._ask(
                 self._client.indices.get_mapping,
                 True,
-                index=self.place.every_index(kind),
+                index=self.address.every_index(kind),
                 params={"ignore_unavailable": "true"},
             )
             for name, index in answer.items():
@@ -131,10 +131,10 @@ class Cluster:
                         "another prefix in KIT_DOCUMENTS"
                     )
                 vector = mapping["properties"].get("embedding", {})
-                if kind == MEMORY and vector.get("dimension") != self.place.dimension:
+                if kind == MEMORY and vector.get("dimension") != self.address.dimension:
                     raise StoreError(
                         f"vectors of the index {name} have {vector.get('dimension')} numbers, those of the embedder "
-                        f"{self.place.dimension}: set dimension= or another prefix in KIT_DOCUMENTS"
+                        f"{self.address.dimension}: set dimension= or another prefix in KIT_DOCUMENTS"
                     )
 
     def get(self, index: str, name: str, tenant_id: str) -> StoredDocument | None:
@@ -160,7 +160,7 @@ class Cluster:
         for document in answer["docs"]:
             if "error" in document and document["error"]["type"] != "index_not_found_exception":
                 raise StoreError(
-                    f"OpenSearch at {self.place.url} could not read from {index}: {document['error']['reason']}"
+                    f"OpenSearch at {self.address.url} could not read from {index}: {document['error']['reason']}"
                 )
             documents.append(
                 self._as_document(document, tenant_id) if document.get("found") else None
@@ -174,12 +174,12 @@ class Cluster:
         """
         return self._write(index, name, text, {"op_type": "create"}, may_repeat=True)
 
-    def put(self, index: str, name: str, text: str, after: StoredDocument | None) -> bool:
+    def put(self, index: str, name: str, text: str, over: StoredDocument | None) -> bool:
         """Replaces one version of a document, or writes a new one; False where somebody else was quicker.
         Raises StoreError."""
         version: dict[str, Any] = {"op_type": "create"}
-        if after is not None:
-            version = {"if_seq_no": after.number, "if_primary_term": after.term}
+        if over is not None:
+            version = {"if_seq_no": over.number, "if_primary_term": over.term}
         return self._write(index, name, text, version, may_repeat=False) is not None
 
     def overwrite(self, index: str, name: str, text: str) -> None:
@@ -199,8 +199,8 @@ class Cluster:
                 **params,
                 "ignore": CONFLICT,
                 # Otherwise a write to an index that is red waits for a minute.
-                "timeout": f"{round(500 * self.place.timeout)}ms",
-                "request_timeout": self.place.timeout,
+                "timeout": f"{round(500 * self.address.timeout)}ms",
+                "request_timeout": self.address.timeout,
             },
         )
         # None of a conflict.
@@ -298,11 +298,11 @@ class Cluster:
         except StoreError as error:
             # It would wait for the missing part for a minute.
             if self._is_red(index):
-                raise red_index(self.place, index) from error
+                raise red_index(self.address, index) from error
             raise
         if answer["_shards"]["failed"]:
             raise StoreError(
-                f"OpenSearch at {self.place.url} could not show what was written to {index}: "
+                f"OpenSearch at {self.address.url} could not show what was written to {index}: "
                 "ask it for _cluster/health, and try again"
             )
 
@@ -332,7 +332,7 @@ class Cluster:
         )
         if answer["failures"]:
             raise StoreError(
-                f"OpenSearch at {self.place.url} could not delete all it should from {index}: try again"
+                f"OpenSearch at {self.address.url} could not delete all it should from {index}: try again"
             )
         return answer["deleted"]
 
@@ -373,7 +373,7 @@ class Cluster:
             try:
                 return call(**arguments)
             except TransportError as error:
-                fault = fault_of(error, self.place)
+                fault = fault_of(error, self.address)
                 is_worth_it = fault.was_refused or (may_repeat and fault.passes)
                 if pause is None or not is_worth_it:
                     raise fault.error from error

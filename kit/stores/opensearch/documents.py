@@ -30,9 +30,9 @@ from kit.stores.documents.protocol import (
     PlanFilter,
     SessionStore,
 )
+from kit.stores.opensearch.address import address_of, id_of
 from kit.stores.opensearch.cluster import Cluster, StoredDocument
 from kit.stores.opensearch.memory import OpenSearchMemory, as_date, drop_expired
-from kit.stores.opensearch.place import id_of, place_of
 from kit.stores.opensearch.templates import EVENTS, KINDS, MEMORY, PLANS, SOULS
 
 log = logging.getLogger("kit.store")
@@ -53,17 +53,17 @@ class OpenSearchSouls:
 
     async def put(self, soul: Soul) -> None:
         text = check(soul)
-        index = self.cluster.place.index(SOULS, soul.tenant_id)
+        index = self.cluster.address.index(SOULS, soul.tenant_id)
         name = id_of(soul.tenant_id, soul.user_id or "")
         await self.cluster.run(partial(self.cluster.overwrite, index, name, text))
 
     async def remove(self, tenant_id: str, user_id: str | None = None) -> bool:
-        index = self.cluster.place.index(SOULS, tenant_id)
+        index = self.cluster.address.index(SOULS, tenant_id)
         name = id_of(tenant_id, user_id or "")
         return await self.cluster.run(partial(self.cluster.delete, index, name))
 
     async def of(self, principal: Principal) -> tuple[Soul | None, Soul | None]:
-        return await self.cluster.run(partial(self.read, principal, self.cluster.place.timeout))
+        return await self.cluster.run(partial(self.read, principal, self.cluster.address.timeout))
 
     def read(self, principal: Principal, timeout: float) -> tuple[Soul | None, Soul | None]:
         """Does the same without a loop, within a time."""
@@ -71,11 +71,11 @@ class OpenSearchSouls:
         names = [id_of(tenant_id, "")]
         if principal.user_id:
             names.append(id_of(tenant_id, principal.user_id))
-        index = self.cluster.place.index(SOULS, tenant_id)
+        index = self.cluster.address.index(SOULS, tenant_id)
         souls: list[Soul | None] = [None, None]
-        for place, document in enumerate(self.cluster.get_all(index, names, tenant_id, timeout)):
+        for number, document in enumerate(self.cluster.get_all(index, names, tenant_id, timeout)):
             if document is not None:
-                souls[place] = _value_of(Soul, document)
+                souls[number] = _value_of(Soul, document)
         return souls[0], souls[1]
 
 
@@ -87,7 +87,7 @@ class OpenSearchPlans:
 
     async def create(self, plan: Plan) -> None:
         text = check(plan)
-        index = self.cluster.place.index(PLANS, plan.tenant_id)
+        index = self.cluster.address.index(PLANS, plan.tenant_id)
         name = id_of(plan.tenant_id, plan.plan_id)
         # Not made again by itself: it would find what it has written, and take that for another's.
         if not await self.cluster.run(partial(self.cluster.put, index, name, text, None)):
@@ -98,7 +98,7 @@ class OpenSearchPlans:
         return _value_of(Plan, document) if document else None
 
     def _find(self, owner: Principal, plan_id: str) -> StoredDocument | None:
-        index = self.cluster.place.index(PLANS, owner.tenant_id)
+        index = self.cluster.address.index(PLANS, owner.tenant_id)
         document = self.cluster.get(index, id_of(owner.tenant_id, plan_id), owner.tenant_id)
         if document is None:
             return None
@@ -129,8 +129,8 @@ class OpenSearchPlans:
     def _indices_of(self, tenant_id: str | Operator) -> str:
         named = _named(tenant_id)
         if named is None:
-            return self.cluster.place.every_index(PLANS)
-        return self.cluster.place.index(PLANS, named)
+            return self.cluster.address.every_index(PLANS)
+        return self.cluster.address.index(PLANS, named)
 
     async def replace(self, plan: Plan) -> Plan:
         check(plan)
@@ -151,7 +151,7 @@ class OpenSearchPlans:
         final = {"terms": {"status": ["complete", "failed", *WAITING]}}
         search = partial(
             self.cluster.search,
-            self.cluster.place.every_index(PLANS),
+            self.cluster.address.every_index(PLANS),
             {"bool": {"must_not": [final]}},
             None,
             limit,
@@ -202,7 +202,7 @@ class OpenSearchEvents:
                 if document is not None:
                     self.cluster.delete(index, name)
                     return _event(document)
-        return event.replace(seq=_place(index, number))
+        return event.replace(seq=_log_number(index, number))
 
     def _index(self, event: AgentEvent, days: int) -> str:
         """Returns the index of the day of an event, or of so many days later."""
@@ -210,10 +210,10 @@ class OpenSearchEvents:
             moment = datetime.datetime.fromtimestamp(event.ts + days * DAY, datetime.UTC)
         except (ValueError, OverflowError, OSError) as error:
             raise StorageSchemaError(f"AgentEvent was not written, ts: {error}") from error
-        return f"{self.cluster.place.index(EVENTS, event.tenant_id)}-{moment:%Y.%m.%d}"
+        return f"{self.cluster.address.index(EVENTS, event.tenant_id)}-{moment:%Y.%m.%d}"
 
     def _indices(self, tenant_id: str) -> str:
-        return f"{self.cluster.place.index(EVENTS, tenant_id)}-*"
+        return f"{self.cluster.address.index(EVENTS, tenant_id)}-*"
 
     async def query(
         self, by: EventFilter, limit: int = 1000, *, newest_first: bool = False
@@ -236,7 +236,7 @@ class OpenSearchEvents:
     def _indices_of(self, tenant_id: str | Operator) -> str:
         named = _named(tenant_id)
         if named is None:
-            return self.cluster.place.every_index(EVENTS)
+            return self.cluster.address.every_index(EVENTS)
         return self._indices(named)
 
     async def sweep(self, before: float) -> int:
@@ -245,7 +245,7 @@ class OpenSearchEvents:
     def drop_before(self, before: float) -> int:
         """Does the same without a loop: whole days go with their index, of the last one what is older."""
         count = 0
-        for name in self.cluster.names(self.cluster.place.every_index(EVENTS)):
+        for name in self.cluster.names(self.cluster.address.every_index(EVENTS)):
             begin = _day_of(name).timestamp()
             if begin + DAY <= before:
                 count += self.cluster.drop(name)
@@ -257,8 +257,8 @@ class OpenSearchEvents:
 class OpenSearchDocuments:
     """The documents of a store of turns, in one OpenSearch."""
 
-    def __init__(self, place: str):
-        self.cluster = Cluster(place_of(place))
+    def __init__(self, address: str):
+        self.cluster = Cluster(address_of(address))
         self._souls = OpenSearchSouls(self.cluster)
         self._events = OpenSearchEvents(self.cluster)
 
@@ -271,7 +271,7 @@ class OpenSearchDocuments:
 
     def souls(self, principal: Principal) -> tuple[Soul | None, Soul | None]:
         """Returns the soul of a principal's tenant, and that of the user. Raises StoreError."""
-        return self._souls.read(principal, min(SOUL_TIMEOUT, self.cluster.place.timeout))
+        return self._souls.read(principal, min(SOUL_TIMEOUT, self.cluster.address.timeout))
 
     def sweep(self, now: float, retention: float) -> None:
         """Deletes expired memories, and events of more than so many seconds ago. Raises StoreError."""
@@ -283,7 +283,7 @@ class OpenSearchDocuments:
         query = _all_of({"tenant_id": principal.tenant_id, "user_id": principal.user_id})
         counts: dict[str, int] = {}
         for kind in (MEMORY, SOULS, PLANS, EVENTS):
-            counts[kind] = self.cluster.delete_by(self.cluster.place.every_index(kind), query)
+            counts[kind] = self.cluster.delete_by(self.cluster.address.every_index(kind), query)
         return counts
 
     def everything(self, kind: type[D]) -> Iterator[D]:
@@ -292,7 +292,7 @@ class OpenSearchDocuments:
         order = [{"_index": "asc"}, {"_seq_no": "asc"}]
         if name == PLANS:
             order = [{"created_at": "asc"}, {"plan_id": "asc"}, *order]
-        index = self.cluster.place.every_index(name)
+        index = self.cluster.address.every_index(name)
         for document in self.cluster.scan(index, {"match_all": {}}, None, EVERYTHING, order):
             yield _value_of(kind, document)
 
@@ -349,7 +349,7 @@ def _value_of(kind: Any, document: StoredDocument) -> Any:
 
 
 def _event(document: StoredDocument) -> AgentEvent:
-    return _value_of(AgentEvent, document).replace(seq=_place(document.index, document.number))
+    return _value_of(AgentEvent, document).replace(seq=_log_number(document.index, document.number))
 
 
 def _day_of(index: str) -> datetime.datetime:
@@ -357,6 +357,6 @@ def _day_of(index: str) -> datetime.datetime:
     return day.replace(tzinfo=datetime.UTC)
 
 
-def _place(index: str, number: int) -> int:
+def _log_number(index: str, number: int) -> int:
     """Returns the place of an event in the log: after all of earlier days, then as it was written."""
     return _day_of(index).toordinal() * LARGEST + number

@@ -8,7 +8,7 @@ from opensearchpy import ConnectionTimeout, SSLError, TransportError
 from urllib3.exceptions import NewConnectionError
 
 from kit.core.errors import StorageSchemaError, StoreBusy, StoreError
-from kit.stores.opensearch.place import Place
+from kit.stores.opensearch.address import Address
 
 MOST_CAUSES = 10
 
@@ -24,11 +24,11 @@ class Fault:
     """The same may go well in a moment: a request that changes nothing may be made again."""
 
 
-def fault_of(error: TransportError, place: Place) -> Fault:
+def fault_of(error: TransportError, address: Address) -> Fault:
     """Returns what an error is, in plain words and with what helps."""
-    where = f"OpenSearch at {place.url}"
+    where = f"OpenSearch at {address.url}"
     if isinstance(error, Unreachable):
-        return _unreachable(error, place, where)
+        return _unreachable(error, address, where)
     reason = _reason(error)
     # Its type is looked at first: such a block has had more than one status.
     if error.error == "cluster_block_exception":
@@ -56,24 +56,24 @@ def fault_of(error: TransportError, place: Place) -> Fault:
         case 400 | 413:
             return Fault(StorageSchemaError(f"{where} refused a document or a query: {reason}"))
         case 502 | 503 | 504:
-            return Fault(red_index(place, reason), passes=True)
+            return Fault(red_index(address, reason), passes=True)
         case status:
             return Fault(StoreError(f"{where} answered {status}: {reason}"))
 
 
-def red_index(place: Place, reason: str) -> StoreError:
+def red_index(address: Address, reason: str) -> StoreError:
     """Returns what to raise where a part of an index is on no node that runs."""
     return StoreError(
-        f"OpenSearch at {place.url} has an index that is red, some of which is nowhere: {reason}; "
+        f"OpenSearch at {address.url} has an index that is red, some of which is nowhere: {reason}; "
         "ask it for _cluster/allocation/explain, and start the nodes that are missing"
     )
 
 
-def _unreachable(error: Unreachable, place: Place, where: str) -> Fault:
+def _unreachable(error: Unreachable, address: Address, where: str) -> Fault:
     if isinstance(error, ConnectionTimeout):
         return Fault(
             StoreError(
-                f"{where} did not answer within {place.timeout:g} s: look at its load, or set "
+                f"{where} did not answer within {address.timeout:g} s: look at its load, or set "
                 "timeout=SECONDS in KIT_DOCUMENTS; whether it has written is not known"
             )
         )

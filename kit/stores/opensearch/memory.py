@@ -9,8 +9,8 @@ from typing import Any
 from kit.core.context import Principal
 from kit.core.errors import MemoryLockError, StorageSchemaError, StoreBusy
 from kit.stores.documents.document import OWNER, Memory, Scope, check, document_of
+from kit.stores.opensearch.address import id_of
 from kit.stores.opensearch.cluster import MOST, Cluster, StoredDocument
-from kit.stores.opensearch.place import id_of
 from kit.stores.opensearch.templates import MEMORY
 
 TRIES = 50
@@ -27,19 +27,19 @@ class OpenSearchMemory:
     clock: Callable[[], float]
 
     async def write(self, memory: Memory) -> None:
-        fields = json.loads(check(memory, self.cluster.place.dimension))
+        fields = json.loads(check(memory, self.cluster.address.dimension))
         if memory.embedding is not None:
             fields["embedding"] = memory.embedding
         await self.cluster.run(partial(self._write, memory, json.dumps(fields)))
 
     def _write(self, memory: Memory, text: str) -> None:
-        index = self.cluster.place.index(MEMORY, memory.tenant_id)
+        index = self.cluster.address.index(MEMORY, memory.tenant_id)
         name = id_of(memory.tenant_id, memory.key)
         for _ in range(TRIES):
             document = self.cluster.get(index, name, memory.tenant_id)
             if document is not None:
                 self._refuse(memory, document.fields)
-            if self.cluster.put(index, name, text, after=document):
+            if self.cluster.put(index, name, text, over=document):
                 return
         raise StoreBusy(f"memory {memory.key!r} is written by many at once; try again")
 
@@ -71,7 +71,7 @@ class OpenSearchMemory:
 
     def _visible(self, principal: Principal, key: str) -> StoredDocument | None:
         """Returns what stands under a key, where this principal may see it."""
-        index = self.cluster.place.index(MEMORY, principal.tenant_id)
+        index = self.cluster.address.index(MEMORY, principal.tenant_id)
         document = self.cluster.get(index, id_of(principal.tenant_id, key), principal.tenant_id)
         if document is None or document.fields["key"] != key:
             return None
@@ -90,7 +90,7 @@ class OpenSearchMemory:
                 return False
             fields = {**document.fields, "locked_by": None, "lock_expires": None}
             name = id_of(principal.tenant_id, key)
-            if self.cluster.put(document.index, name, json.dumps(fields), after=document):
+            if self.cluster.put(document.index, name, json.dumps(fields), over=document):
                 return True
         raise StoreBusy(f"memory {key!r} is written by many at once; try again")
 
@@ -103,7 +103,7 @@ class OpenSearchMemory:
         top_k: int = 5,
         session_id: str = "",
     ) -> list[Memory]:
-        dimension = self.cluster.place.dimension
+        dimension = self.cluster.address.dimension
         if len(vector) != dimension:
             raise StorageSchemaError(
                 f"the vector has {len(vector)} numbers, the embedder gives {dimension}"
@@ -129,7 +129,7 @@ class OpenSearchMemory:
     async def _search(
         self, principal: Principal, query: Mapping[str, Any], top_k: int
     ) -> list[Memory]:
-        index = self.cluster.place.index(MEMORY, principal.tenant_id)
+        index = self.cluster.address.index(MEMORY, principal.tenant_id)
         search = partial(self.cluster.search, index, query, principal.tenant_id, top_k)
         return [_memory(document) for document in await self.cluster.run(search)]
 
@@ -149,7 +149,7 @@ class OpenSearchMemory:
 
 def drop_expired(cluster: Cluster, now: float) -> int:
     """Deletes the memories of all tenants that have expired; returns how many. Raises StoreError."""
-    return cluster.delete_by(cluster.place.every_index(MEMORY), _expired(now))
+    return cluster.delete_by(cluster.address.every_index(MEMORY), _expired(now))
 
 
 def _expired(now: float) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from kit.stores.documents.document import (
     Plan,
     Soul,
 )
-from kit.stores.opensearch.place import Place
+from kit.stores.opensearch.address import Address
 
 MEMORY = "agent_memory"
 SOULS = "agent_souls"
@@ -33,19 +33,19 @@ DEEPEST = 500
 """Lists and objects in each other that a value may have; OpenSearch alone would allow 20."""
 
 
-def template_of(kind: str, place: Place) -> dict[str, Any]:
+def template_of(kind: str, address: Address) -> dict[str, Any]:
     """Returns the body of an index template. Its `_meta` tells one of this kit from an earlier one's."""
     template: dict[str, Any] = {
         "settings": {
             "index.number_of_shards": 1,
             "index.auto_expand_replicas": "0-1",
-            "index.refresh_interval": place.refresh,
+            "index.refresh_interval": address.refresh,
             "index.mapping.depth.limit": DEEPEST,
             "index.knn": kind == MEMORY,
         },
-        "mappings": mapping_of(KINDS[kind], place.dimension),
+        "mappings": mapping_of(KINDS[kind], address.dimension),
     }
-    name = place.prefix + kind
+    name = address.prefix + kind
     patterns = [name, f"{name}-*"]
     if kind == EVENTS:
         # Days have indices of their own, which people and dashboards find behind one name.

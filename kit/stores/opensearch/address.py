@@ -17,7 +17,7 @@ LONGEST_ID = 512
 _PLAIN_TENANT = re.compile(r"[a-z0-9_]{1,40}")
 
 
-class Place(Value):
+class Address(Value):
     """One OpenSearch, with the options that stand behind its URL."""
 
     url: str
@@ -63,13 +63,13 @@ def id_of(tenant_id: str, name: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def place_of(text: str) -> Place:
+def address_of(text: str) -> Address:
     """Reads `opensearch+https://USER:PASSWORD@HOST:9200/PREFIX?tenants=apart`. Raises SettingsError."""
     parts = urlsplit(text.removeprefix(SCHEME))
     host = parts.netloc.rpartition("@")[2]
     fields = dict(parse_qsl(parts.query))
     try:
-        return Place.model_validate(
+        return Address.model_validate(
             {
                 **fields,
                 "url": f"{parts.scheme}://{host}",
