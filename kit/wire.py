@@ -415,7 +415,11 @@ async def open_kit(
 
 
 def _open_store(settings: Settings) -> TurnStore:
-    return open_store(settings.store, settings.retention_days, settings.documents)
+    documents = settings.documents
+    if settings.store == ":memory:":
+        # What keeps nothing, such as a deck that is checked, leaves nothing elsewhere either.
+        documents = None
+    return open_store(settings.store, settings.retention_days, documents)
 
 
 @asynccontextmanager
