@@ -56,6 +56,10 @@ class RemoteTurn:
             self.events.append(event)
         assert self._stream.result is not None
         result = self._stream.result
+        if result.turn_id != self.id:
+            # Its worker died, and another turn has finished what it had begun.
+            self.id = result.turn_id
+            self.events = [event async for event in self._client.follow(result.turn_id)]
         reply = reply_of(self.events)
         if reply is None:
             raise ServiceUnavailable(0, f"the server ended before turn {result.turn_id} did")

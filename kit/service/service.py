@@ -182,36 +182,35 @@ class Service:
         if stream:
             return await self.stream(turn_id, caller.principal)
         served = await self.running(turn_id, caller.principal)
-        successor = served
-        while successor is not None:
-            served = successor
+        while served is not None:
             with self.turns.reading(served):
                 if not await _ends_before_client_leaves(served.turn, request):
                     return Response(status_code=GONE)
-            successor = await self._successor(served)
-        if served is not None:
+            successor = await self._successor(turn_id, caller.principal)
+            if successor is None:
+                break
+            served = successor
             turn_id = served.turn.id
         return await self._result(turn_id, served, caller.principal)
 
-    async def _successor(self, served: ServedTurn) -> ServedTurn | None:
+    async def _successor(self, turn_id: str, principal: Principal) -> ServedTurn | None:
         """Returns the turn that goes on with the plan of a turn whose worker died; None where none will."""
         # Only a turn of a worker has one: to look into the store cost every other turn half a millisecond.
         if self.queued_plans is None:
             return None
-        principal = served.principal
-        record = self.kit.store.turn(served.turn.id, principal)
+        record = self.kit.store.turn(turn_id, principal)
         if record is None or record.status != "interrupted":
             return None
-        plan_id = plan_of(served.turn.events) or f"{PLAN}{served.turn.id}"
+        plan_id = plan_of(self.kit.store.events(turn_id, principal)) or f"{PLAN}{turn_id}"
         while True:
             plan = await self.documents.plans.read(principal, plan_id)
             if plan is None or plan.status in WAITING:
                 return None
-            turn_id = plan.holder
+            next_id = plan.holder
             if plan.status in OVER:
-                turn_id = last_turn_of(self.kit, record, plan_id)[0].id
-            if turn_id not in (None, record.id):
-                turn = self.kit.join(turn_id, principal)
+                next_id = last_turn_of(self.kit, record, plan_id)[0].id
+            if next_id not in (None, turn_id):
+                turn = self.kit.join(next_id, principal)
                 return self.turns.add(turn, principal, is_plan=True)
             if plan.status in OVER:
                 return None
@@ -266,6 +265,14 @@ class Service:
                         last = frames
                     else:
                         yield frames
+        # The events of a turn that goes on for it are read under that one's id, which the result names.
+        while successor := await self._successor(turn_id, principal):
+            served = successor
+            turn_id = served.turn.id
+            with self.turns.reading(served):
+                async for comment in _silence(served.turn):
+                    yield last + comment
+                    last = b""
         result = await self._result(turn_id, served, principal)
         yield last + format_sse_event(event="result", data_str=result.model_dump_json())
 
@@ -374,6 +381,13 @@ async def _live_frames(turn: Turn, from_seq: int) -> AsyncGenerator[bytes]:
         # The rest is left in the log until it can be sent: a reader who is slow costs one piece.
         frames, seq = _piece(turn.events, seq)
         yield frames
+
+
+async def _silence(turn: Turn) -> AsyncGenerator[bytes]:
+    """Yields a comment now and then until a turn ends."""
+    while not turn.done:
+        yield format_sse_event(comment="silent")
+        await asyncio.wait({turn.reply}, timeout=KEEP_ALIVE)
 
 
 async def _ends_before_client_leaves(turn: Turn, request: Request) -> bool:

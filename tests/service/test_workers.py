@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from kit import open_kit
+from kit.runtime.handle import Reply
 from kit.service.queued_plans import QueuedPlans, open_queued_plans
+from kit.service.remote_turn import RemoteTurn
 from kit.service.worker import work
 from kit.settings import Settings
 from kit.wire import Kit
@@ -30,6 +32,7 @@ from tests.service.servers import (
     serving_kit,
     until,
 )
+from tests.service.test_client import client_of
 from tests.service.test_plan_api import Waits
 from tests.worker_kills import Workers, play
 
@@ -201,18 +204,27 @@ async def test_whoever_waits_for_a_plan_is_answered_though_its_worker_was_killed
         opened_plans(tmp_path, Rows(), redis=redis.url) as kit,
         open_queued_plans(kit.settings) as queued,
         serving_kit(kit, queued_plans=queued) as api,
+        client_of(api) as client,
     ):
         try:
             await asyncio.to_thread(workers.start_all)
             asking = asyncio.create_task(api.run("the best three"))
-            await until(lambda: acts.exists() and acts.read_text(), seconds=60)
+            turn = await RemoteTurn.begin(client, client.stream("s2", "the best two"))
+            first_id = turn.id
+            reading = asyncio.create_task(_reply_of(turn))
+            await until(lambda: acts.exists() and first_id in acts.read_text(), seconds=60)
             await asyncio.to_thread(workers.kill, 0)
             result = (await asking).json()
+            reply = await reading
         finally:
             workers.end()
         assert result["status"] == "ok" and "rank" in result["response"]
-        plan = await kit.store.open_documents().plans.read(
-            kit.session("s1", "acme", "alice").principal, result["plan_id"]
-        )
-    assert plan is not None and plan.fence == 2, "a second turn has taken it up"
-    assert len(acts.read_text().split()) == len(set(acts.read_text().split())) == 2
+        assert reply.status == "ok" and reply.text == result["response"].replace("three", "two")
+        assert turn.id == reply.turn_id != first_id
+        plan = await client.plan(f"plan_{first_id}")
+    assert plan.fence == 2, "a second turn has taken it up"
+    assert len(acts.read_text().split()) == len(set(acts.read_text().split())) == 4
+
+
+async def _reply_of(turn: RemoteTurn) -> Reply:
+    return await turn
