@@ -1,5 +1,6 @@
 """Plans for tests: a planner that hands in given drafts, executors that do given things, an own store."""
 
+import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
@@ -240,6 +241,24 @@ class Rows(Described):
         self.tasks.append(arguments["task"])
         self.keys.append(idempotency_key)
         return row_result(skill, arguments["task"])
+
+
+class Waits(Rows):
+    """A skill that waits while it is slow, until it may end, and says when it is at work."""
+
+    def __init__(self) -> None:
+        super().__init__(idempotent=True)
+        self.is_slow = True
+        self.at_work = asyncio.Event()
+        self.may_end = asyncio.Event()
+
+    async def call(
+        self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
+    ) -> SkillResult:
+        self.at_work.set()
+        if self.is_slow:
+            await self.may_end.wait()
+        return await super().call(skill, arguments, idempotency_key)
 
 
 @asynccontextmanager

@@ -25,7 +25,8 @@ class RemoteTurn:
         reading: AsyncGenerator[Event],
         first: Event,
     ):
-        self.id = first.turn_id
+        self.id: str = first.turn_id
+        """That of the turn which is followed."""
         self.events = [first]
         """What happened so far, as far as it was read."""
         self._client = client

@@ -1,38 +1,18 @@
 """A turn of another process over the same store: followed live, awaited and stopped, with Redis and without."""
 
-import asyncio
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kit.core.context import Principal
 from kit.core.errors import ResumeError
 from kit.core.event import Event
-from kit.tools.skill import SkillResult
 from kit.wire import Kit
-from tests.plan_kits import Rows, opened_plans
+from tests.plan_kits import Rows, Waits, opened_plans
 from tests.redis_server import RedisServer, redis
 
 __all__ = ["redis"]
 pytestmark = pytest.mark.realtime
-
-
-class Gated(Rows):
-    """A skill that waits until it may go on."""
-
-    def __init__(self) -> None:
-        super().__init__(idempotent=True)
-        self.at_work = asyncio.Event()
-        self.may_end = asyncio.Event()
-
-    async def call(
-        self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
-    ) -> SkillResult:
-        self.at_work.set()
-        await self.may_end.wait()
-        return await super().call(skill, arguments, idempotency_key)
 
 
 @pytest.fixture(params=["over Redis", "over the store"])
@@ -47,7 +27,7 @@ def address(request: pytest.FixtureRequest) -> str | None:
 async def test_a_turn_of_another_process_is_followed_live_and_missed_in_nothing(
     tmp_path: Path, address: str | None
 ) -> None:
-    gate = Gated()
+    gate = Waits()
     async with (
         opened_plans(tmp_path, gate, redis=address) as here,
         opened_plans(tmp_path, Rows(), redis=address) as there,
@@ -73,7 +53,7 @@ async def test_a_turn_of_another_process_is_followed_live_and_missed_in_nothing(
 
 @pytest.mark.req("AS-13", "AS-3")
 async def test_a_turn_is_stopped_from_another_process(tmp_path: Path, address: str | None) -> None:
-    gate = Gated()
+    gate = Waits()
     async with (
         opened_plans(tmp_path, gate, redis=address) as here,
         opened_plans(tmp_path, Rows(), redis=address) as there,

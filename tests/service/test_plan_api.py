@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,28 +14,10 @@ from kit.stores.documents.document import Soul
 from kit.tools.skill import SkillResult
 from kit.tools.tool import ToolLimits
 from tests.kits import content_of
-from tests.plan_kits import Rows, opened_plans
+from tests.plan_kits import Rows, Waits, opened_plans
 from tests.service.servers import ACME, GLOBEX, KEYS, TASK, Api, frames, outlets, serving_kit
 
 pytestmark = pytest.mark.realtime
-
-
-class Waits(Rows):
-    """A skill that waits while it is slow, until it may end, and says when it is at work."""
-
-    def __init__(self) -> None:
-        super().__init__(idempotent=True)
-        self.is_slow = True
-        self.at_work = asyncio.Event()
-        self.may_end = asyncio.Event()
-
-    async def call(
-        self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
-    ) -> SkillResult:
-        self.at_work.set()
-        if self.is_slow:
-            await self.may_end.wait()
-        return await super().call(skill, arguments, idempotency_key)
 
 
 @asynccontextmanager

@@ -19,7 +19,7 @@ from kit.worlds.outlets.server import skill_app
 from kit.worlds.outlets.skill_service import SkillService
 from kit.worlds.service.serve import serving
 from tests.kits import content_of
-from tests.plan_kits import Rows, opened_plans
+from tests.plan_kits import Rows, Waits, opened_plans
 from tests.redis_server import RedisServer, redis, redis_server
 from tests.service.servers import (
     ACME,
@@ -33,7 +33,6 @@ from tests.service.servers import (
     until,
 )
 from tests.service.test_client import client_of
-from tests.service.test_plan_api import Waits
 from tests.worker_kills import Workers, play
 
 __all__ = ["redis"]
@@ -198,7 +197,7 @@ def test_a_seal_key_of_another_form_is_refused_without_being_repeated() -> None:
 async def test_whoever_waits_for_a_plan_is_answered_though_its_worker_was_killed(
     tmp_path: Path, redis: RedisServer
 ) -> None:
-    workers = Workers(tmp_path, redis.url, str(tmp_path / "kit.db"), (0.0,))
+    workers = Workers(tmp_path, redis.url, str(tmp_path / "kit.db"), "", (0.0,))
     acts = tmp_path / "acts.log"
     async with (
         opened_plans(tmp_path, Rows(), redis=redis.url) as kit,
