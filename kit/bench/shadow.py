@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
 from kit.bench.case import Ask, Case
@@ -175,8 +175,10 @@ async def shadow_judges(kit: Kit, waiting: int = WAITING) -> AsyncGenerator[Shad
         yield judges
     finally:
         kit.recorder.sinks = before
-        await asyncio.wait([asyncio.create_task(judges.drain()), working], timeout=CLOSING)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(judges.drain(), CLOSING)
         working.cancel()
+        await asyncio.wait([working])
         if judges.shed or judges.verdicts_lost:
             log.warning(
                 "%s were left out and %s did not come",

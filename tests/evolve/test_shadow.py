@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 
-from kit.bench.shadow import PATIENCE, ShadowJudges, shadow_judges
+from kit.bench.shadow import CLOSING, PATIENCE, ShadowJudges, shadow_judges
 from kit.core.context import OPERATOR
 from kit.core.errors import UnknownId
 from kit.metrics.judgement import Judgement, judgements, turns_shed
@@ -25,6 +25,7 @@ from tests.evolve.shared_deck import (
     settings,
     write_deck,
 )
+from tests.kits import nothing_runs
 
 HALF = FILES["desk/deck.yaml"] + "canary: {rewards: {share: 0.5}}\n"
 NEXT = FILES["desk/rewards.next.yaml"]
@@ -244,3 +245,21 @@ async def test_a_judge_that_there_is_not_is_named_when_the_kit_opens(tmp_path: P
         with pytest.raises(UnknownId, match="nobody"):
             async with shadow_judges(kit):
                 pass
+
+
+@pytest.mark.req("SO-10")
+def test_a_kit_closes_at_once_when_nothing_waits_and_soon_when_a_judge_hangs(tmp_path: Path):
+    deck = deck_with_a_model_as_judge(tmp_path)
+    [name] = sessions_below(0.5, 1)
+
+    async def close(line: Line) -> float:
+        loop = asyncio.get_running_loop()
+        async with open_kit(settings(deck), models=judging(line)) as kit:
+            async with shadow_judges(kit):
+                await asked(kit, name)
+                began = loop.time()
+            assert nothing_runs()
+            return loop.time() - began
+
+    assert run_virtual(close(Line('{"score": 1}'))) == 0.0
+    assert run_virtual(close(Line('{"score": 1}', delay=1e6))) == CLOSING

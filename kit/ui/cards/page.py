@@ -1,4 +1,5 @@
-"""The page Cards: the deck as a graph, one card in full, its prompt, and how well the descriptions route."""
+"""The page Cards: the deck as a graph, one card in full, who is on which version, its prompt, and how well the
+descriptions route."""
 
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from kit.core.context import DynamicContext, Principal
 from kit.core.display.count import many
 from kit.core.model import OFFLINE
 from kit.settings import HOME
+from kit.ui.cards.canary import draw_canaries
 from kit.ui.cards.card import card_html
 from kit.ui.cards.prompt import assembled, prompt_html
 from kit.ui.cards.routing_heatmap import routes_html
@@ -44,6 +46,7 @@ def page(host: Host, top: DeltaGenerator) -> None:
         card_id = deck.settings.orchestrator
     _heading(deck)
     _draw_card(host, deck, card_id)
+    draw_canaries(host)
     st.markdown("#### What it is told")
     _prompt(host, visitor(host), card_id)
     st.markdown("#### Which description loses which questions")

@@ -6,11 +6,12 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from kit.core.bodies.turn import Fork, PlanTaken
+from kit.core.bodies.turn import Fork, PlanTaken, TurnStarted
 from kit.core.context import Principal
 from kit.core.display.count import many
 from kit.core.record import TurnRecord
 from kit.core.trace import Span, Trace, critical_path, failures, slowest
+from kit.metrics.judgement import judgements
 from kit.settings import Settings
 from kit.stores.model_request import ModelRequest, model_request
 from kit.stores.recall import repeated_turn
@@ -165,6 +166,9 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
         if view.bodies(Fork):
             verb = "Forked"
         badges += f" :blue-badge[{verb}: first as {origin[-8:]}]"
+    for start in view.bodies(TurnStarted):
+        for card_id, version in start.versions.items():
+            badges += f" :blue-badge[{literal(label(card_id))} {literal(version)}]"
     st.markdown(f"{badges} :gray[{_summary(turn, view)}]")
     if view.faults:
         lines = fault_lines(view)
@@ -214,7 +218,21 @@ def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> Non
             request = model_request(host.kit.store, turn, span.id, view.events)
         note = _prompt_note(host.kit, turn, request)
         draw_span(trace, span, view, request, note)
+        _draw_judgements(host, turn, span, view)
         draw_fork(host, turn, span, request)
+
+
+def _draw_judgements(host: Host, turn: TurnRecord, span: Span, view: TurnView) -> None:
+    """Draws what a judge said of a span after the turn had ended: of cards that share their sessions alone."""
+    if not any(start.versions for start in view.bodies(TurnStarted)):
+        return
+    of_session = host.documents(
+        lambda stores: judgements(stores.events, turn.tenant_id, turn.session_id)
+    )
+    for judgement in of_session:
+        if (judgement.turn_id, judgement.span_id) == (turn.id, span.id):
+            words = literal(f"{judgement.judge}. {judgement.why}")
+            st.markdown(f":gray-badge[:material/gavel: judged {judgement.score:.0%}] {words}")
 
 
 def _prompt_note(kit: Kit, turn: TurnRecord, request: ModelRequest | None) -> str:
