@@ -1,12 +1,11 @@
 """May a card's new version take the place of the one it shares its sessions with? What was judged of both says."""
 
 from collections.abc import Iterable, Sequence
-from math import isfinite
 from typing import Literal
 
 from kit.bench.statistics.always_valid import any_look_reach
 from kit.bench.statistics.difference import Difference, unpaired_difference
-from kit.bench.statistics.means import SCORES, mean_of
+from kit.bench.statistics.means import FEWEST, SCORES, mean_of
 from kit.bench.statistics.power import items_for_reach
 from kit.bench.statistics.verdict import amount, possible
 from kit.compose.canary import canary_of, newest_of, version_of, with_next
@@ -81,7 +80,8 @@ def gate_of(name: str, before: Scores, after: Scores, margin: float) -> Gate:
     reach = any_look_reach(smaller, LEVEL)
     difference = single_look.reaching(reach)
     sessions_needed = None
-    if isfinite(single_look.deviation) and single_look.deviation > 0:
+    # Fewer sessions say nothing of how far scores scatter.
+    if smaller >= FEWEST and single_look.deviation > 0:
         sessions_needed = items_for_reach(margin, single_look.deviation, reach)
     return Gate(
         name=name,

@@ -17,6 +17,7 @@ from kit.core.event import Event
 from kit.core.record import TurnRecord
 from kit.core.trace import Span, Trace
 from kit.metrics.judgement import Judgement, judge_name, keep_judgement, note_shed
+from kit.stores.recall import repeated_turn
 from kit.wire import Kit
 
 log = logging.getLogger("kit.shadow")
@@ -63,6 +64,9 @@ class ShadowJudges:
 
     def turn_ended(self, turn: TurnRecord, trace: Trace, events: Sequence[Event]) -> None:
         """Queues a turn; never waits."""
+        # What somebody asks again, or forks to try another prompt, is no session of a user.
+        if repeated_turn(turn.session_id):
+            return
         deck = self._kit.deck
         cards = set(new_for(deck, turn.session_key))
         for card_id in deck.next_cards:

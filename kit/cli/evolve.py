@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kit.core.display.command import command
+from kit.core.display.count import many
 from kit.core.errors import DeckError
 from kit.home import find_deck
 
@@ -100,7 +101,7 @@ def _status(arguments: Namespace) -> int:
             print(f"  {gate}")
         print(f"  {decide(gates)}")
     if shed:
-        print(f"{shed} turns were not judged: the judges were behind")
+        print(f"not judged, for the judges were behind: {many(shed, 'turn')}")
     return 0
 
 

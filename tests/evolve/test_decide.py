@@ -227,7 +227,7 @@ async def test_turns_that_were_not_judged_are_told(deck: Path, capsys: pytest.Ca
     with closing(open_store(str(deck.parents[1] / "kit.db"))) as store:
         await note_shed(store.open_documents().events, turn_of("s", 1), 7)
     assert await asyncio.to_thread(main, ["evolve", "status"]) == 0
-    assert "7 turns were not judged" in capsys.readouterr().out
+    assert "the judges were behind: 7 turns" in capsys.readouterr().out
 
 
 @pytest.mark.req("SO-9")

@@ -263,3 +263,22 @@ def test_a_kit_closes_at_once_when_nothing_waits_and_soon_when_a_judge_hangs(tmp
 
     assert run_virtual(close(Line('{"score": 1}'))) == 0.0
     assert run_virtual(close(Line('{"score": 1}', delay=1e6))) == CLOSING
+
+
+@pytest.mark.req("SO-10")
+async def test_a_fork_that_tries_another_prompt_is_not_judged(tmp_path: Path):
+    deck = write_deck(tmp_path, deck=HALF)
+    [name] = sessions_below(0.5, 1)
+    async with open_kit(settings(deck), models=models()) as kit, shadow_judges(kit) as judges:
+        assert judges is not None
+        first = await asked(kit, name)
+        await judges.drain()
+        before = await kept(kit)
+        [span] = [
+            span for span in first.trace.spans if span.agent == "rewards" and span.kind == "model"
+        ]
+        who = kit.session("", "acme", "alice").principal
+        for number in range(8):
+            await kit.fork(first.turn_id, span.id, prompt=f"Be brief {number}.", who=who)
+        await judges.drain()
+        assert await kept(kit) == before
