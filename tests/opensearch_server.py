@@ -136,7 +136,8 @@ class OpenSearchServer:
             # OpenSearch refuses to run as root.
             shutil.chown(self.folder, user)
             for path in self.folder.rglob("*"):
-                if home not in (path, *path.parents):
+                # A copy of the program stays as it is.
+                if self.folder / "program" not in path.parents:
                     shutil.chown(path, user)
         environment = {
             "PATH": os.environ["PATH"],
@@ -269,6 +270,8 @@ def main() -> int:
     folder = HOME / "run"
     folder.mkdir(exist_ok=True)
     server = OpenSearchServer(folder, 9200)
+    # Else the server outlives who started it.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     try:
         server.start()
         print(f"export KIT_DOCUMENTS=opensearch+{server.url}   (stop it with Ctrl-C)", flush=True)
