@@ -378,10 +378,7 @@ async def open_kit(
         )
         stages = binder.stages(models)
         turns = Turns()
-        team = stages.team(MEDIATED)
-        for card_id in deck.next_cards:
-            # A new version that cannot be bound is no fault of the first turn that gets it.
-            stages.team(MEDIATED, newer=frozenset((card_id,)))
+        team = _bind_first(stages, deck)
         await _warm(team)
         # On a thread, for importing Opik takes seconds.
         recorder = Recorder(await asyncio.to_thread(_sinks, settings))
@@ -412,6 +409,14 @@ async def open_kit(
         await turns.drain()
         if cassette is not None:
             cassette.close()
+
+
+def _bind_first(stages: Stages, deck: Deck) -> Team:
+    """Binds the team of the deck, and returns it. Raises BindError for it, and for a card's new version."""
+    for card_id in deck.next_cards:
+        # One that cannot be bound is no fault of the first turn that gets it.
+        stages.team(MEDIATED, newer=frozenset((card_id,)))
+    return stages.team(MEDIATED)
 
 
 def _open_store(settings: Settings) -> TurnStore:

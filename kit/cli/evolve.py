@@ -85,7 +85,7 @@ def _status(arguments: Namespace) -> int:
         return 0
 
     async def read() -> "tuple[list[Judgement], int]":
-        with closing(open_store(settings.store)) as store:
+        with closing(open_store(settings.store, documents=settings.documents)) as store:
             events = store.open_documents().events
             return await judgements(events), await turns_shed(events)
 

@@ -64,7 +64,7 @@ async def _watch(arguments: Namespace) -> int:
 
     settings = Settings.read()
     webhook = _webhook(settings)
-    with closing(open_store(settings.store)) as store:
+    with closing(open_store(settings.store, documents=settings.documents)) as store:
         notify = webhook.send if webhook is not None else None
         monitor = Monitor(store.open_documents(), arguments.tenant, notify)
 
@@ -105,7 +105,8 @@ def _events(arguments: Namespace) -> int:
         large_response_triggered=True if arguments.large else None,
         since=time.time() - 86_400 * arguments.days if arguments.days is not None else 0.0,
     )
-    with closing(open_store(Settings.read().store)) as store:
+    settings = Settings.read()
+    with closing(open_store(settings.store, documents=settings.documents)) as store:
         query = store.open_documents().events.query
         events = asyncio.run(query(by, arguments.limit, newest_first=arguments.newest))
     for event in events:
