@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kit.metrics.plan_health import PlanHealth
     from kit.service.monitor import TenantWatch
     from kit.service.webhook import Webhook
     from kit.settings import Settings
@@ -149,34 +148,9 @@ def _report(watch: "TenantWatch") -> str:
     if watch.alerts:
         lines = [f"{watch.tenant_id}: ALERT"]
     for alert in watch.alerts:
-        since = _moment(alert.since)
-        lines.append(f"  {alert.firing.name} since {since}: {alert.firing.sentence}")
-    for name, value in figures_of(watch.health):
-        lines.append(f"  {name:52} {value}")
+        since = f" since {_moment(alert.since)}" if alert.since is not None else ""
+        lines.append(f"  {alert.firing.name}{since}: {alert.firing.sentence}")
+    for name, value, count in watch.health.rows():
+        words = f"{value} of {count}" if count else value
+        lines.append(f"  {name:48} {words}")
     return "\n".join(lines)
-
-
-def figures_of(health: "PlanHealth") -> list[tuple[str, str]]:
-    """Returns the seven figures in words."""
-    rows = [
-        ("plans done without being planned anew", f"{health.success:.1%} of {health.success.n}")
-    ]
-    for task_type, mean in health.replans.items():
-        rows.append((f"replans of a plan, mean: {task_type or 'no task type'}", f"{mean:.2f}"))
-    for skill, failures in health.step_failures.items():
-        rows.append((f"steps that failed: {skill}", f"{failures:.1%} of {failures.n}"))
-    rows.append(
-        (
-            "responses too long to read",
-            f"{health.large_responses:.1%} of {health.large_responses.n}",
-        )
-    )
-    for agent, milliseconds in health.p95_ms.items():
-        rows.append((f"95 of 100 tasks end within: {agent}", f"{milliseconds / 1000:.2f} s"))
-    rows.append(
-        ("outputs that their contract refused", f"{health.violations:.1%} of {health.violations.n}")
-    )
-    rows.append(
-        ("sessions that used up their replans", f"{health.exhausted:.1%} of {health.exhausted.n}")
-    )
-    return rows

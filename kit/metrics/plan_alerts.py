@@ -21,11 +21,12 @@ LONGEST_LOCK_WAIT_MS = 2000
 LEAST_N = 20
 """Plans, sessions or scripts within the window, below which a share fires no alert."""
 MEANINGS: Mapping[AlertName, str] = {
-    "plan_success": "{value:.0%} of {n} plans were done without being planned anew; at least {threshold:.0%} should be",
-    "replan_exhaustion": "in {value:.1%} of {n} sessions a plan failed after its last replan; "
+    "plan_success": "{value:.0%} of {n:,} plans were done without being planned anew; "
+    "at least {threshold:.0%} should be",
+    "replan_exhaustion": "in {value:.1%} of {n:,} sessions a plan failed after its last replan; "
     "at most {threshold:.0%} should",
-    "contract_violation": "{value:.0f} of {n} outputs were not of the shape that was planned; none should be",
-    "script_timeout": "{value:.1%} of {n} scripts ran out of time; at most {threshold:.0%} should",
+    "contract_violation": "{value:.0f} of {n:,} outputs were not of the shape that was planned; none should be",
+    "script_timeout": "{value:.1%} of {n:,} scripts ran out of time; at most {threshold:.0%} should",
     "lock_wait": "a write waited {value:,.0f} ms for a lock; at most {threshold:,.0f} ms are usual",
 }
 

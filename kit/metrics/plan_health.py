@@ -56,6 +56,28 @@ class PlanHealth(Value):
     longest_lock_wait_ms: int
     """How long a write waited for a lock at most, whether or not it got it."""
 
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Returns the seven figures in words: what each is, its value, and of how many that is."""
+        rows = [_share_row("Done without being planned anew", self.success)]
+        for task_type, mean in self.replans.items():
+            name = f"Replans of a plan, mean: {task_type or 'no task type'}"
+            rows.append((name, f"{mean:.2f}", ""))
+        for skill, share_of_steps in self.step_failures.items():
+            rows.append(_share_row(f"Steps that failed: {skill}", share_of_steps))
+        rows.append(_share_row("Responses too long to read", self.large_responses))
+        for agent, milliseconds in self.p95_ms.items():
+            name = f"95 of 100 tasks end within: {agent}"
+            rows.append((name, f"{milliseconds / 1000:.2f} s", ""))
+        rows.append(_share_row("Outputs that their contract refused", self.violations))
+        rows.append(_share_row("Sessions that used up their replans", self.exhausted))
+        return rows
+
+
+def _share_row(name: str, figure: Estimate) -> tuple[str, str, str]:
+    if not figure.n:
+        return name, "–", ""
+    return name, f"{figure:.1%}", f"{figure.n:,}"
+
 
 @dataclass(frozen=True, slots=True)
 class HealthCounts:

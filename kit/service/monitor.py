@@ -35,8 +35,8 @@ class ActiveAlert(Value):
     """An alert that fires now."""
 
     firing: Firing
-    since: float
-    """When a monitor first saw it, in seconds since the epoch; now where none has yet."""
+    since: float | None
+    """When a monitor first saw it, in seconds since the epoch; None where none has yet."""
 
 
 class TenantWatch(Value):
@@ -63,7 +63,7 @@ class Monitor:
         """Returns how each tenant does, and writes down which alerts began and ended. Raises StoreError."""
         now = self.clock()
         open_alerts = await open_alerts_of(self.documents, self.tenant_id, now)
-        watches, _ = await self._watch(open_alerts, now)
+        watches, _ = await self._watch(open_alerts, now, now)
         new_events: list[AgentEvent] = []
         for watch in watches:
             new_events += await self._write(watch, open_alerts)
@@ -75,15 +75,17 @@ class Monitor:
         """Returns how each tenant does of whom anything happened in the last hour, or of whom an alert was open, and
         how all do together. It writes nothing. Raises StoreError."""
         now = self.clock()
-        return await self._watch(await open_alerts_of(self.documents, self.tenant_id, now), now)
+        open_alerts = await open_alerts_of(self.documents, self.tenant_id, now)
+        return await self._watch(open_alerts, now, None)
 
     async def _watch(
-        self, open_alerts: Mapping[tuple[str, str], AgentEvent], now: float
+        self, open_alerts: Mapping[tuple[str, str], AgentEvent], now: float, begin: float | None
     ) -> tuple[list[TenantWatch], PlanHealth]:
         counts = await count_health(self.documents, self.tenant_id, now - WINDOW)
         tenants = {tenant_id for tenant_id, _ in open_alerts} | set(counts.tenants)
         watches = [
-            _tenant_watch(tenant_id, counts, open_alerts, now) for tenant_id in sorted(tenants)
+            _tenant_watch(tenant_id, counts, open_alerts, now, begin)
+            for tenant_id in sorted(tenants)
         ]
         return watches, plan_health(counts)
 
@@ -142,12 +144,14 @@ def _tenant_watch(
     counts: HealthCounts,
     open_alerts: Mapping[tuple[str, str], AgentEvent],
     now: float,
+    begin: float | None,
 ) -> TenantWatch:
+    """`begin` is when an alert began that nobody has written yet."""
     health = plan_health(counts.of(tenant_id))
     alerts: list[ActiveAlert] = []
     for alert in firing(health):
         last = open_alerts.get((tenant_id, alert.name))
-        since = now if last is None else since_of(last)
+        since = begin if last is None else since_of(last)
         alerts.append(ActiveAlert(firing=alert, since=since))
     return TenantWatch(tenant_id=tenant_id, at=now, health=health, alerts=tuple(alerts))
 

@@ -20,10 +20,13 @@ from kit.metrics import catalogue
 from kit.metrics.alert import MISMATCH
 from kit.metrics.catalogue import METRICS, Metric, Unit
 from kit.metrics.summary import metrics
+from kit.planning.plan import new_plan
+from kit.service.monitor import Monitor
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.ui.metrics import page as metrics_page
 from kit.ui.metrics.page import read
+from kit.ui.shared.wording import moment
 from kit.wire import Kit, open_kit
 from tests.app.rooms import app_over, room, shown
 from tests.sample_turn import a_turn
@@ -206,6 +209,41 @@ def test_the_alert_stands_on_top_and_names_no_other_tenants(
         and "2 replies for another principal" in said
         and values(said)[MISMATCH] == "2"
     )
+
+
+@pytest.mark.req("AS-16", "AS-18")
+def test_how_plans_do_stands_on_the_page_with_the_alert_that_fires_and_since_when(
+    bare: AppTest, tmp_path: Path
+):
+    now = time.time()
+    store = SqliteStore(tmp_path / "kit.db")
+    begin(store, "fine", "acme", now - 30)
+    documents = store.open_documents()
+
+    async def fill(good: int, bad: int, tenant_id: str) -> None:
+        who = Principal(tenant_id=tenant_id, user_id="u-001")
+        for number in range(good + bad):
+            plan = new_plan(f"{good}.{number}", who, f"s{number}", "Do it.", now - 90)
+            plan = plan.replace(status="complete", completed_at=now - 60, task_type="ranking")
+            await documents.plans.create(plan.replace(replan_count=int(number < bad)))
+
+    assert "### Plans" not in shown(bare.run()), "a tenant without plans has no figures of them"
+    asyncio.run(fill(20, 0, "acme"))
+    asyncio.run(fill(0, 40, "umbrella"))
+    said = unescape(shown(bare.run()))
+    assert "All is well" in said and "] of 20</td>" in said and "### Plans" in said
+    asyncio.run(fill(11, 9, "acme"))
+    said = unescape(shown(bare.run()))
+    assert "All is well" not in said and "Alert now." in said
+    assert "78% of 40 plans were done without being planned anew" in said
+    assert "Replans of a plan, mean: ranking" in said and "0.23" in said
+    asyncio.run(Monitor(documents, clock=lambda: now).look())
+    bare.session_state["m-window"] = "Last hour"
+    said = unescape(shown(bare.run()))
+    store.close()
+    assert f"Alert since {moment(now)}" in said
+    charts = [chart.proto.alt for chart in bare.get("vega_lite_chart")]
+    assert any("78% of 40" in words and "below 80 %" in words for words in charts)
 
 
 def test_of_many_alerts_the_newest_are_listed(bare: AppTest, tmp_path: Path):

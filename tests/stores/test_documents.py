@@ -589,6 +589,12 @@ async def test_plans_and_events_are_counted_by_what_they_have_in_common(backend:
     assert kinds == {("pending", None, 0, None): 3, ("failed", "exhausted", 3, "ranking"): 2}
     ended = of_plans.replace(ended_since=4.0)
     assert await stores.plans.count(ended, ("status",)) == {("failed",): 1}
+    assert await stores.plans.count(ended, ("completed_at",)) == {(4.0,): 1}
+    assert await stores.plans.count(of_plans, ("completed_at", "session_id")) == {
+        (None, "s1"): 3,
+        (3.0, "s1"): 1,
+        (4.0, "s1"): 1,
+    }
     everybodys = PlanFilter(tenant_id=OPERATOR)
     assert await stores.plans.count(everybodys, ("tenant_id",)) == {("acme",): 5, ("other",): 1}
     of_events = EventFilter(tenant_id="acme", until=5.0)

@@ -267,6 +267,9 @@ class Cluster:
             answer = self._search(index, body).get("aggregations", {}).get("groups", {})
             for bucket in answer.get("buckets", ()):
                 values = bucket["key"]
+                # A group by a date is named by milliseconds, whatever the format of the field.
+                if values.get("completed_at") is not None:
+                    values["completed_at"] /= 1000
                 counts[tuple(values[name] for name in fields)] = bucket["doc_count"]
             if "after_key" not in answer:
                 return counts

@@ -1,10 +1,13 @@
 """The charts of the page Metrics: a bar for each name, and the latencies of sub-agents from p50 to p95."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import altair as alt
 
+from kit.metrics.plan_alerts import LEAST_SUCCESS
+from kit.metrics.plan_health import SuccessPoint
 from kit.ui.shared.chart import ROW, data_of, draw_chart, palette, row_axis
 
 _NAMES = row_axis(labelPadding=8, labelFlush=False)
@@ -64,3 +67,33 @@ def draw_latencies(spans: Sequence[tuple[str, float, float]], title: str) -> Non
         figure.encode(x=x.field("p95").type("quantitative"), text="label:N"),
     )
     draw_chart(layers, ROW * len(spans), f"{title}. {', '.join(words)}")
+
+
+def draw_success(points: Sequence[SuccessPoint], title: str) -> None:
+    """Draws the share of plans that succeeded over time, and where the alert begins. A stretch without
+    plans is a gap."""
+    colours = palette()
+    rows: list[dict[str, Any]] = []
+    words: list[str] = []
+    for point in points:
+        share = None
+        if point.success.n:
+            share = point.success.value
+            moment = datetime.fromtimestamp(point.at).strftime("%d %b %H:%M")
+            words.append(f"{moment}: {share:.0%} of {point.success.n}")
+        rows.append({"at": 1000 * point.at, "share": share, "of": point.success.basis})
+    x = alt.X("at:T", title=None, axis=alt.Axis(tickCount=6, grid=False))
+    y = alt.Y(
+        "share:Q",
+        title=None,
+        scale=alt.Scale(domain=[0, 1]),
+        axis=alt.Axis(format="%", tickCount=5),
+    )
+    chart = alt.Chart(data_of(rows), title=title).encode(x=x, y=y)
+    line = chart.mark_line(color=colours.bar, strokeWidth=2)
+    dots = chart.mark_point(filled=True, size=50, opacity=1, color=colours.bar)
+    limit = alt.Chart(data_of([{"share": LEAST_SUCCESS}])).mark_rule(
+        color=colours.error, strokeDash=[4, 4]
+    )
+    layers = alt.layer(limit.encode(y=y), line, dots.encode(tooltip=["of:N"]))
+    draw_chart(layers, 180, f"{title}. {', '.join(words)}")

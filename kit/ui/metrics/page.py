@@ -18,7 +18,9 @@ from kit.metrics.estimate import Estimate
 from kit.metrics.sample import Label
 from kit.metrics.summary import Metrics, metrics
 from kit.metrics.watchdog import Silence
+from kit.service.monitor import ActiveAlert
 from kit.stores.tally import Mismatch, Tally
+from kit.ui.metrics.plans import draw_plans, watch_plans
 from kit.ui.shared.frame import draw_link, with_store
 from kit.ui.shared.host import Host
 from kit.ui.shared.template import render, table_html
@@ -56,7 +58,8 @@ def page(host: Host, _: DeltaGenerator) -> None:
     if not tally.counts["turns",]:
         _nothing(principal, ever=back is None)
         return
-    _alert(tally.mismatches, now, principal)
+    watch = host.documents(lambda stores: watch_plans(stores, principal.tenant_id, back, now))
+    _alerts(watch.alerts, tally.mismatches, now, principal)
     _silences(host.silences(since or 0.0))
     summary = metrics(store, since, principal.tenant_id, _labels(), tally)
     turns = many(tally.counts["turns",], "ended turn")
@@ -73,6 +76,7 @@ def page(host: Host, _: DeltaGenerator) -> None:
         st.caption(
             f"{many(unknown, 'older turn')}: the model is not counted, figures may be simulated."
         )
+    draw_plans(watch)
     _groups(summary, tally)
 
 
@@ -86,14 +90,31 @@ def _nothing(principal: Principal, *, ever: bool) -> None:
     draw_link(st.empty(), "chat", "Go to the chat", ":material/chat:")
 
 
-def _alert(mismatches: Sequence[Mismatch], now: float, principal: Principal) -> None:
+def _alerts(
+    of_plans: Sequence[ActiveAlert],
+    mismatches: Sequence[Mismatch],
+    now: float,
+    principal: Principal,
+) -> None:
+    """Says in one headline whether all is well, else what is not, and since when."""
+    words: list[str] = []
+    for alert in of_plans:
+        when = "now" if alert.since is None else f"since {moment(alert.since)}"
+        words.append(f"**Alert {when}.** In the last hour {alert.firing.sentence}.")
+    if words:
+        st.error("\n\n".join(words), icon=":material/monitor_heart:")
+    if mismatches:
+        _mismatches(mismatches, now, principal)
+    elif not of_plans:
+        st.success(
+            "All is well: no alert fires. No reply for another principal came in.",
+            icon=":material/verified_user:",
+        )
+
+
+def _mismatches(mismatches: Sequence[Mismatch], now: float, principal: Principal) -> None:
     firing = alerts(mismatches, now=now)
     every = alerts(mismatches)
-    if not every:
-        st.success(
-            "No alert. No reply for another principal came in.", icon=":material/verified_user:"
-        )
-        return
     count = sum(alert.count for alert in every)
     sentence = (
         f"{_replies(count)} for another principal, blocked before any model saw "

@@ -16,7 +16,6 @@ from kit.planning.plan import OVER
 from kit.stores.documents.document import Plan
 from kit.ui.plans.plan_words import (
     can_go_on,
-    health_html,
     history_html,
     progress_of,
     reason_of,
@@ -27,6 +26,7 @@ from kit.ui.plans.plan_words import (
 from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link, with_host
 from kit.ui.shared.host import Host
+from kit.ui.shared.plan_health import health_html
 from kit.ui.shared.selection import draw_rows
 from kit.ui.shared.visitor import visitor
 from kit.ui.shared.wording import literal, simulated_words

@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from kit.core.display.count import many
-from kit.metrics.estimate import Estimate
-from kit.metrics.plan_health import PlanHealth
 from kit.planning.plan import OVER, complete_steps
 from kit.stores.documents.document import WAITING, AgentEvent, Plan, PlanStep
 from kit.ui.shared.tag import Tag
@@ -136,7 +134,8 @@ def _act(event: AgentEvent) -> tuple[str, str]:
     if event.event_type == "python_script.executed":
         rows = f"{payload.get('input_rows')} rows in, {payload.get('output_rows')} out"
         script = (event.script_hash or "")[:8]
-        return "Ran a script", f"{script}: {rows}, exit code {event.exit_code}"
+        end = event.status if event.exit_code is None else f"exit code {event.exit_code}"
+        return "Ran a script", f"{script}: {rows}, {end}"
     return "", ""
 
 
@@ -176,33 +175,6 @@ def _words(event: AgentEvent) -> str:
             fields[name] = getattr(event, name)
     fields |= cast("dict[str, Any]", event.payload or {})
     return ", ".join(f"{name} {_json(value)}" for name, value in fields.items())[:LONGEST]
-
-
-def health_html(health: PlanHealth) -> str:
-    """Returns the seven figures of plans as a table, each share with its interval."""
-    shares = (
-        ("Done without being planned anew", health.success),
-        ("Responses too long to read", health.large_responses),
-        ("Outputs that their contract refused", health.violations),
-        ("Failed after the last replan", health.exhausted),
-    )
-    rows: list[Row] = []
-    for name, share in shares:
-        rows.append(_share_row(name, share))
-    for kind, mean in health.replans.items():
-        rows.append(("Replans of a plan, mean", f"{mean:.2f}", kind))
-    for skill, share in health.step_failures.items():
-        rows.append(_share_row(f"Steps that failed: {skill}", share))
-    for agent, milliseconds in health.p95_ms.items():
-        seconds = f"{milliseconds / 1000:.2f} s"
-        rows.append((f"95 of 100 tasks end within: {agent}", seconds, ""))
-    return _table("Health of plans", rows, ("Figure", "Value, with its interval", "Of"))
-
-
-def _share_row(name: str, share: Estimate) -> Row:
-    if not share.n:
-        return name, "–", ""
-    return name, f"{share:.1%}", share.basis
 
 
 def _table(label: str, rows: Sequence[Row], head: Sequence[str]) -> str:
