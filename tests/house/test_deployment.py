@@ -18,7 +18,8 @@ COMMANDS: list[list[str]] = [
 ]
 TARGETS = re.findall(r"^FROM \S+ AS (\w+)$", DOCKERFILE, re.MULTILINE)
 KIT_COMMANDS = [command for command in COMMANDS if command[:3] == ["python", "-m", "kit"]]
-KIT_COMMANDS.append(COMPOSE["services"]["api"]["command"].split())
+for service in ("api", "monitor"):
+    KIT_COMMANDS.append(COMPOSE["services"][service]["command"].split())
 
 
 def test_every_service_is_built_from_a_target_and_waits_for_services_that_there_are() -> None:
@@ -28,6 +29,7 @@ def test_every_service_is_built_from_a_target_and_waits_for_services_that_there_
         "app": "app",
         "api": "api",
         "worker": "worker",
+        "monitor": "worker",
     }
     # A build without a target makes the last one.
     assert TARGETS[-1] == "app" and {"api", "worker"} <= set(TARGETS)
@@ -41,7 +43,7 @@ def test_every_setting_of_a_container_is_one_that_is_read() -> None:
     read = (ROOT / "kit" / "settings.py").read_text() + DOCKERFILE
     names = {
         name
-        for service in ("app", "api", "worker")
+        for service in ("app", "api", "worker", "monitor")
         for name in COMPOSE["services"][service]["environment"]
     }
     assert len(names) > 10

@@ -190,7 +190,7 @@ def spoiled(name: AlertName, bad: int, good: int) -> tuple[list[Plan], list[Agen
     return plans, events
 
 
-@pytest.mark.req("AS-21")
+@pytest.mark.req("AS-18", "AS-21")
 @pytest.mark.parametrize(
     ("name", "bad", "good", "fires"),
     [

@@ -492,6 +492,7 @@ async def test_of_two_who_write_a_plan_one_is_refused_and_what_has_not_ended_is_
     assert await plans.unfinished() == []
 
 
+@pytest.mark.req("AS-16")
 async def test_events_are_added_in_order_never_changed_and_kept_once(backend: Backend) -> None:
     events = backend.stores.events
     first = await events.append(an_event("e1", payload={"bytes": 3}))

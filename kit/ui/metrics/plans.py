@@ -14,7 +14,7 @@ from kit.metrics.plan_health import (
 )
 from kit.service.monitor import ActiveAlert, Monitor
 from kit.stores.documents.protocol import Documents
-from kit.ui.shared.plan_health import health_html
+from kit.ui.shared.template import health_html
 
 MONTH = 30 * 86_400.0
 POINTS = {3_600.0: 12, 86_400.0: 24, 604_800.0: 28, MONTH: 30}

@@ -26,8 +26,8 @@ from kit.ui.plans.plan_words import (
 from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link, with_host
 from kit.ui.shared.host import Host
-from kit.ui.shared.plan_health import health_html
 from kit.ui.shared.selection import draw_rows
+from kit.ui.shared.template import health_html
 from kit.ui.shared.visitor import visitor
 from kit.ui.shared.wording import literal, simulated_words
 

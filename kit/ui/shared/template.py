@@ -14,6 +14,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from kit.core.display.count import many
+from kit.metrics.plan_health import PlanHealth
 from kit.ui.shared.tag import Tag
 from kit.ui.shared.wording import beginning, label, span_name
 
@@ -57,3 +58,13 @@ def table_html(
     `head` are names of columns.
     """
     return render("table", label=label, rows=rows, head=head, kind=kind)
+
+
+def health_html(health: PlanHealth) -> str:
+    """Returns the seven figures of plans as a table, each share with its interval."""
+    # Two columns: a third would lie beyond the edge of a phone.
+    rows = [
+        (name, f"{value} of {count}" if count else value) for name, value, count in health.rows()
+    ]
+    head = ("Figure", "Value, with its interval")
+    return table_html("Health of plans", rows, head, kind="metrics rows")
