@@ -40,7 +40,7 @@ def judge_name(card: AgentCard) -> str:
     """Names who judges a card's answers, and by which rubric; empty where its `eval` says nothing."""
     if card.eval is None:
         return ""
-    return f"{card.eval.judge} by {card.eval.rubric}"
+    return f"{card.eval.judge} ({card.eval.rubric})"
 
 
 async def keep_judgement(events: EventStore, turn: TurnRecord, judgement: Judgement) -> None:

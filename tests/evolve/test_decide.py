@@ -21,7 +21,7 @@ from studies.canary import Truth, draw_scores, play_canary, play_trials
 from tests.evolve.shared_deck import FILES, write_deck
 
 NEXT = FILES["desk/rewards.next.yaml"]
-RULE = "rule by response_quality"
+RULE = "rule (response_quality)"
 LOOKS = range(25, 301, 25)
 
 
@@ -144,7 +144,7 @@ def test_few_sessions_decide_nothing_and_are_told_how_many_it_takes(
 
 @pytest.mark.req("SO-9")
 def test_what_was_judged_of_another_version_or_by_another_judge_does_not_count(deck: Path):
-    judge_sessions(deck, (GOOD, GOOD), (GOOD, GOOD), judge="rule by voice")
+    judge_sessions(deck, (GOOD, GOOD), (GOOD, GOOD), judge="rule (voice)")
     assert main(["evolve", "decide", "rewards"]) == 1
     judge_sessions(deck, (GOOD, GOOD), (GOOD, GOOD))
     block = deck.parent / "blocks" / "rewards" / "rich.md"

@@ -55,4 +55,4 @@ def test_the_pages_say_who_is_on_what_and_what_the_judges_said(
         assert "evolve promote rewards" in text
         span = next(span for span in reply.trace.spans if span.agent == "rewards")
         trace = shown(room("traces", turn=reply.turn_id, span=span.id).run())
-        assert "judged 0%" in trace and "by rule" in trace and "Rewards 1\\-" in trace
+        assert "gavel: 0%" in trace and "Judged by rule" in trace and "Rewards 1\\-" in trace

@@ -77,7 +77,7 @@ async def test_both_versions_are_judged_at_the_span_of_the_sub_agent_and_of_the_
         assert (root.span_id, root.agent) == (spans["turn"], "")
         assert (agent.span_id, agent.agent) == (spans["agent"], "rewards")
         assert root.turn_id == agent.turn_id == reply.turn_id
-        assert root.judge == agent.judge == "rule by response_quality"
+        assert root.judge == agent.judge == "rule (response_quality)"
         # The figure comes from no tool: as a sub-agent's own answer it is made up, in the turn the sub-agent gave it.
         assert (root.score, agent.score) == (1.0, 0.0)
     assert [judgement.turn_id for judgement in of_session] == [replies[0].turn_id] * 2

@@ -231,8 +231,8 @@ def _draw_judgements(host: Host, turn: TurnRecord, span: Span, view: TurnView) -
     )
     for judgement in of_session:
         if (judgement.turn_id, judgement.span_id) == (turn.id, span.id):
-            words = literal(f"{judgement.judge}. {judgement.why}")
-            st.markdown(f":gray-badge[:material/gavel: judged {judgement.score:.0%}] {words}")
+            words = literal(f"Judged by {judgement.judge}: {judgement.why}")
+            st.markdown(f":gray-badge[:material/gavel: {judgement.score:.0%}] {words}")
 
 
 def _prompt_note(kit: Kit, turn: TurnRecord, request: ModelRequest | None) -> str:
