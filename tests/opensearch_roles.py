@@ -19,6 +19,7 @@ from urllib.error import HTTPError
 
 from kit.core.context import Principal
 from kit.core.errors import StoreError
+from kit.core.value import Value
 from kit.stores.documents.document import AgentEvent, Soul
 from kit.stores.documents.protocol import EventFilter
 from kit.stores.opensearch import cluster, templates
@@ -126,10 +127,16 @@ def _certify(config: Path) -> None:
         subprocess.run(["openssl", *command.split()], cwd=config, check=True, capture_output=True)
 
 
+def _without_vectors(kind: type[Value], dimension: int) -> dict[str, Any]:
+    mapping = templates.mapping_of(kind, dimension)
+    mapping["properties"].pop("embedding", None)
+    return mapping
+
+
 def _template_without_vectors(kind: str, address: Address) -> dict[str, Any]:
     template = templates.template_of(kind, address)
     template["template"]["settings"].pop("index.knn")
-    template["template"]["mappings"]["properties"].pop("embedding", None)
+    template["template"]["mappings"] = _without_vectors(templates.KINDS[kind], address.dimension)
     return template
 
 
@@ -174,6 +181,7 @@ def play(server: SecureServer) -> list[tuple[str, Any, Any]]:
 
     # The plugin of vectors is not to be had for this version.
     cluster.template_of = _template_without_vectors
+    cluster.mapping_of = _without_vectors
     cluster.MEMORY = "nothing has vectors here"
 
     def backend(user: str, password: str = PASSWORD, **options: str) -> OpenSearchDocuments:

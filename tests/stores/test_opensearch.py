@@ -311,6 +311,23 @@ def test_the_roles_name_the_indices_that_there_are_and_say_where_they_were_tried
     assert by_document["allowed_actions"] == ["read"] and "tenant_id" in by_document["dls"]
 
 
+async def test_indices_of_an_earlier_kit_take_the_fields_that_have_come_since(
+    opened: Opened,
+) -> None:
+    name = opened.place.index("agent_plans", "acme")
+    indices = opened.client.indices
+    earlier = indices.get_index_template(name=name)["index_templates"][0]["index_template"]
+    del earlier["template"]["mappings"]["properties"]["failure_kind"]
+    indices.put_index_template(name=name, body={**earlier, "_meta": {"digest": "earlier"}})
+    indices.delete(index=name)
+    indices.create(index=name)
+    with pytest.raises(StorageSchemaError, match="failure_kind"):
+        await opened.stores.plans.create(a_plan())
+    again = opened.backend.open(opened.stores.sessions)
+    await again.plans.create(a_plan())
+    assert await again.plans.read(ANN, "p1") == a_plan()
+
+
 def test_what_a_url_says_and_what_cannot_be_used() -> None:
     place = address_of(
         "opensearch+https://kit:p%40ss@search.internal:9200/prod-?tenants=apart&ca=/ca.pem"

@@ -20,7 +20,7 @@ from opensearchpy import OpenSearch, TransportError
 from kit.core.errors import StoreError
 from kit.stores.opensearch.address import Address
 from kit.stores.opensearch.faults import fault_of, red_index
-from kit.stores.opensearch.templates import EVENTS, KINDS, MEMORY, template_of
+from kit.stores.opensearch.templates import EVENTS, KINDS, MEMORY, mapping_of, template_of
 
 T = TypeVar("T")
 # It would log each request that failed, with its traceback: the kit raises what is a fault, and says it once.
@@ -115,8 +115,10 @@ class Cluster:
                 raise fault_of(error, self.address).error from error
 
     def _check_mappings(self) -> None:
-        """Holds the indices that are there to what the kit relies on. Raises StoreError."""
-        for kind in KINDS:
+        """Holds the indices that are there to what the kit relies on, and gives those of an earlier kit the
+        fields that have come since. Raises StoreError."""
+        for kind, document in KINDS.items():
+            newest = mapping_of(document, self.address.dimension)
             answer = self._ask(
                 self._client.indices.get_mapping,
                 True,
@@ -136,6 +138,8 @@ class Cluster:
                         f"vectors of the index {name} have {vector.get('dimension')} numbers, those of the embedder "
                         f"{self.address.dimension}: set dimension= or another prefix in KIT_DOCUMENTS"
                     )
+                if newest["properties"].keys() - mapping["properties"].keys():
+                    self._ask(self._client.indices.put_mapping, index=name, body=newest)
 
     def get(self, index: str, name: str, tenant_id: str) -> StoredDocument | None:
         """Returns a document by its id, as it is at this moment; None where there is none. Raises StoreError."""
