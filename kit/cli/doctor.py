@@ -5,6 +5,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from kit.core.display.command import command
 from kit.core.display.count import many
@@ -169,6 +170,10 @@ def _print_reports(settings: "Settings") -> None:
         lines["Opik"] = "on: the settings name a server; it gets every turn"
     if settings.otlp_endpoint:
         lines["OpenTelemetry"] = f"on: spans go to {settings.otlp_endpoint}"
+    if settings.alert_webhook:
+        # Its path may hold a token.
+        host = urlsplit(settings.alert_webhook).hostname
+        lines["Alerts"] = f"on: `{command('monitor')}` posts them to {host}"
     for name, words in lines.items():
         print(f"  {name:16} {words}")
 

@@ -117,8 +117,13 @@ def test_doctor_says_who_is_reported_to():
     asked = run("doctor", LANGSMITH_TRACING="true").stdout
     assert "off, though LANGSMITH_TRACING is set" in asked
     heard = run(
-        "doctor", LANGSMITH_TRACING="true", KIT_LANGSMITH="1", OPIK_SENTRY_ENABLE="true"
+        "doctor",
+        LANGSMITH_TRACING="true",
+        KIT_LANGSMITH="1",
+        OPIK_SENTRY_ENABLE="true",
+        KIT_ALERT_WEBHOOK="https://pager.example/hook/token-in-the-path",
     ).stdout
+    assert "pager.example" in heard and "token-in-the-path" not in heard
     assert "  LangSmith        on: " in heard and "  Opik Sentry      on: " in heard
 
 
