@@ -15,10 +15,10 @@ from random import Random
 from typing import Any
 
 from kit.core.context import Principal
+from kit.core.documents.document import AgentEvent, Plan, PlanStep
 from kit.metrics.plan_health import count_health, counts_of, plan_health, success_over_time
 from kit.planning.plan import new_plan
 from kit.service.monitor import Monitor
-from kit.stores.documents.document import AgentEvent, Plan, PlanStep
 from kit.stores.documents.protocol import Documents
 from kit.stores.documents.tables import EVENTS, PLANS, row_of
 from kit.stores.opening import open_store

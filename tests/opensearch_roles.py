@@ -18,9 +18,9 @@ from typing import Any
 from urllib.error import HTTPError
 
 from kit.core.context import Principal
+from kit.core.documents.document import AgentEvent, Soul
 from kit.core.errors import StoreError
 from kit.core.value import Value
-from kit.stores.documents.document import AgentEvent, Soul
 from kit.stores.documents.protocol import EventFilter
 from kit.stores.opensearch import cluster, templates
 from kit.stores.opensearch.address import Address, id_of

@@ -16,6 +16,7 @@ from kit import Kit, open_kit
 from kit.compose.deck import Deck
 from kit.compose.parts import Block, DeckSettings, PlanSettings
 from kit.core.card import AgentCard, Policy
+from kit.core.documents.document import AgentEvent, Plan
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.models.scripted import Line, Script, ScriptedModel
 from kit.patterns.plan_execute import PLAN_EXECUTE
@@ -30,7 +31,6 @@ from kit.runtime.handle import Reply
 from kit.runtime.pattern import Pattern
 from kit.runtime.team import Team, bind
 from kit.sinks.recorder import Recorder
-from kit.stores.documents.document import AgentEvent, Plan
 from kit.stores.documents.protocol import EventFilter, EventStore, PlanStore
 from kit.stores.sqlite import SqliteStore
 from kit.tools.skill import (

@@ -14,6 +14,7 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from kit.compose.deck import load_deck
 from kit.compose.parts import PlanSettings
 from kit.core.card import AgentCard, PlanExample, Policy
+from kit.core.documents.document import Plan
 from kit.models.scripted import ScriptedModel
 from kit.patterns.plan_execute import PLAN_EXECUTE
 from kit.planning.executor import EXECUTOR_TOOLS
@@ -24,7 +25,6 @@ from kit.runtime.team import bind
 from kit.sandbox.boundary import SandboxUnavailable
 from kit.sandbox.probe import find_boundary
 from kit.settings import HOME
-from kit.stores.documents.document import Plan
 from kit.stores.sqlite import SqliteStore
 from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.session import McpSession

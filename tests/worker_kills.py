@@ -22,11 +22,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kit.core.documents.document import Plan
 from kit.planning.plan import new_plan
 from kit.service.queued_plans import QueuedPlans, open_queued_plans
 from kit.service.worker import work
 from kit.settings import Settings
-from kit.stores.documents.document import Plan
 from kit.stores.opening import open_store
 from kit.stores.protocol import Store
 from kit.tools.skill import SkillResult

@@ -11,10 +11,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kit.core.documents.document import AgentEvent
     from kit.service.monitor import TenantWatch
     from kit.service.webhook import Webhook
     from kit.settings import Settings
-    from kit.stores.documents.document import AgentEvent
 
 
 def add(commands: Any) -> None:

@@ -53,8 +53,8 @@ def _run(arguments: Namespace) -> int:
 
 async def _act(arguments: Namespace) -> int:
     from kit.core.context import Principal
+    from kit.core.documents.document import Persona, Soul
     from kit.settings import Settings
-    from kit.stores.documents.document import Persona, Soul
     from kit.stores.documents.souls import words_of
     from kit.stores.opening import open_store
 

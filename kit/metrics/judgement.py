@@ -5,9 +5,9 @@ from typing import Any
 
 from kit.core.card import AgentCard
 from kit.core.context import OPERATOR, Operator
+from kit.core.documents.document import AgentEvent
 from kit.core.record import TurnRecord
 from kit.core.value import Value
-from kit.stores.documents.document import AgentEvent
 from kit.stores.documents.protocol import EventFilter, EventStore
 
 JUDGEMENT = "turn.judged"

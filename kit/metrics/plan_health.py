@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kit.core.context import OPERATOR, Principal
+from kit.core.documents.document import SKILLS, AgentEvent, Plan
 from kit.core.value import Value
 from kit.metrics.estimate import Estimate, share
 from kit.metrics.latency import percentile_of_counts
-from kit.stores.documents.document import SKILLS, AgentEvent, Plan
 from kit.stores.documents.protocol import (
     Counts,
     Documents,

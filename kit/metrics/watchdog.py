@@ -13,8 +13,8 @@ import uuid
 from collections.abc import Callable, Sequence
 from types import FrameType
 
+from kit.core.documents.document import AgentEvent
 from kit.core.value import Value
-from kit.stores.documents.document import AgentEvent
 from kit.stores.documents.protocol import EventFilter, EventStore
 
 SILENT = "loop.silent"

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from kit.core.context import Principal
+from kit.core.documents.document import WAITING, Plan
 from kit.core.errors import ResumeError, StoreError
 from kit.core.event import Event
 from kit.patterns.plan_execute import PLAN
@@ -17,7 +18,6 @@ from kit.runtime.elsewhere.told_turn import reply_of
 from kit.runtime.handle import Reply, Status, Turn
 from kit.runtime.log import TurnLog
 from kit.stores.bus.bus import FIRST, Bus, BusError
-from kit.stores.documents.document import WAITING, Plan
 from kit.stores.protocol import Store
 from kit.stores.rows import events_of
 

@@ -11,6 +11,7 @@ from langchain_core.messages.tool import ToolCall
 from kit.compose.locale import Sentences
 from kit.core.bodies.speech import Acknowledged
 from kit.core.bodies.turn import PlanEnded
+from kit.core.documents.document import Plan, PlanStep
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Reason
 from kit.models.message import system_text, tool_text
 from kit.planning.loop import Manager
@@ -19,7 +20,6 @@ from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.answer.acknowledge import acknowledge
 from kit.runtime.answer.owed import owed_by
 from kit.runtime.context import RunContext
-from kit.stores.documents.document import Plan, PlanStep
 
 MOST_CHARACTERS = 6_000
 """Characters of one step's output that the manager's model reads; of more it reads the beginning."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kit.core.context import Principal
+from kit.core.documents.document import AgentEvent
 from kit.core.secret import without_secrets
-from kit.stores.documents.document import AgentEvent
 from kit.stores.documents.protocol import EventStore
 
 _COLUMNS = frozenset(AgentEvent.model_fields)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from kit.compose.parts import PlanSettings
+from kit.core.documents.document import SKILLS, WAITING, Memory, Plan, PlanStep
 from kit.core.outcome import AgentCall, Failure, FanOut, Outcome
 from kit.core.secret import without_secrets
 from kit.planning.draft import Draft, Infeasible
@@ -42,7 +43,6 @@ from kit.planning.step_log import StepLog
 from kit.planning.step_query import executor_query
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import Carrier, dispatch, fan_out
-from kit.stores.documents.document import SKILLS, WAITING, Memory, Plan, PlanStep
 from kit.tools.skill import Fence, SkillManifest, Skills
 from kit.tools.task_memory import Task
 

@@ -6,10 +6,10 @@ from typing import Any, Literal, cast
 from pydantic import ValidationError
 
 from kit.core.context import Principal
+from kit.core.documents.document import Plan, PlanStatus, PlanStep, Replan
 from kit.core.errors import ShapeError
 from kit.core.schema.shape import schema_of
 from kit.planning.draft import Draft, DraftStep
-from kit.stores.documents.document import Plan, PlanStatus, PlanStep, Replan
 from kit.tools.skill import SkillManifest
 
 MOST_REPLANS = 3

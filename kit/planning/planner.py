@@ -10,6 +10,7 @@ from typing import Any
 from langchain_core.tools import BaseTool
 from pydantic import TypeAdapter, ValidationError
 
+from kit.core.documents.document import PlanStep
 from kit.core.record import Message
 from kit.planning.draft import MOST_STEPS, Draft, DraftStep, Infeasible, faults
 from kit.planning.scope import PlannerScope, planner_scope
@@ -21,7 +22,6 @@ from kit.planning.services import (
     plan_tool,
     result,
 )
-from kit.stores.documents.document import PlanStep
 from kit.tools.skill import FIND, LOAD, SkillFault
 
 SUBMIT = "submit_plan"

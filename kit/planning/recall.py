@@ -3,9 +3,9 @@
 import logging
 from typing import Any, cast
 
+from kit.core.documents.document import Plan
 from kit.core.errors import EmbedderError, MemoryLockError, StoreError
 from kit.planning.services import PlanServices
-from kit.stores.documents.document import Plan
 from kit.tools.embedder import cosine
 from kit.tools.recall import find_memories
 from kit.tools.task_memory import MemoryConfig, Task

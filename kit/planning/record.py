@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kit.core.context import Principal
+from kit.core.documents.document import Plan, PlanStatus
 from kit.core.errors import ResumeError, StoreBusy, StoreError, VersionConflict
 from kit.planning.plan import OVER
 from kit.runtime.act_ledger import Paused
-from kit.stores.documents.document import Plan, PlanStatus
 from kit.stores.documents.protocol import MemoryStore, PlanStore
 
 LEASE = 6.0

@@ -7,9 +7,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from kit.core.documents.document import PlanStep
 from kit.planning.draft import Draft, Infeasible
 from kit.planning.journal import Journal
-from kit.stores.documents.document import PlanStep
 from kit.tools.skill import SkillManifest, Skills, StepSkills
 from kit.tools.task_memory import Task, within_task
 

@@ -5,11 +5,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, cast
 
+from kit.core.documents.document import AgentEvent, Memory
 from kit.core.schema.shape import Shape, schema_of
 from kit.core.schema.validator import validator
 from kit.planning.services import PlanServices
 from kit.planning.skill_call import CALL, START
-from kit.stores.documents.document import AgentEvent, Memory
 from kit.stores.documents.protocol import EventFilter
 from kit.tools.task_memory import Task
 

@@ -4,9 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, StringConstraints
 
+from kit.core.documents.document import AgentEvent, Persona, PlanStatus, Scope
 from kit.core.event import Event
 from kit.core.value import Value
-from kit.stores.documents.document import AgentEvent, Persona, PlanStatus, Scope
 
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@:+-]{0,127}$")]
 """An id of a tenant, a user or a session. It stands in keys, addresses and headers: not every text is one."""

@@ -10,11 +10,11 @@ import httpx
 from pydantic import SecretStr, ValidationError
 
 from kit.core.context import Principal
+from kit.core.documents.document import AgentEvent, Persona, Plan, Scope, Soul
 from kit.core.errors import KitError
 from kit.core.event import Event
 from kit.core.value import Value
 from kit.service import bodies
-from kit.stores.documents.document import AgentEvent, Persona, Plan, Scope, Soul
 
 V = TypeVar("V", bound=Value)
 SILENCE = 60.0

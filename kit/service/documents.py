@@ -5,12 +5,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Path, Query
 
+from kit.core.documents.document import Scope, Soul
 from kit.planning.record import outputs_of
 from kit.service.bodies import FoundMemory, Id, MemoryList, PlanOutputs, SoulRequest
 from kit.service.identity import Who
 from kit.service.plans import PlanId
 from kit.service.service import Serving
-from kit.stores.documents.document import Scope, Soul
 from kit.tools.recall import find_memories
 
 router = APIRouter(prefix="/agent")

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from kit.core.context import OPERATOR
+from kit.core.documents.document import AgentEvent
 from kit.core.errors import StoreError
 from kit.core.value import Value
 from kit.metrics.plan_alerts import WINDOW, Firing, firing
 from kit.metrics.plan_health import HealthCounts, PlanHealth, count_health, plan_health
-from kit.stores.documents.document import AgentEvent
 from kit.stores.documents.protocol import Documents, EventFilter
 
 log = logging.getLogger("kit.monitor")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import StringConstraints
 
+from kit.core.documents.document import Plan
 from kit.planning.record import cancel as cancel_stored
 from kit.service.bodies import (
     AnswerRequest,
@@ -20,7 +21,6 @@ from kit.service.bodies import (
 from kit.service.identity import Caller, Who
 from kit.service.runs import EVENTS
 from kit.service.service import Service, Serving
-from kit.stores.documents.document import Plan
 from kit.stores.documents.protocol import EventFilter
 
 router = APIRouter(prefix="/agent/plans")

@@ -15,10 +15,10 @@ from coredis.typing import RedisError
 from streaq import Worker
 
 from kit.core.context import Principal
+from kit.core.documents.document import Plan
 from kit.core.value import Value
 from kit.stores.bus.bus import BusError
 from kit.stores.bus.redis_bus import in_own_task
-from kit.stores.documents.document import Plan
 
 log = logging.getLogger("kit.queue")
 NAME = "kit"

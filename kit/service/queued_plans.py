@@ -5,11 +5,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from pydantic import SecretStr
 
+from kit.core.documents.document import Plan
 from kit.core.extra import require
 from kit.service.queue import PlanQueue, open_queue
 from kit.service.sealed_keys import SealedKeys, open_sealed_keys
 from kit.settings import Settings
-from kit.stores.documents.document import Plan
 
 
 class QueuedPlans:

@@ -13,8 +13,8 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pydantic import SecretStr
 
+from kit.core.documents.document import Plan
 from kit.stores.bus.redis_bus import open_redis, send
-from kit.stores.documents.document import Plan
 
 PREFIX = "kit:key:"
 LIFETIME = 3600

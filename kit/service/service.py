@@ -16,6 +16,7 @@ from fastapi.sse import format_sse_event
 
 from kit.core.bodies.turn import ApprovalAsked, PlanEnded, PlanTaken
 from kit.core.context import Principal, Session
+from kit.core.documents.document import WAITING, Plan
 from kit.core.errors import ResumeError
 from kit.core.event import INTERNAL, Event
 from kit.core.record import TurnRecord
@@ -31,7 +32,6 @@ from kit.service.identity import Caller
 from kit.service.limits import Limits, TurnCounts
 from kit.service.queued_plans import QueuedPlans
 from kit.service.turns import KeyReused, ServedTurn, ServedTurns
-from kit.stores.documents.document import WAITING, Plan
 from kit.stores.documents.protocol import Documents
 from kit.wire import Kit
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from pydantic import SecretStr
 
-from kit.stores.documents.document import AgentEvent
+from kit.core.documents.document import AgentEvent
 
 log = logging.getLogger("kit.monitor")
 TRIES = 4

@@ -5,6 +5,7 @@ import logging
 import time
 from functools import partial
 
+from kit.core.documents.document import WAITING, Plan
 from kit.core.errors import KitError, StoreError
 from kit.patterns.plan_execute import PLAN, resumed
 from kit.planning.plan import OVER
@@ -13,7 +14,6 @@ from kit.runtime.handle import Turn
 from kit.service.queue import PlanJob
 from kit.service.queued_plans import QueuedPlans
 from kit.stores.bus.bus import BusError
-from kit.stores.documents.document import WAITING, Plan
 from kit.tools.temp_files import HOUR, open_temp_files
 from kit.wire import Kit
 

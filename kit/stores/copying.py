@@ -20,9 +20,10 @@ from sqlalchemy import (
     table,
 )
 
+from kit.core.documents.check import D, document_of
+from kit.core.documents.document import AgentEvent, Memory, Plan, Soul
 from kit.core.errors import StoreError
 from kit.core.value import Value
-from kit.stores.documents.document import AgentEvent, D, Memory, Plan, Soul, document_of
 from kit.stores.documents.protocol import Documents
 from kit.stores.documents.tables import EVENTS, MEMORY, METADATA, PLANS, SOULS, lay_out_documents
 from kit.stores.documents.vectors import as_blob, of_blob

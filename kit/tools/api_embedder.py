@@ -5,8 +5,8 @@ from typing import Any
 
 import httpx
 
+from kit.core.documents.document import DIMENSION
 from kit.core.errors import EmbedderError
-from kit.stores.documents.document import DIMENSION
 
 
 @dataclass(frozen=True, slots=True)

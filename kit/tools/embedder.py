@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from kit.stores.documents.document import DIMENSION
+from kit.core.documents.document import DIMENSION
 
 
 class Embedder(Protocol):

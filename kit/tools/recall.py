@@ -4,8 +4,8 @@ import logging
 from collections.abc import Sequence
 
 from kit.core.context import Principal
+from kit.core.documents.document import Memory, Scope
 from kit.core.errors import EmbedderError
-from kit.stores.documents.document import Memory, Scope
 from kit.stores.documents.protocol import MemoryStore
 from kit.tools.embedder import Embedder
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from urllib.parse import quote
 
 from kit.core.context import InheritedContext, Principal
+from kit.core.documents.document import AgentEvent, Memory
 from kit.core.errors import EmbedderError, MemoryLockError, ShapeError, StorageSchemaError
 from kit.core.schema.shape import Shape, schema_of, shape_of
 from kit.core.schema.validator import validator
 from kit.core.value import Value
 from kit.stores.bus.bus import Bus, BusError, LocalBus
-from kit.stores.documents.document import AgentEvent, Memory
 from kit.stores.documents.protocol import Documents
 from kit.tools.embedder import Embedder, WordVectors
 from kit.tools.enricher import read_config, structured

@@ -15,6 +15,7 @@ from kit.compose.deck import load_deck
 from kit.compose.parts import PlanSettings
 from kit.core.bodies.call import ModelStarted
 from kit.core.card import AgentCard, PlanExample, Policy
+from kit.core.documents.document import AgentEvent, Plan
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.plan_execute import PLAN_EXECUTE, services_of
 from kit.planning.executor import EXECUTOR_TOOLS
@@ -25,7 +26,6 @@ from kit.planning.tools import plan_tools
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 from kit.settings import HOME
-from kit.stores.documents.document import AgentEvent, Plan
 from kit.stores.documents.protocol import EventFilter
 from kit.stores.sqlite import SqliteStore
 from kit.tools.skill import (

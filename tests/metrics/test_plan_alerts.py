@@ -13,12 +13,12 @@ from sqlalchemy import Engine
 from sqlalchemy import event as sqlalchemy_event
 
 from kit.core.context import Principal
+from kit.core.documents.document import AgentEvent, Plan
 from kit.metrics.estimate import share
 from kit.metrics.plan_alerts import LEAST_N, AlertName, firing
 from kit.metrics.plan_health import count_health, plan_health, success_over_time
 from kit.planning.plan import new_plan
 from kit.runtime.clock import run_virtual
-from kit.stores.documents.document import AgentEvent, Plan
 from kit.stores.documents.protocol import Documents
 from kit.stores.opening import open_store
 from tests.stores.conftest import DATABASES, new_place

@@ -14,6 +14,7 @@ from langchain_core.messages import BaseMessage
 from kit import Settings, open_kit
 from kit.core.bodies.call import AgentStarted, ModelStarted, ToolEnded
 from kit.core.bodies.guard import AccessDenied
+from kit.core.documents.document import AgentEvent
 from kit.models.offline.executor import executor_turn
 from kit.models.offline.model import OfflineModel
 from kit.models.scripted import Line, ScriptedModel
@@ -22,7 +23,6 @@ from kit.planning.skill_call import LARGE
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.turn import run_turn
 from kit.settings import HOME
-from kit.stores.documents.document import AgentEvent
 from kit.stores.documents.protocol import EventFilter
 from kit.tools.skill import (
     canonical_text,

@@ -13,6 +13,7 @@ import pytest
 from kit import Settings, open_kit
 from kit.core.bodies.turn import PlanTaken
 from kit.core.card import Policy
+from kit.core.documents.document import AgentEvent, Plan
 from kit.core.errors import ResumeError, StoreBusy
 from kit.core.outcome import Failure
 from kit.models.scripted import Line
@@ -26,7 +27,6 @@ from kit.planning.skill_call import START
 from kit.runtime.handle import Reply, Turn
 from kit.runtime.turn import run_turn
 from kit.settings import HOME
-from kit.stores.documents.document import AgentEvent, Plan
 from kit.stores.documents.protocol import EventStore, PlanStore
 from kit.stores.sqlite import SqliteStore
 from kit.tools.skill import Fence, SkillFault, SkillResult

@@ -16,6 +16,7 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from kit.compose.deck import Deck, load_deck
 from kit.compose.registry import Registry
 from kit.core.card import AgentCard, Handoff, PlanExample, Policy
+from kit.core.documents.document import PlanStep
 from kit.core.errors import BindError
 from kit.core.outcome import AgentCall, Outcome
 from kit.models.offline import OfflineModel
@@ -33,7 +34,6 @@ from kit.runtime.pattern import Bind, Pattern
 from kit.runtime.team import Team, bind
 from kit.runtime.turn import run_turn
 from kit.settings import HOME, Settings
-from kit.stores.documents.document import PlanStep
 from kit.stores.sqlite import SqliteStore
 from kit.tools.skill import FIND, LOAD, SharedSkills, Skills
 from kit.tools.task_memory import TaskMemory

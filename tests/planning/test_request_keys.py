@@ -13,10 +13,10 @@ from pydantic import SecretStr
 
 from kit import Kit
 from kit.core.context import Session
+from kit.core.documents.document import Plan
 from kit.core.errors import BindError
 from kit.runtime.handle import Reply
 from kit.settings import HOME, Settings
-from kit.stores.documents.document import Plan
 from kit.tools.mcp.server import McpServer
 from kit.tools.skills import HttpSkillService
 from kit.wire import open_kit

@@ -12,8 +12,8 @@ from kit import Kit
 from kit.compose.parts import Block
 from kit.core.bodies.turn import PlanTaken
 from kit.core.context import Session
+from kit.core.documents.document import Persona, Soul
 from kit.models.scripted import Line, Script
-from kit.stores.documents.document import Persona, Soul
 from tests.kits import stitched
 from tests.plan_kits import Rows, opened_plans, plans_what_is_asked
 

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
+from kit.core.documents.document import Plan
 from kit.patterns.plan_execute import resumed
 from kit.planning.scope import StepScope
 from kit.planning.services import PlanServices
 from kit.runtime.handle import Turn
 from kit.runtime.turn import run_turn
 from kit.settings import HOME
-from kit.stores.documents.document import Plan
 from kit.stores.documents.protocol import PlanStore
 from kit.stores.sqlite import SqliteStore
 from kit.tools.skill import SkillResult

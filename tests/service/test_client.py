@@ -11,11 +11,11 @@ import pytest
 
 from kit.cli.story import reply_line
 from kit.core.context import Principal
+from kit.core.documents.document import Persona
 from kit.core.event import INTERNAL, Event
 from kit.service.client import EventStream, ServiceClient, ServiceError, ServiceUnavailable
 from kit.service.limits import Limits
 from kit.service.remote_turn import RemoteTurn
-from kit.stores.documents.document import Persona
 from kit.tools.tool import ToolLimits
 from tests.plan_kits import Rows, opened_plans
 from tests.service.servers import Api, chat, serving_kit

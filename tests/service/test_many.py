@@ -12,11 +12,11 @@ from typing import Any, get_args
 import pytest
 
 from kit.core.context import OPERATOR, Principal
+from kit.core.documents.document import Scope
 from kit.models.scripted import Line
 from kit.service.bodies import RunResult
 from kit.service.client import ServiceClient, ServiceError
 from kit.service.limits import Limits
-from kit.stores.documents.document import Scope
 from tests.plan_kits import Rows, opened_plans
 from tests.service.servers import chat, frames, serving_kit
 

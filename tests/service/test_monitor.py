@@ -19,10 +19,10 @@ from pydantic import SecretStr
 
 from kit.cli import main
 from kit.core.context import Principal
+from kit.core.documents.document import AgentEvent
 from kit.core.errors import StoreError
 from kit.service.monitor import ALERT_ENDED, ALERT_FIRED, Monitor, TenantWatch, open_alerts_of
 from kit.service.webhook import TRIES, Webhook, signed
-from kit.stores.documents.document import AgentEvent
 from kit.stores.documents.protocol import Documents, EventFilter
 from kit.stores.opening import open_store
 

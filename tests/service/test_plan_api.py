@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kit.stores.documents.document import Soul
+from kit.core.documents.document import Soul
 from kit.tools.skill import SkillResult
 from kit.tools.tool import ToolLimits
 from tests.kits import content_of

@@ -12,11 +12,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from kit.core.context import Principal
+from kit.core.documents.document import AgentEvent
 from kit.core.event import Event
 from kit.planning.plan import new_plan
 from kit.service.api import create_app
 from kit.service.limits import Limits
-from kit.stores.documents.document import AgentEvent
 from kit.worlds.service.serve import serving
 from tests.service.servers import ACME, GLOBEX, Api, Frame, body, chat, frames, until
 

@@ -40,6 +40,7 @@ def test_the_committed_document_is_that_of_the_app() -> None:
         "/agent/turns/{turn_id}/cancel",
         "/agent/turns/{turn_id}/events",
         "/health",
+        "/metrics",
         "/ready",
     ]
 

@@ -13,10 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kit.core.context import OPERATOR, Principal
-from kit.core.errors import MemoryLockError, StorageSchemaError, StoreError, VersionConflict
-from kit.core.value import Value
-from kit.runtime.clock import run_virtual
-from kit.stores.documents.document import (
+from kit.core.documents.document import (
     EXTENSIONS,
     AgentEvent,
     AgentSession,
@@ -29,6 +26,9 @@ from kit.stores.documents.document import (
     SessionMessage,
     Soul,
 )
+from kit.core.errors import MemoryLockError, StorageSchemaError, StoreError, VersionConflict
+from kit.core.value import Value
+from kit.runtime.clock import run_virtual
 from kit.stores.documents.protocol import Documents, EventFilter, PlanFilter
 from kit.stores.documents.sql import open_documents, open_sessions
 from kit.stores.opening import open_store

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from kit.core.context import OPERATOR, Principal, Session
+from kit.core.documents.document import AgentEvent, Plan
 from kit.core.errors import StoreError
 from kit.core.secret import is_url
-from kit.stores.documents.document import AgentEvent, Plan
 from kit.stores.documents.protocol import EventFilter
 from kit.stores.documents.sql import open_documents
 from kit.stores.engines import database

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from kit.core.context import OPERATOR, Principal, Session, SessionKey
+from kit.core.documents.document import AgentEvent
 from kit.core.errors import StoreError
 from kit.core.record import Note
 from kit.metrics.summary import metrics
 from kit.planning.plan import new_plan
-from kit.stores.documents.document import AgentEvent
 from kit.stores.documents.protocol import EventFilter, PlanFilter
 from kit.stores.engines.connection import StoreConnection
 from kit.stores.opening import open_store

@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 from kit.core.context import Principal
+from kit.core.documents.document import AgentEvent
 from kit.core.errors import SettingsError, StorageSchemaError, StoreError
 from kit.core.value import Value
 from kit.home import HOME
-from kit.stores.documents.document import AgentEvent
 from kit.stores.documents.protocol import Documents, EventFilter
 from kit.stores.documents.sql import open_sessions
 from kit.stores.opening import open_store

@@ -17,13 +17,13 @@ from langchain_core.messages import BaseMessage, SystemMessage, ToolMessage
 from kit import Kit, Reply, open_kit
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
+from kit.core.documents.document import AgentSession
 from kit.core.record import LINES, UNANSWERED, Note
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.memory import most_lines
 from kit.runtime.turn import run_turn
 from kit.settings import Settings
-from kit.stores.documents.document import AgentSession
 from kit.stores.opening import open_store
 from kit.stores.turn_store import TurnStore
 from kit.tools.tool import LimitedTool, ToolLimits

@@ -12,10 +12,10 @@ from kit.compose.parts import Block
 from kit.core.bodies.call import AgentStarted
 from kit.core.bodies.turn import Completed
 from kit.core.card import AgentCard
+from kit.core.documents.document import Persona, Soul
 from kit.core.errors import CassetteError
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns import stages
-from kit.stores.documents.document import Persona, Soul
 from kit.stores.documents.souls import words_of
 from kit.stores.sqlite import SqliteStore
 from tests.cli.test_cli import run

@@ -7,8 +7,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, delete, insert, or_, select, update
 
 from kit.core.context import Principal
+from kit.core.documents.check import document_of
+from kit.core.documents.document import Memory, Scope
 from kit.core.errors import MemoryLockError, StorageSchemaError
-from kit.stores.documents.document import Memory, Scope, document_of
 from kit.stores.documents.tables import MEMORY, Tables, row_of
 from kit.stores.documents.vectors import Owner, Space, VectorSearch, as_blob, of_blob
 from kit.stores.engines.connection import StoreConnection

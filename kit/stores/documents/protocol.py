@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from kit.core.context import Operator, Principal
-from kit.core.record import LINES
-from kit.core.value import Value
-from kit.stores.documents.document import (
+from kit.core.documents.check import D
+from kit.core.documents.document import (
     AgentEvent,
     AgentSession,
-    D,
     Memory,
     Plan,
     PlanStatus,
     Scope,
     Soul,
 )
+from kit.core.record import LINES
+from kit.core.value import Value
 
 
 class EventFilter(Value):

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from kit.core.context import Principal
+from kit.core.documents.document import AgentSession, SessionMessage
 from kit.core.record import LINES
-from kit.stores.documents.document import AgentSession, SessionMessage
 from kit.stores.documents.tables import Tables
 from kit.stores.queries import WINDOW
 from kit.stores.rows import readable, reader_values, unpacked

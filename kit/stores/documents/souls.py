@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from sqlalchemy import select
 
 from kit.core.context import Principal, Session
-from kit.stores.documents.document import Soul, document_of
+from kit.core.documents.check import document_of
+from kit.core.documents.document import Soul
 from kit.stores.documents.tables import SOULS
 from kit.stores.engines.database import Database
 

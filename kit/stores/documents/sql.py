@@ -18,16 +18,9 @@ from sqlalchemy import (
 )
 
 from kit.core.context import OPERATOR, Principal
+from kit.core.documents.check import check, document_of
+from kit.core.documents.document import DIMENSION, WAITING, AgentEvent, Plan, Soul
 from kit.core.errors import StoreError, VersionConflict
-from kit.stores.documents.document import (
-    DIMENSION,
-    WAITING,
-    AgentEvent,
-    Plan,
-    Soul,
-    check,
-    document_of,
-)
 from kit.stores.documents.memory import SqlMemory
 from kit.stores.documents.protocol import (
     Counts,

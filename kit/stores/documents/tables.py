@@ -21,9 +21,9 @@ from sqlalchemy import (
     event,
 )
 
+from kit.core.documents.check import check
 from kit.core.errors import StoreBusy
 from kit.core.value import Value
-from kit.stores.documents.document import check
 from kit.stores.engines.connection import PATIENCE, StoreConnection
 from kit.stores.engines.database import Database
 from kit.stores.tables import FLOAT, WHOLE, keys, required

@@ -7,9 +7,9 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from pydantic import Field, ValidationError
 
+from kit.core.documents.document import DIMENSION
 from kit.core.errors import SettingsError
 from kit.core.value import Value
-from kit.stores.documents.document import DIMENSION
 
 SCHEME = "opensearch+"
 LONGEST_ID = 512

@@ -11,16 +11,9 @@ from functools import partial
 from typing import Any
 
 from kit.core.context import Operator, Principal
+from kit.core.documents.check import D, check, document_of
+from kit.core.documents.document import WAITING, AgentEvent, Plan, Soul
 from kit.core.errors import StorageSchemaError, StoreError, VersionConflict
-from kit.stores.documents.document import (
-    WAITING,
-    AgentEvent,
-    D,
-    Plan,
-    Soul,
-    check,
-    document_of,
-)
 from kit.stores.documents.protocol import (
     Counts,
     Documents,

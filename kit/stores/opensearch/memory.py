@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 from kit.core.context import Principal
+from kit.core.documents.check import check, document_of
+from kit.core.documents.document import OWNER, Memory, Scope
 from kit.core.errors import MemoryLockError, StorageSchemaError, StoreBusy
-from kit.stores.documents.document import OWNER, Memory, Scope, check, document_of
 from kit.stores.opensearch.address import id_of
 from kit.stores.opensearch.cluster import MOST, Cluster, StoredDocument
 from kit.stores.opensearch.templates import MEMORY

@@ -5,15 +5,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from kit.core.documents.document import EXTENSIONS, AgentEvent, AgentSession, Memory, Plan, Soul
 from kit.core.value import Value
-from kit.stores.documents.document import (
-    EXTENSIONS,
-    AgentEvent,
-    AgentSession,
-    Memory,
-    Plan,
-    Soul,
-)
 from kit.stores.opensearch.address import Address
 
 MEMORY = "agent_memory"

@@ -10,10 +10,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.context import Principal
 from kit.core.display.count import many
+from kit.core.documents.document import Plan
 from kit.core.errors import KitError
 from kit.patterns.plan_execute import PLAN, PLAN_EXECUTE
 from kit.planning.plan import OVER
-from kit.stores.documents.document import Plan
 from kit.ui.plans.plan_words import (
     can_go_on,
     history_html,

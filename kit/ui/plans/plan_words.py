@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from kit.core.display.count import many
+from kit.core.documents.document import WAITING, AgentEvent, Plan, PlanStep
 from kit.planning.plan import OVER, complete_steps
-from kit.stores.documents.document import WAITING, AgentEvent, Plan, PlanStep
 from kit.ui.shared.tag import Tag
 from kit.ui.shared.template import render, table_html
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from kit.compose.page import Person, Renderer
 from kit.core.context import OPERATOR, Principal, Session
+from kit.core.documents.document import AgentEvent, Plan
 from kit.core.errors import ResumeError, StoreBusy, StoreError
 from kit.core.event import INTERNAL
 from kit.core.fault import Fault
@@ -25,7 +26,6 @@ from kit.patterns.resume import Answers
 from kit.planning.record import cancel, outputs_of
 from kit.runtime.handle import Turn
 from kit.settings import Settings
-from kit.stores.documents.document import AgentEvent, Plan
 from kit.stores.documents.protocol import Documents, EventFilter
 from kit.ui.shared.allowance import Allowance
 from kit.ui.shared.deck_page import load_people, load_renderers

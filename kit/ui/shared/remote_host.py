@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from pydantic import SecretStr
 
 from kit.core.context import Principal, Session
+from kit.core.documents.document import WAITING, AgentEvent, Plan
 from kit.core.errors import SettingsError
 from kit.core.fault import Fault
 from kit.core.picture import Picture
@@ -20,7 +21,6 @@ from kit.service.bodies import TurnSummary
 from kit.service.client import EventStream, ServiceClient, ServiceError, open_http
 from kit.service.remote_turn import RemoteTurn
 from kit.settings import Settings
-from kit.stores.documents.document import WAITING, AgentEvent, Plan
 from kit.ui.shared.host import Host
 from kit.ui.shared.live_turn import LiveTurn
 from kit.ui.shared.turn_fold import advance, interrupt
