@@ -72,7 +72,7 @@ browser: setup
 	@$(stage) browser 180 .ci/browser "$(py)"
 
 installed: setup ## the wheel in an environment of its own, from `subagent-kit new` to a verdict
-	@$(stage) installed 180 $(py) -m pytest -q tests/installed
+	@$(stage) installed 180 $(py) -m pytest -q -p tests.matrix -m installed tests/installed
 
 docs: setup ## the documentation as a site, in docs/site; every link and every name of the Python API must be there
 	@$(stage) docs 120 .ci/docs "$(py)"

@@ -37,7 +37,7 @@ SOURCES = (
 )
 SUITE = (sys.executable, "-m", "pytest", "-q", "-p", "tests.matrix", "--ignore=tests/browser")
 
-STAGES = ("opensearch",)
+STAGES = ("opensearch", "installed")
 """Marks of tests that have a stage of their own, after that of the others."""
 Endings = dict[str, dict[str, str]]
 """Requirement id -> test -> passed, failed or skipped."""

@@ -36,7 +36,7 @@ def service(tmp_path: Path) -> Iterator[str]:
         loop.close()
 
 
-@pytest.mark.req("AS-24")
+@pytest.mark.req("AS-24", "AS-18")
 def test_chat_and_plans_run_over_a_service_and_other_pages_say_what_they_lack(
     service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@ question, the app, a verdict."""
 
 import email
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.installed
 ROOT = Path(__file__).resolve().parents[2]
 CORE = 220e6
 """Bytes that the core may have on disk, with all it depends on: SQLAlchemy and Alembic took 20 of 214 million."""
@@ -160,6 +162,7 @@ def test_the_core_is_small_and_answers(stranger: Stranger):
     assert (stranger.folder / ".kit" / "kit.db").is_file()
 
 
+@pytest.mark.req("K-3")
 def test_a_project_takes_a_tool_of_ones_own_to_a_verdict(stranger: Stranger):
     install(stranger, "[app,bench]", "pytest")
     before = stranger.files
@@ -174,6 +177,7 @@ def test_a_project_takes_a_tool_of_ones_own_to_a_verdict(stranger: Stranger):
         '"revision": "0.1.0"'
         in (stranger.folder / ".kit/grids/helpdesk/provenance.json").read_text()
     )
+    assert re.search(r"written +ok", stranger.run("subagent-kit", "doctor"))
     with serving(stranger) as url:
         assert answer(f"{url}/_stcore/health") == "ok" and "<title>" in answer(url)
     assert "Model 18" in stranger.run("python", "-c", PAGE)

@@ -82,7 +82,7 @@ def texts(model: ScriptedModel) -> list[str]:
 # What a step may call
 
 
-@pytest.mark.req("AS-1", "AS-4")
+@pytest.mark.req("AS-1", "AS-4", "AS-18")
 async def test_a_skill_that_the_step_does_not_allow_is_refused_recorded_and_never_called(
     tmp_path: Path,
 ) -> None:
@@ -107,7 +107,7 @@ async def test_a_skill_that_the_step_does_not_allow_is_refused_recorded_and_neve
     assert await events_of(kit, "skill.called") == []
 
 
-@pytest.mark.req("AS-1")
+@pytest.mark.req("AS-1", "AS-18")
 @pytest.mark.parametrize("name", ["ask_executor", "submit_plan"])
 async def test_an_executor_can_spawn_nobody_and_plan_nothing(name: str, tmp_path: Path) -> None:
     executor = ScriptedModel(
@@ -165,7 +165,7 @@ async def test_neither_manager_nor_planner_touches_a_skill_or_a_tool_of_an_execu
 
 
 @pytest.mark.realtime
-@pytest.mark.req("AS-6")
+@pytest.mark.req("AS-6", "AS-18")
 async def test_of_a_menu_of_a_megabyte_the_answer_is_exact_and_little_of_it_is_read(
     tmp_path: Path,
 ) -> None:
@@ -219,6 +219,7 @@ async def test_the_gate_is_at_fifty_kilobytes_of_the_canonical_form(
     assert len(await events_of(kit, "large_response.detected")) == is_large
 
 
+@pytest.mark.req("AS-18")
 @pytest.mark.realtime
 async def test_the_shipped_deck_carries_a_plan_out_over_a_service_that_it_runs_itself(
     tmp_path: Path,
@@ -243,7 +244,7 @@ async def test_the_shipped_deck_carries_a_plan_out_over_a_service_that_it_runs_i
 # How a step ends
 
 
-@pytest.mark.req("AS-4")
+@pytest.mark.req("AS-4", "AS-18")
 async def test_the_contract_is_the_steps_whatever_the_model_says_it_is(tmp_path: Path) -> None:
     wrong = calls(
         ("write_memory", {"key": "ids", "data": [1], "return_spec": {"shape": "array<integer>"}})
@@ -436,7 +437,7 @@ def fields(event: AgentEvent) -> set[str]:
 
 
 @pytest.mark.realtime
-@pytest.mark.req("AS-20")
+@pytest.mark.req("AS-20", "AS-18")
 async def test_each_event_of_a_task_has_its_name_and_fields_and_its_whole_lineage(
     tmp_path: Path,
 ) -> None:

@@ -389,7 +389,7 @@ def stored(one: DraftStep, status: str = "pending", **fields: Any) -> PlanStep:
     return kept.replace(status=status, **fields)
 
 
-@pytest.mark.req("AS-23")
+@pytest.mark.req("AS-23", "AS-18")
 async def test_what_is_complete_counts_among_the_ten_steps_and_keeps_its_numbers() -> None:
     over = [step(number) for number in (9, 10, 11)]
     again = [step(1), step(2)]

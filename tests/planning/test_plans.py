@@ -143,8 +143,7 @@ async def says_it_is_done(scope: StepScope, services: PlanServices) -> str | Non
     return "All done, trust me."
 
 
-@pytest.mark.req("AS-5")
-@pytest.mark.req("AS-23")
+@pytest.mark.req("AS-5", "AS-23", "AS-18")
 @pytest.mark.parametrize(
     ("fault", "trigger", "words"),
     [
@@ -186,7 +185,7 @@ async def test_what_fails_is_planned_anew_and_what_is_done_stays(
     ]
 
 
-@pytest.mark.req("AS-5")
+@pytest.mark.req("AS-5", "AS-18")
 async def test_after_three_replans_the_plan_fails_and_says_so_with_what_is_done(
     tmp_path: Path,
 ) -> None:

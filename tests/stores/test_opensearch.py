@@ -4,6 +4,7 @@ Searches are half a minute late here unless the kit asks for what was written: t
 """
 
 import asyncio
+import json
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -87,7 +88,7 @@ def fields_of(properties: dict[str, Any]) -> dict[str, str]:
     return {name: field.get("type", "") for name, field in properties.items()}
 
 
-@pytest.mark.req("AS-11")
+@pytest.mark.req("AS-11", "AS-18")
 def test_all_five_indices_are_strict_and_have_the_fields_that_were_designed(opened: Opened) -> None:
     inner = {"persona": "Persona", "messages": "SessionMessage", "steps": "PlanStep", "replan_history": "Replan"}  # fmt: skip
     designed = {kind.__name__: fields for kind, fields in DESIGN.items()}
@@ -119,7 +120,7 @@ async def _with_an_event(opened: Opened) -> str:
     return "agent_events-1970.01.01"
 
 
-@pytest.mark.req("AS-11")
+@pytest.mark.req("AS-11", "AS-18")
 async def test_what_no_schema_has_is_refused_by_the_index_as_well(opened: Opened) -> None:
     index = opened.place.index("agent_plans", "acme")
     with pytest.raises(Exception, match="strict_dynamic_mapping"):
@@ -259,7 +260,7 @@ async def test_a_document_of_another_tenant_under_an_own_id_is_given_to_nobody(
         await opened.stores.plans.read(ANN, "p1")
 
 
-@pytest.mark.req("AS-12")
+@pytest.mark.req("AS-12", "AS-18")
 async def test_the_nearest_of_a_tenant_are_found_however_many_nearer_ones_others_have(
     opened: Opened,
 ) -> None:
@@ -287,6 +288,20 @@ async def test_of_many_that_take_a_lock_at_once_one_gets_it(opened: Opened) -> N
     taken = await asyncio.gather(*map(take, range(12)))
     held = await opened.stores.memory.read(ANN, "k")
     assert sum(taken) == 1 and held is not None and held.value == taken.index(True)
+
+
+@pytest.mark.req("AS-18")
+def test_the_retention_policy_that_ships_is_for_the_events_of_every_day() -> None:
+    text = (HOME / "kit" / "stores" / "opensearch" / "retention_policy.json").read_text()
+    policy = json.loads(text)["policy"]
+    (template,) = policy["ism_template"]
+    for options in ("", "?tenants=apart"):
+        name = address_of(f"opensearch+http://h{options}").index("agent_events", "acme")
+        assert any(fnmatch(f"{name}-2026.11.28", one) for one in template["index_patterns"])
+    states = {state["name"]: state for state in policy["states"]}
+    (leaving,) = states[policy["default_state"]]["transitions"]
+    assert states[leaving["state_name"]]["actions"] == [{"delete": {}}]
+    assert "Never run" in policy["description"]
 
 
 @pytest.mark.req("AS-27")

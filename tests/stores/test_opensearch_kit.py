@@ -53,7 +53,7 @@ async def played(folder: Path, documents: str | None) -> list[Any]:
         return [reply.text, plan.status, steps, outputs, log, len(session.messages)]
 
 
-@pytest.mark.req("AS-11", "AS-24")
+@pytest.mark.req("AS-11", "AS-24", "AS-18", "K-9")
 async def test_the_same_plan_comes_to_the_same_end_over_a_file_and_over_opensearch(
     tmp_path: Path,
 ) -> None:

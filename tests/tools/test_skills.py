@@ -136,7 +136,7 @@ def _told(outcome: object, name: str) -> str:
 
 
 @pytest.mark.realtime
-@pytest.mark.req("AS-10")
+@pytest.mark.req("AS-10", "AS-18")
 @pytest.mark.parametrize("transport", ["memory", "stdio", "http"])
 async def test_a_planner_finds_and_loads_and_a_step_calls_however_it_travels(
     transport: str, tmp_path: Path

@@ -63,7 +63,7 @@ async def events(stores: Documents, kind: str) -> list[Any]:
     ]
 
 
-@pytest.mark.req("AS-8")
+@pytest.mark.req("AS-8", "AS-18")
 async def test_the_tool_makes_the_key_and_only_its_principal_reads_by_it():
     memory = memory_over(documents())
     report = await memory.write(a_task(), "outlet_ids", {"outlet_ids": ["o1"]}, IDS)
@@ -115,7 +115,7 @@ async def test_a_memory_is_kept_as_long_as_the_card_says():
     assert await memory.read(ANN, key) is None
 
 
-@pytest.mark.req("AS-8")
+@pytest.mark.req("AS-8", "AS-18")
 async def test_what_breaks_the_contract_is_not_written_and_the_report_says_what_it_was():
     stores = documents()
     memory, task = memory_over(stores), a_task()
@@ -132,7 +132,7 @@ async def test_what_breaks_the_contract_is_not_written_and_the_report_says_what_
         await memory.write(task, "ids", [], {"outlet_ids": "list"})
 
 
-@pytest.mark.req("AS-8")
+@pytest.mark.req("AS-8", "AS-18")
 async def test_another_task_waits_five_seconds_for_the_reader_to_confirm():
     stores, loop = documents(), asyncio.get_running_loop()
     memory = memory_over(stores)
