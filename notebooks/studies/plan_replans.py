@@ -51,7 +51,7 @@ def spans_of(run: PlanRun) -> Iterator[Span]:
                 yield Span("planner", starts.pop("planner"), at, "planning")
             case (step, "started") if step.startswith("step_"):
                 starts[step] = at
-            case ("subagent", "finish"):
+            case ("subagent", "finish") if event.agent == "executor":
                 number = str(event.task_id).rpartition(".")[2]
                 kind = "complete" if event.status == "complete" else "failed"
                 yield Span(f"step {number}", starts.pop(f"step_{number}"), at, kind)
