@@ -5,6 +5,7 @@ import datetime
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import (
+    AbstractAsyncContextManager,
     AsyncExitStack,
     asynccontextmanager,
     closing,
@@ -62,6 +63,7 @@ EMBEDDING = 10.0
 
 if TYPE_CHECKING:
     from kit.sinks.opik import OpikSink
+    from kit.stores.bus.shared_turns import SharedTurns
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,8 @@ class Kit:
     """What its tools say while they work (docs/stores.md), and where it is shared, its turns."""
     elsewhere: Turns = field(default_factory=Turns)
     """Turns of other processes that are followed here."""
+    shared_turns: "SharedTurns | None" = None
+    """Where all processes of a deployment count their turns; None where this one is alone."""
     embedder: Embedder = field(default_factory=WordVectors)
     """By whose vectors memories are found."""
 
@@ -301,7 +305,7 @@ class TeamBinder:
     services: Mapping[str, Service]
     faults: bool
     store: Store
-    admission: asyncio.Semaphore | None
+    admission: AbstractAsyncContextManager[None] | None
     """Lets so many turns in as the deck allows at once; None: any number."""
     places: Places = field(default_factory=Places)
 
@@ -364,6 +368,7 @@ async def open_kit(
         store = stack.enter_context(closing(_open_store(settings)))
         live = cassette is None or cassette.mode != "replay"
         bus = await stack.enter_async_context(_open_bus(settings))
+        shared_turns = await stack.enter_async_context(_open_shared_turns(settings))
         embedder = await stack.enter_async_context(_open_embedder(settings))
         setup = _tool_setup(settings, deck, store, bus, embedder, live=live, faults=faults)
         toolbox = await stack.enter_async_context(deck.tools.plus(extra_tools).open(setup))
@@ -374,7 +379,7 @@ async def open_kit(
             services=services or {},
             faults=faults,
             store=store,
-            admission=_admission(deck),
+            admission=_admission(deck, shared_turns),
         )
         stages = binder.stages(models)
         turns = Turns()
@@ -405,6 +410,7 @@ async def open_kit(
             bus=bus,
             elsewhere=elsewhere,
             embedder=embedder,
+            shared_turns=shared_turns,
         )
         await turns.drain()
         if cassette is not None:
@@ -458,11 +464,29 @@ async def _open_embedder(settings: Settings) -> AsyncGenerator[Embedder]:
         yield ApiEmbedder(settings.embedder, client)
 
 
-def _admission(deck: Deck) -> asyncio.Semaphore | None:
+@asynccontextmanager
+async def _open_shared_turns(settings: Settings) -> AsyncGenerator["SharedTurns | None"]:
+    if settings.redis is None:
+        yield None
+        return
+    from kit.stores.bus.shared_turns import open_shared_turns  # loads the client of Redis
+
+    async with open_shared_turns(settings.redis) as turns:
+        yield turns
+
+
+def _admission(
+    deck: Deck, shared: "SharedTurns | None"
+) -> AbstractAsyncContextManager[None] | None:
     """Returns what lets so many turns in as the deck allows at once; None where it allows any number."""
-    if deck.settings.turns_at_once:
-        return asyncio.Semaphore(deck.settings.turns_at_once)
-    return None
+    at_once = deck.settings.turns_at_once
+    if not at_once:
+        return None
+    if shared is None:
+        return asyncio.Semaphore(at_once)
+    from kit.stores.bus.shared_turns import SharedAdmission  # loads the client of Redis
+
+    return SharedAdmission(shared, at_once)
 
 
 async def _warm(team: Team) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -80,7 +81,7 @@ class Team:
     """Keys of its models and of the settings: no event holds one."""
     silences_langsmith: bool = False
     """The environment asks LangSmith to trace model calls, and the settings do not allow it."""
-    admission: asyncio.Semaphore | None = None
+    admission: AbstractAsyncContextManager[None] | None = None
     """Lets so many turns in as the deck allows at once."""
     dangers: tuple[DangerFinder, ...] = field(default=(), repr=False)
     """The deck's words for danger to life, in the order in which deck.yaml names their locales."""

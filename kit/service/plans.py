@@ -98,5 +98,5 @@ async def _go_on(
 ) -> Any:
     await service.plan(plan_id, caller.principal)
     start = partial(service.kit.resume, plan_id, answers, who=caller.principal, key=caller.key)
-    served = service.begin(caller, start, is_plan=True)
+    served = await service.begin(caller, start, is_plan=True)
     return await service.reply(request, served.turn.id, caller, stream=stream)

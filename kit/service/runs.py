@@ -41,14 +41,16 @@ async def run(
     before, or is told again how that ended."""
     caller.check(body.tenant_id, body.user_id, body.session_id)
     principal = caller.principal
-    turn_id = uuid7().hex
-    if idempotency_key is not None:
-        turn_id = turn_id_of(principal, idempotency_key)
-        if await service.has_begun(turn_id, caller, body.session_id, body.message):
-            return await service.reply(request, turn_id, caller, stream=body.stream)
     session = service.kit.session(body.session_id, principal.tenant_id, principal.user_id)
-    served = await service.ask(caller, session, body.message, turn_id)
-    return await service.reply(request, served.turn.id, caller, stream=body.stream)
+    if idempotency_key is None:
+        turn_id = uuid7().hex
+        await service.ask(caller, session, body.message, turn_id)
+    else:
+        turn_id = turn_id_of(principal, idempotency_key)
+        async with service.beginning(turn_id):
+            if not await service.has_begun(turn_id, caller, body.session_id, body.message):
+                await service.ask(caller, session, body.message, turn_id)
+    return await service.reply(request, turn_id, caller, stream=body.stream)
 
 
 def turn_id_of(principal: Principal, idempotency_key: str) -> str:

@@ -6,9 +6,11 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Annotated, Any
+from uuid import uuid4
+from weakref import WeakValueDictionary
 
 from fastapi import Depends, HTTPException, Request, Response
 from fastapi.responses import StreamingResponse
@@ -66,7 +68,9 @@ class Service:
         self.kit = kit
         self.queued_plans = queued_plans
         self.limits = limits or Limits()
-        self.tenants = TurnCounts(self.limits)
+        self.tenants = TurnCounts(self.limits, kit.shared_turns)
+        # Those that nobody waits for go by themselves.
+        self._beginning: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.turns = ServedTurns(self.limits)
         self.ended_turns: Counter[str] = Counter()
         """Status -> turns that ended, since this began."""
@@ -96,11 +100,16 @@ class Service:
             raise HTTPException(404, "there is no such turn")
         return record
 
-    def begin(self, caller: Caller, start: Callable[[], Turn], *, is_plan: bool) -> ServedTurn:
+    async def begin(
+        self, caller: Caller, start: Callable[[], Turn], *, is_plan: bool
+    ) -> ServedTurn:
         """Begins a turn. Raises HTTPException 429 where the tenant has too many, and what `start` raises."""
-        self._admit(caller)
-        turn = start()
-        self.tenants.count(caller.principal.tenant_id, turn)
+        async with self._slot(caller) as slot:
+            return self._serve(caller, slot, start(), is_plan=is_plan)
+
+    def _serve(self, caller: Caller, slot: str, turn: Turn, *, is_plan: bool) -> ServedTurn:
+        asker = _asker(caller)
+        turn.on_end(lambda: self.tenants.end(asker, slot))
         turn.on_end(lambda: self._count_end(turn))
         return self.turns.add(turn, caller.principal, is_plan=is_plan)
 
@@ -110,12 +119,21 @@ class Service:
             status = turn.reply.result().status
         self.ended_turns[status] += 1
 
-    def _admit(self, caller: Caller) -> None:
-        seconds = self.tenants.wait(caller.principal.tenant_id)
+    @asynccontextmanager
+    async def _slot(self, caller: Caller) -> AsyncGenerator[str]:
+        """Counts a turn of the caller's tenant, which has begun once the block has ended without an error."""
+        asker = _asker(caller)
+        slot = uuid4().hex
+        seconds = await self.tenants.begin(asker, slot)
         if seconds:
             self.refused_calls += 1
             headers = {"Retry-After": str(math.ceil(seconds))}
             raise HTTPException(429, "this tenant has too many turns", headers)
+        try:
+            yield slot
+        except BaseException:
+            self.tenants.end(asker, slot)
+            raise
 
     async def ask(self, caller: Caller, session: Session, message: str, turn_id: str) -> ServedTurn:
         """Begins the turn of a message: here, or where plans wait for a worker, with one. Raises what `begin`
@@ -126,7 +144,7 @@ class Service:
         start = partial(
             self.kit.ask, message, session, self.pattern, key=caller.key, turn_id=turn_id
         )
-        return self.begin(caller, start, is_plan=is_plan)
+        return await self.begin(caller, start, is_plan=is_plan)
 
     async def _queue(
         self,
@@ -137,14 +155,22 @@ class Service:
         turn_id: str,
     ) -> ServedTurn:
         """Queues a plan, stores it, and joins the turn that its worker is going to begin."""
-        self._admit(caller)
-        self.kit.store.open_session(session)
-        task = self._as_stored(message, caller)
-        plan = new_plan(f"{PLAN}{turn_id}", session.principal, session.id, task, time.time())
-        # Not the other way round: what could not be queued, and was refused, is not taken up later.
-        await queued_plans.put(plan, caller.key)
-        await self.documents.plans.create(plan)
-        return self.begin(caller, partial(self.kit.join, turn_id, plan.owner), is_plan=True)
+        async with self._slot(caller) as slot:
+            self.kit.store.open_session(session)
+            task = self._as_stored(message, caller)
+            plan = new_plan(f"{PLAN}{turn_id}", session.principal, session.id, task, time.time())
+            # Not the other way round: what could not be queued, and was refused, is not taken up later.
+            await queued_plans.put(plan, caller.key)
+            await self.documents.plans.create(plan)
+            return self._serve(caller, slot, self.kit.join(turn_id, plan.owner), is_plan=True)
+
+    def beginning(self, turn_id: str) -> asyncio.Lock:
+        """Returns what requests of one Idempotency-Key wait for, so that the first of them alone begins the turn."""
+        lock = self._beginning.get(turn_id)
+        if lock is None:
+            lock = asyncio.Lock()
+            self._beginning[turn_id] = lock
+        return lock
 
     def _as_stored(self, message: str, caller: Caller) -> str:
         secrets = with_key(self.kit.team.secrets, caller.key)
@@ -174,7 +200,7 @@ class Service:
                 # Its process died before anything of it was stored: nothing was done, and it begins again.
                 return False
             resume = partial(self.kit.resume, turn_id, who=principal, key=caller.key)
-            self.begin(caller, resume, is_plan=False)
+            await self.begin(caller, resume, is_plan=False)
         return True
 
     async def reply(self, request: Request, turn_id: str, caller: Caller, *, stream: bool) -> Any:
@@ -302,6 +328,10 @@ class Service:
         if plan is not None and plan.status == "needs_key":
             return result.replace(status="needs_key")
         return result
+
+
+def _asker(caller: Caller) -> str:
+    return f"tenant:{caller.principal.tenant_id}"
 
 
 def result_of(turn_id: str, text: str, status: Any, events: Sequence[Event]) -> RunResult:

@@ -265,7 +265,7 @@ async def test_prometheus_reads_what_the_process_does_and_names_nobody() -> None
         )
         assert "kit_plan_success_ratio" not in before, "of nothing there is no share"
         assert (await api.run()).status_code == 200
-        api.service.tenants.begin("acme")
+        await api.service.tenants.begin("tenant:acme", "a turn elsewhere")
         assert (await api.run()).status_code == 429
         now = time.time()
         event = AgentEvent(event_id="e1", tenant_id="acme", event_type="contract_violation", ts=now)

@@ -1,16 +1,22 @@
 """What one visitor of the app may have: turns at once, turns in a minute, dollars in a day."""
 
-import asyncio
 import datetime
 import math
 import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from kit.core.context import Principal
 from kit.core.display.count import many
 from kit.core.errors import KitError
-from kit.service.limits import Limits, TurnCounts
+from kit.service.limits import ALL_RUN, Limits, TurnCounts
 from kit.settings import Settings
 from kit.stores.protocol import Store
+
+if TYPE_CHECKING:
+    from kit.stores.bus.shared_turns import SharedTurns
 
 USUAL = Limits(turns_at_once=8, turns_a_minute=60)
 """Outside the demo, where nothing else is set; the page Compare starts seven turns with one click."""
@@ -26,9 +32,10 @@ class LimitReached(KitError):
 
 
 class Allowance:
-    """Counts the turns that visitors begin in this process, and adds up what their stored ones cost."""
+    """Counts the turns that visitors begin, in all processes that share a Redis, and adds up what their stored ones
+    cost."""
 
-    def __init__(self, settings: Settings, store: Store):
+    def __init__(self, settings: Settings, store: Store, shared: "SharedTurns | None"):
         usual = USUAL
         if settings.visitor == "demo":
             usual = NO_LIMIT
@@ -38,7 +45,7 @@ class Allowance:
         )
         self._dollars = settings.visitor_dollars_a_day
         self._store = store
-        self._counts = TurnCounts(self._limits)
+        self._counts = TurnCounts(self._limits, shared)
 
     def check_spending(self, principal: Principal) -> None:
         """Raises LimitReached for a visitor whose turns of today cost as much as a day may."""
@@ -55,14 +62,19 @@ class Allowance:
             f"You can ask again after midnight (UTC), in at most {many(hours, 'hour')}."
         )
 
-    def check_turns(self, principal: Principal) -> None:
-        """Raises LimitReached for a visitor who may begin no turn now; called on the loop of the kit."""
-        asker = str(principal)
-        seconds = self._counts.wait(asker)
-        running = self._counts.running[asker]
-        if running >= self._limits.turns_at_once:
+    @asynccontextmanager
+    async def slot(self, principal: Principal) -> AsyncGenerator[Callable[[object], None]]:
+        """Counts a turn that begins in the block, on the loop of the kit, and gives what is called when it has ended.
+
+        Raises LimitReached for a visitor who may begin no turn now.
+        """
+        asker = f"visitor:{principal}"
+        slot = uuid4().hex
+        seconds = await self._counts.begin(asker, slot)
+        at_once = self._limits.turns_at_once
+        if seconds == ALL_RUN:
             raise LimitReached(
-                f"{many(running, 'question')} of yours {'is' if running == 1 else 'are'} being answered, "
+                f"{many(at_once, 'question')} of yours {'is' if at_once == 1 else 'are'} being answered, "
                 "and no more are possible at once. Ask again when one has its answer."
             )
         if seconds:
@@ -71,11 +83,14 @@ class Allowance:
                 f"many as one may. You can ask again in {many(math.ceil(seconds), 'second')}."
             )
 
-    def count(self, principal: Principal, turn: "asyncio.Task[None]") -> None:
-        """Counts a turn until the task that follows it has ended; called on the same loop."""
-        asker = str(principal)
-        self._counts.begin(asker)
-        turn.add_done_callback(lambda _: self._counts.end(asker))
+        def end(_: object) -> None:
+            self._counts.end(asker, slot)
+
+        try:
+            yield end
+        except BaseException:
+            end(None)
+            raise
 
 
 def _cost_since(store: Store, principal: Principal, since: float) -> float:

@@ -70,7 +70,7 @@ class Host:
         )
         self._thread.start()
         self.kit = opening.result()
-        self._allowance = Allowance(self.kit.settings, self.kit.store)
+        self._allowance = Allowance(self.kit.settings, self.kit.store, self.kit.shared_turns)
         self._kits: dict[str, Kit] = {}
         self.pictures = PictureCache()
 
@@ -426,11 +426,11 @@ class Host:
     ) -> str:
         """Starts a turn and returns its id; from here on it needs nobody."""
         asked_at = asked_at or time.time()
-        self._allowance.check_turns(session.principal)
-        turn = ask()
-        self.pictures.keep(turn.id, images)
-        pump = self._hold(LiveTurn(turn, session, message, asked_at))
-        self._allowance.count(session.principal, pump)
+        async with self._allowance.slot(session.principal) as end:
+            turn = ask()
+            self.pictures.keep(turn.id, images)
+            pump = self._hold(LiveTurn(turn, session, message, asked_at))
+            pump.add_done_callback(end)
         return turn.id
 
     def _hold(self, live: LiveTurn) -> "asyncio.Task[None]":

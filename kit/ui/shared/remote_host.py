@@ -115,14 +115,18 @@ class RemoteHost(Host):
     ) -> str:
         """Follows a stream from now on, whoever looks, and returns the id of its turn."""
 
-        async def begin() -> str:
-            # One that was asked earlier runs already.
-            if asked_at is None:
-                self._allowance.check_turns(session.principal)
+        async def follow() -> tuple[str, "asyncio.Task[None]"]:
             turn = await RemoteTurn.begin(client, stream)
-            pump = self._hold(LiveTurn(turn, session, message, asked_at or time.time()))
-            self._allowance.count(session.principal, pump)
-            return turn.id
+            return turn.id, self._hold(LiveTurn(turn, session, message, asked_at or time.time()))
+
+        async def begin() -> str:
+            if asked_at is not None:
+                # Whoever asked earlier has been counted.
+                return (await follow())[0]
+            async with self._allowance.slot(session.principal) as end:
+                turn_id, pump = await follow()
+                pump.add_done_callback(end)
+            return turn_id
 
         return self._wait(begin())
 
