@@ -4,12 +4,14 @@ is said in plain words."""
 # pyright: reportMissingImports=false
 
 import asyncio
+import shutil
 import statistics
 import threading
 import time
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
@@ -19,12 +21,12 @@ from kit.core.context import OPERATOR
 from kit.core.picture import LARGEST
 from kit.core.record import TurnRecord
 from kit.core.trace import trace_of
-from kit.settings import Settings
+from kit.settings import HOME, Settings
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
 from tests.browser.raw import raw_visitor, resident
 from tests.browser.stage import MIXED, Visitor, told, visit, within
-from tests.streamlit_server import Served
+from tests.streamlit_server import Served, serve
 
 pytestmark = pytest.mark.browser
 HANGS = "?fault=rewards%3Dhang"
@@ -70,9 +72,24 @@ def test_stop_ends_a_silent_turn_at_once_and_for_good(visitor: Visitor, served: 
     assert [turn.status for turn in turns_of(served, visitor)] == ["cancelled"]
 
 
+@pytest.fixture
+def patient(tmp_path: Path) -> Generator[Served]:
+    """The app over a deck whose rewards agent gets time enough for a slow machine to draw three pages meanwhile."""
+    deck = tmp_path / "cards" / "consumer"
+    shutil.copytree(HOME / "cards", deck.parent)
+    card = deck / "rewards.yaml"
+    text = card.read_text()
+    assert "time_budget_ms: 8000" in text
+    card.write_text(text.replace("time_budget_ms: 8000", "time_budget_ms: 20000"))
+    with serve(tmp_path, {"KIT_PACE": "0.1", "KIT_DECK": str(deck)}) as app:
+        yield app
+
+
 def test_a_reload_a_second_tab_and_its_trace_follow_a_turn_that_finishes_once(
-    visitor: Visitor, served: Served
+    desk: Any, patient: Served
 ):
+    served = patient
+    visitor = visit(desk, served.url)
     visitor.open(HANGS)
     visitor.ready()
     hanging(visitor)
@@ -97,6 +114,8 @@ def test_a_reload_a_second_tab_and_its_trace_follow_a_turn_that_finishes_once(
     trace.page.wait_for_function(f"before => {bars} > before", arg=before)
     trace.page.close()
     assert len(turns_of(served, visitor)) == 1
+    visitor.page.close()
+    assert visitor.foreign == [] and visitor.complaints == []
 
 
 def test_switches_thumbs_and_another_page_leave_a_running_turn_alone(
