@@ -360,10 +360,7 @@ async def open_kit(
     deck = deck or open_deck(settings.deck, extra_tools.ids, environment=settings.environment)
     if deck.tools.secret_names:
         settings = settings.with_(secret_names=deck.tools.secret_names)
-    if cassette is not None:
-        settings, models = _as_recorded(settings, models, cassette, deck)
-    elif models is None:
-        models = choose_models(settings, deck)
+    settings, models = _settings_and_models(settings, models, cassette, deck)
     async with AsyncExitStack() as stack:
         store = stack.enter_context(closing(_open_store(settings)))
         live = cassette is None or cassette.mode != "replay"
@@ -537,6 +534,17 @@ def today_of(settings: Settings, deck: Deck) -> str:
         read_day(settings.data, settings.environment_of(deck.settings.environment))
         or datetime.date.today().isoformat()
     )
+
+
+def _settings_and_models(
+    settings: Settings, models: Models | None, cassette: Cassette | None, deck: Deck
+) -> tuple[Settings, Models | None]:
+    """Returns those of a recording where there is one; without models, those that the settings choose."""
+    if cassette is not None:
+        return _as_recorded(settings, models, cassette, deck)
+    if models is None:
+        models = choose_models(settings, deck)
+    return settings, models
 
 
 def _as_recorded(
