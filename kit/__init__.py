@@ -11,6 +11,7 @@ from kit.core.display.distribution import VERSION
 if TYPE_CHECKING:
     from kit.bench.python_grid import GridResult as GridResult
     from kit.bench.python_grid import compare as compare
+    from kit.bridges.part import Reported as Reported
     from kit.compose.deck import Deck as Deck
     from kit.compose.deck import load_deck as load_deck
     from kit.core.card import AgentCard as AgentCard
@@ -68,6 +69,7 @@ _HOME = {
     "Picture": "core.picture",
     "Principal": "core.context",
     "Reply": "runtime.handle",
+    "Reported": "bridges.part",
     "RoutingDecision": "core.outcome",
     "ScriptedModel": "models.scripted",
     "Session": "core.context",

@@ -1,0 +1,89 @@
+"""What is asked of a system that is not ours, and what it says on its way to an answer.
+
+A system that does not tell something says None there. It never says 0, which would be a measurement.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from kit.core.context import Principal
+from kit.core.outcome import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One request to a system, on behalf of one principal."""
+
+    text: str
+    principal: Principal
+    prior_context: str | None = None
+    """What was said before, for a system that keeps no history of its own."""
+    seconds: float | None = None
+    """How long the answer may take; a bridge hands it on where its framework takes a deadline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of the answer's text, as it is streamed."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A call that the system made of one of its tools or agents, and that has ended."""
+
+    name: str
+    kind: str = "tool"
+    """`tool` or `agent`."""
+    arguments: Mapping[str, Any] | None = None
+    seconds: float | None = None
+    fault: str | None = None
+    """In words, what the call failed of; None where it did not fail, as far as the system says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What the system has spent, or a part of it: several add up."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What a whole system says of one answer.
+
+    `calls`: ids of the agents it asked, in order; None where it does not say, so that routing has no
+    score. `usage`: tokens, calls and dollars; None where they are not known.
+    """
+
+    text: str
+    calls: Sequence[str] | None = None
+    usage: Usage | None = None
+
+
+Part = Piece | Called | Spent | Reported
+"""A Reported is the last part; a system that only streams sends none, and its pieces are the answer."""
+
+
+class Bridge(Protocol):
+    """A system that can be asked. It raises what the system raises; its caller makes a failure of that."""
+
+    @property
+    def tells_calls(self) -> bool:
+        """Whether the system says which tools and agents it called."""
+        ...
+
+    @property
+    def tells_usage(self) -> bool:
+        """Whether the system says what it has spent."""
+        ...
+
+    def ask(self, question: Question) -> AsyncGenerator[Part, None]:
+        """Asks once. Closing the generator stops the system's work."""
+        ...
+
+
+Recogniser = Callable[[object, str], Bridge | None]
+"""Makes a bridge of an object of its framework, whose source stands beside it; None for any other object."""

@@ -1,0 +1,31 @@
+"""A bridge to whatever stands under a name: the framework is recognised by the object itself."""
+
+from pathlib import Path
+
+from kit.bridges.function import function_bridge
+from kit.bridges.part import Bridge, Recogniser
+from kit.core.errors import CodeError
+from kit.tools.loading import load_reference
+
+_RECOGNISERS: tuple[Recogniser, ...] = (function_bridge,)
+"""Frameworks first: a graph or an agent of theirs may be callable as well."""
+
+
+def load_bridge(reference: str, folder: Path) -> Bridge:
+    """Loads `./file.py:NAME` or `package.module:NAME` and makes a bridge of what it finds there.
+
+    Raises CodeError, which says what can stand there.
+    """
+    return bridge_of(load_reference(reference, folder), reference)
+
+
+def bridge_of(value: object, source: str) -> Bridge:
+    """A bridge to an object; `source` says in errors where it came from. Raises CodeError."""
+    for recognise in _RECOGNISERS:
+        bridge = recognise(value, source)
+        if bridge is not None:
+            return bridge
+    raise CodeError(
+        f"{source} is of type {type(value).__name__}, which nobody here knows how to ask; wrap it: "
+        "`async def answer(message): ...`"
+    )
