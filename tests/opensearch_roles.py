@@ -60,13 +60,24 @@ _meta: {{type: internalusers, config_version: 2}}
 kit: {{hash: "{hash}"}}
 acme: {{hash: "{hash}"}}
 ann: {{hash: "{hash}", attributes: {{tenant: acme}}}}
+bob: {{hash: "{hash}", attributes: {{tenant: acme}}}}
 """
 MAPPING = """
 _meta: {type: rolesmapping, config_version: 2}
 kit_service: {users: [kit]}
 kit_tenant_acme: {users: [acme]}
 kit_tenant_by_document: {users: [ann]}
+writes_by_document: {users: [bob]}
 """
+WRITES_BY_DOCUMENT = """
+writes_by_document:
+  cluster_permissions: ["indices:data/write/bulk"]
+  index_permissions:
+    - index_patterns: [agent_souls]
+      dls: '{"term": {"tenant_id": "${attr.internal.tenant}"}}'
+      allowed_actions: [crud]
+"""
+"""A role that the kit does not ship, because it does not hold: a tenant that may write, by document."""
 EXTENSIONS = """
 subjectAltName=DNS:localhost,IP:127.0.0.1
 extendedKeyUsage=serverAuth,clientAuth
@@ -93,6 +104,8 @@ class SecureServer(OpenSearchServer):
         security = config / "opensearch-security"
         shutil.copytree(plugin / "config", security)
         shutil.copy(ROOT / "kit" / "stores" / "opensearch" / "roles.yml", security)
+        with (security / "roles.yml").open("a") as roles:
+            roles.write(WRITES_BY_DOCUMENT)
         (security / "internal_users.yml").write_text(USERS.format(hash=_hash(home, plugin)))
         (security / "roles_mapping.yml").write_text(MAPPING)
         _certify(config)
@@ -222,6 +235,12 @@ def play(server: SecureServer) -> list[tuple[str, Any, Any]]:
 
     foreign = id_of("other", "")
     body = {"tenant_id": "acme"}
+
+    def suggested() -> list[str]:
+        asked = {"suggest": {"a": {"text": "othre", "term": {"field": "tenant_id"}}}}
+        (suggestion,) = ann.search(index="agent_souls", body=asked)["suggest"]["a"]
+        return [option["text"] for option in suggestion["options"]]
+
     rows += [
         ("a tenant's role, own index", outcome(lambda: tenants(acme.search(index="agent_souls-acme"))), ["acme"]),
         ("a tenant's role, own events", outcome(lambda: tenants(acme.search(index="agent_events-acme-*"))), ["acme"]),
@@ -235,8 +254,30 @@ def play(server: SecureServer) -> list[tuple[str, Any, Any]]:
         ("by document, a deletion", outcome(lambda: ann.delete(index="agent_souls", id=foreign)), 403),
         ("by document, a global aggregation LEAKS", outcome(lambda: tops(ann, "agent_souls")), ["acme", "other"]),
         ("by document, min_doc_count 0 LEAKS", outcome(keywords), ["acme", "other"]),
+        ("by document, a term suggester LEAKS", outcome(suggested), ["other"]),
     ]  # fmt: skip
-    return rows
+    return rows + writer_rows(client("bob"), foreign)
+
+
+def writer_rows(bob: Any, foreign: str) -> list[tuple[str, Any, Any]]:
+    """What somebody gets who may write, and is held to a tenant by document; `foreign`: id of another's soul."""
+    souls = {"index": "agent_souls"}
+    own = {"tenant_id": "acme", "updated_at": 1.0}
+    theirs = {"tenant_id": "other", "updated_at": 1.0}
+
+    def own_after_a_write() -> int:
+        bob.index(id="fresh", body=own, **souls)
+        return outcome(lambda: bob.get(id="fresh", **souls)["found"])
+
+    return [
+        ("a writer by document, another's id read", outcome(lambda: bob.get(id=foreign, **souls)), 404),
+        ("a writer by document, own document before a refresh NOT FOUND", own_after_a_write(), 404),
+        ("a writer by document, an update of it FAILS", outcome(lambda: bob.update(id="fresh", body={"doc": own}, **souls)), 500),
+        ("a writer by document, another's id created again TELLS", outcome(lambda: bob.create(id=foreign, body=own, **souls)), 409),
+        ("a writer by document, under another's tenant WRITES", outcome(lambda: bob.index(body=theirs, **souls)["result"]), "created"),
+        ("a writer by document, over another's document WRITES", outcome(lambda: bob.index(id=foreign, body=own, **souls)["result"]), "updated"),
+        ("a writer by document, another's document DELETES", outcome(lambda: bob.delete(id=foreign, **souls)["result"]), "deleted"),
+    ]  # fmt: skip
 
 
 def main() -> int:
