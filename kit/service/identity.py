@@ -29,7 +29,7 @@ class Caller:
             raise HTTPException(400, "the request names another identity than its headers")
 
 
-def _caller(
+async def _caller(
     x_tenant_id: Annotated[Id | None, Header()] = None,
     x_user_id: Annotated[Id | None, Header()] = None,
     x_session_id: Annotated[Id | None, Header()] = None,

@@ -436,7 +436,7 @@ async def _ends_before_client_leaves(turn: Turn, request: Request) -> bool:
     return turn.done
 
 
-def _service(request: Request) -> Service:
+async def _service(request: Request) -> Service:
     service: Service | None = request.app.state.service
     if service is None:
         raise HTTPException(503, "the kit is not open yet", {"Retry-After": "1"})
