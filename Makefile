@@ -31,7 +31,7 @@ endif
 # Whoever starts a process here would else compile every package that it imports again, the tests a hundred times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup app notebooks report test lint type unit run-notebooks browser installed docs pythons matrix bench bench-peers sweeps small-model stack opensearch opensearch-tests all format lock
+.PHONY: help setup app notebooks report test lint type unit run-notebooks browser installed docs pythons matrix bench bench-peers conformance sweeps small-model stack opensearch opensearch-tests all format lock
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -94,6 +94,14 @@ bench-peers: setup .kit/peers/.ready ## the same turn in six other frameworks (d
 	@$(py) -m uv pip install --quiet --require-hashes --python .kit/peers/bin/python -r $<
 	@touch $@
 
+conformance: setup .kit/conformance/.ready ## what becomes of a turn when a part of it fails, in ten systems (docs/conformance.md); ARGS="--only kit,gather": a look; ARGS=--again: the same cells?
+	@$(stage) conformance 1800 env PYTHONPATH=. $(py) benchmarks/conformance/run.py $(ARGS)
+
+.kit/conformance/.ready: benchmarks/conformance/requirements.txt
+	@$(py) -m uv venv --quiet --clear --python $(py) .kit/conformance
+	@$(py) -m uv pip install --quiet --require-hashes --python .kit/conformance/bin/python -r $<
+	@touch $@
+
 sweeps: setup ## the long sweeps of which the tests take a sample: chaos, every example of a property, a kill at every point of a plan, intervals, a store of 100,000 turns, a report of as many cells
 	@code=0; for sweep in chaos plan_kills coverage growth grid_growth; do \
 		$(py) -m tests.$$sweep || { echo "tests.$$sweep failed"; code=1; }; \
@@ -125,6 +133,7 @@ format: setup
 lock: setup
 	@$(py) -m uv pip compile --quiet --generate-hashes pyproject.toml --extra all --extra test -o requirements.txt --python-version 3.11
 	@$(py) -m uv pip compile --quiet --generate-hashes benchmarks/peers/requirements.in -o benchmarks/peers/requirements.txt --python-version 3.11
+	@$(py) -m uv pip compile --quiet --generate-hashes benchmarks/conformance/requirements.in -o benchmarks/conformance/requirements.txt --python-version 3.11
 	@$(py) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["browser"], sep="\n")' \
 		| $(py) -m uv pip compile --quiet --generate-hashes - -c requirements.txt -o requirements-browser.txt --python-version 3.11
 	@$(py) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")' \

@@ -8,6 +8,7 @@ from typing import Any
 from kit.cli import (
     app,
     ask,
+    conform,
     deck,
     doctor,
     evolve,
@@ -69,6 +70,7 @@ def command_parser() -> argparse.ArgumentParser:
         evolve,
         doctor,
         measure,
+        conform,
         migrate,
         soul,
     ):

@@ -48,6 +48,7 @@ MOST_PIECES = 20_000
 PAUSE = 256
 """Pieces after which the loop may go on."""
 MOST_CALLS = 64
+"""No message has so many parts: such a reply is a loop of the model's, unless the turn may ask even more."""
 _NOTHING = AIMessage("")
 
 
@@ -273,7 +274,7 @@ async def _read(
                             f"tokens out: the reply was stopped after {len(reading.chunks)} pieces"
                         )
     _end(reading, ctx)
-    return _merge(reading.chunks)
+    return _merge(reading.chunks, most_calls=max(MOST_CALLS, ctx.turn.cap))
 
 
 def _take(chunk: Any, reading: _Stream, ctx: RunContext) -> None:
@@ -323,7 +324,7 @@ def _end(stream: _Stream, ctx: RunContext) -> None:
         stream.hear.end()
 
 
-def _merge(chunks: list[Any]) -> AIMessage:
+def _merge(chunks: list[Any], *, most_calls: int) -> AIMessage:
     if not chunks:
         return AIMessage("")
     message: AIMessage = (
@@ -331,8 +332,7 @@ def _merge(chunks: list[Any]) -> AIMessage:
     )
     calls = message.tool_calls
     if calls or message.invalid_tool_calls:
-        # No message has so many parts: such a reply is a loop of the model's.
-        if len(calls) > MOST_CALLS:
+        if len(calls) > most_calls:
             raise OverBudget(f"calls: {len(calls)} in one reply")
         calls = calls_of(message)
     whole = (

@@ -290,3 +290,12 @@ async def test_a_library_that_cancels_itself_is_a_failure_not_the_end_of_the_tur
     reply = await run_turn("two things", ALICE, kit)
     assert isinstance(reply.outcomes[0], Failure) and reply.outcomes[0].reason == "cancelled"
     assert reply.status == "ok" and "B" in reply.text
+
+
+async def test_as_many_run_as_the_cap_allows_however_many_one_reply_asks_for():
+    """More calls than any message has parts are a loop of the model's, unless the deck allows as many."""
+    models = {f"desk{number}": answering(f"Desk {number} is open.") for number in range(70)}
+    reply = await run_turn("all desks", ALICE, small_kit([asks(*models), stitched], models, cap=70))
+    assert len(reply.outcomes) == 70
+    looping = await run_turn("all desks", ALICE, small_kit([asks(*models), stitched], models))
+    assert looping.outcomes == ()

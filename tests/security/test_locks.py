@@ -11,6 +11,7 @@ LOCKS = (
     "requirements-browser.txt",
     "requirements-docs.txt",
     "benchmarks/peers/requirements.txt",
+    "benchmarks/conformance/requirements.txt",
 )
 INSTALLERS = (".ci/venv", ".ci/browser", ".ci/docs", "Dockerfile", "Makefile", "CONTRIBUTING.md")
 

@@ -1,0 +1,164 @@
+"""Plays a system through scenarios and judges each play; the system runs in its own environment."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kit.conformance.child import Receipts
+from kit.conformance.endpoint import Endpoint, Play, serve_models
+from kit.conformance.judge import Evidence, Judgement, judge
+from kit.conformance.scenario import BY_ID, COMPOSERS, Composer, Scenario
+from kit.conformance.stage import Job
+from kit.core.errors import KitError
+
+HOME = Path(__file__).resolve().parents[2]
+"""What a stage needs on its path: the folder that holds this package."""
+EXCERPT = 1_000
+"""Characters of a text that a result keeps."""
+
+
+class StageError(KitError):
+    """The system could not be played at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One play and its verdict."""
+
+    scenario: str
+    composer: Composer
+    best: bool
+    judgement: Judgement
+    evidence: Evidence
+
+    def as_json(self) -> dict[str, Any]:
+        """What is stored of it: enough to contest the verdict."""
+        evidence = self.evidence
+        return {
+            "scenario": self.scenario,
+            "composer": self.composer,
+            "best": self.best,
+            "verdict": self.judgement.verdict,
+            "answers": self.judgement.answers,
+            "word": self.judgement.word,
+            "text": evidence.text[:EXCERPT],
+            "error": evidence.error,
+            "seconds": round(evidence.seconds, 1),
+            "model_calls": len(evidence.call_times),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What an adapter says of its system."""
+
+    name: str
+    packages: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Package -> its version in the environment that was played."""
+    configuration: str = ""
+    """What the best configuration sets."""
+    defaults_source: str = ""
+    best_source: str = ""
+    not_offered: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Scenario -> why the system has nothing for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One system through all its plays."""
+
+    about: About
+    cells: tuple[Cell, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self.about) | {"cells": [cell.as_json() for cell in self.cells]}
+
+
+def play_system(
+    reference: str,
+    scenarios: Sequence[str] = tuple(BY_ID),
+    composers: Sequence[Composer] = tuple(COMPOSERS),
+    configurations: Sequence[bool] = (False, True),
+    python: str = sys.executable,
+) -> Result:
+    """Plays `file.py:NAME` through scenarios with each composer, in each configuration (True: the best one).
+
+    `python` is the interpreter that has the system's packages. Raises StageError where the system
+    cannot be imported.
+    """
+    if not Path(reference.rpartition(":")[0]).is_file():
+        raise StageError(f"{reference!r} names no file; write ./file.py:NAME")
+    with tempfile.TemporaryDirectory(prefix="conformance-") as name, serve_models() as endpoint:
+        folder = Path(name)
+        plays: list[tuple[Job, Play]] = []
+        for best in configurations:
+            for composer in composers:
+                for scenario in scenarios:
+                    plays.append(
+                        _play(endpoint, folder, BY_ID[scenario], composer, best, len(plays))
+                    )
+        _run_stage(python, reference, folder, [job for job, _ in plays])
+        about = About(**json.loads((folder / "about.json").read_text()))
+        return Result(about, tuple([_cell(job, play) for job, play in plays]))
+
+
+def _play(
+    endpoint: Endpoint,
+    folder: Path,
+    scenario: Scenario,
+    composer: Composer,
+    best: bool,
+    number: int,
+) -> tuple[Job, Play]:
+    play = Play(scenario, composer)
+    place = folder / f"play{number:03}"
+    place.mkdir()
+    url = endpoint.add(place.name, play)
+    return Job(scenario.id, best, url, str(place)), play
+
+
+def _run_stage(python: str, reference: str, folder: Path, jobs: Sequence[Job]) -> None:
+    file = folder / "jobs.json"
+    file.write_text(json.dumps([asdict(job) for job in jobs]))
+    command = [python, "-W", "ignore", "-m", "kit.conformance.stage", str(file), reference]
+    result = subprocess.run(command, env=_variables(), capture_output=True, text=True, check=False)
+    if result.returncode:
+        lines = result.stderr.strip().splitlines() or ["it gave no word of why"]
+        raise StageError(f"{reference} cannot be played: {lines[-1]}")
+
+
+def _variables() -> dict[str, str]:
+    """What a stage sees of the environment: no key is among it, and no address of a collector."""
+    variables: dict[str, str] = {}
+    for name in ("PATH", "HOME", "LANG", "TMPDIR"):
+        if name in os.environ:
+            variables[name] = os.environ[name]
+    return variables | {
+        "PYTHONPATH": str(HOME),
+        "PYTHONHASHSEED": "0",
+        "OTEL_SDK_DISABLED": "true",
+        "LANGSMITH_TRACING": "false",
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        "OPENAI_AGENTS_DISABLE_TRACING": "1",
+    }
+
+
+def _cell(job: Job, play: Play) -> Cell:
+    folder = Path(job.folder)
+    ending: dict[str, Any] = {"text": "", "error": "the process ended without an answer"}
+    if (folder / "ending.json").exists():
+        ending = json.loads((folder / "ending.json").read_text())
+    evidence = Evidence(
+        **ending,
+        receipts=Receipts(folder / "receipts.jsonl").read(),
+        tools_called=play.tools_called,
+        refusals=play.refusals,
+        call_times=play.times,
+    )
+    return Cell(job.scenario, play.composer, job.best, judge(play.scenario, evidence), evidence)

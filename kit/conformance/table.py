@@ -1,0 +1,207 @@
+"""The stored result as a page and a figure: every cell is read from it, none is written by hand."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any, Literal
+
+from kit.conformance.scenario import COMPOSERS, SCENARIOS, Composer
+
+Mark = Literal["pass", "fail", "void", "not offered"]
+SIGNS: dict[Mark, str] = {"pass": "✓", "fail": "✗", "void": "○", "not offered": "–"}
+CONFIGURATIONS: dict[bool, str] = {False: "defaults", True: "best"}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The stored result of a run: a mark for each system, scenario, composer and configuration."""
+
+    content: Mapping[str, Any]
+
+    @staticmethod
+    def read(path: Path) -> "Table":
+        return Table(json.loads(path.read_text()))
+
+    @property
+    def systems(self) -> list[dict[str, Any]]:
+        return self.content["systems"]
+
+    def marks(self, system: Mapping[str, Any]) -> dict[tuple[str, Composer, bool], Mark]:
+        """(scenario, composer, whether it is the best configuration) -> mark."""
+        marks: dict[tuple[str, Composer, bool], Mark] = {}
+        for cell in system["cells"]:
+            mark = cell["verdict"]
+            if mark == "fail" and cell["scenario"] in system["not_offered"]:
+                mark = "not offered"
+            marks[cell["scenario"], cell["composer"], cell["best"]] = mark
+        return marks
+
+    def score(self, system: Mapping[str, Any], best: bool) -> tuple[int, int]:
+        """How many plays of a configuration passed, and how many there were."""
+        marks = [mark for key, mark in self.marks(system).items() if key[2] == best]
+        return marks.count("pass"), len(marks)
+
+
+def differences(first: Table, second: Table) -> list[str]:
+    """The cells that differ between two runs, a line each; of systems that both have."""
+    lines: list[str] = []
+    before = {system["name"]: first.marks(system) for system in first.systems}
+    for system in second.systems:
+        marks = before.get(system["name"], {})
+        for key, mark in second.marks(system).items():
+            if key in marks and marks[key] != mark:
+                scenario, composer, best = key
+                name = f"{system['name']}, {CONFIGURATIONS[best]}, {composer}, {scenario}"
+                lines.append(f"{name}: {marks[key]}, then {mark}")
+    return lines
+
+
+# ── the page ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def page(table: Table) -> str:
+    """What `make conformance` writes below the mark in docs/conformance.md."""
+    parts = [f"Played on {table.content['date']}.", "## What passed", _scores(table)]
+    for composer, manner in COMPOSERS.items():
+        parts.append(f"## With the {composer} composer")
+        parts.append(
+            f"Its model {manner}. In each cell the documented defaults stand before the best "
+            "configuration: ✓ pass, ✗ fail, – not offered, ○ void."
+        )
+        parts.append(_grid(table, composer))
+    parts += ["## Why a cell is no pass", _reasons(table)]
+    parts += ["## The systems", _systems(table)]
+    return "\n\n".join(parts)
+
+
+def _scores(table: Table) -> str:
+    rows: list[list[str]] = []
+    for system in table.systems:
+        row = [system["name"]]
+        for best in CONFIGURATIONS:
+            count, number = table.score(system, best)
+            row.append(f"{count} of {number}" if number else "")
+        rows.append(row)
+    return markdown_table(["system", "defaults", "best configuration"], rows)
+
+
+def _grid(table: Table, composer: Composer) -> str:
+    rows: list[list[str]] = []
+    marks = [table.marks(system) for system in table.systems]
+    for scenario in SCENARIOS:
+        row = [f"{scenario.sentence} `{scenario.id}`"]
+        for system in marks:
+            signs: list[str] = []
+            for best in CONFIGURATIONS:
+                mark = system.get((scenario.id, composer, best))
+                if mark:
+                    signs.append(SIGNS[mark])
+            row.append(" ".join(signs))
+        rows.append(row)
+    return markdown_table(["", *[system["name"] for system in table.systems]], rows)
+
+
+def _reasons(table: Table) -> str:
+    """One folded list a system: the word of the judge on each play that did not pass."""
+    parts: list[str] = []
+    for system in table.systems:
+        rows: list[list[str]] = []
+        for cell in system["cells"]:
+            if cell["verdict"] == "pass":
+                continue
+            word = escape(cell["word"], quote=False).replace("|", "\\|").replace("\n", " ")
+            why = system["not_offered"].get(cell["scenario"])
+            if why:
+                word = f"not offered: {why}. What the user met: {word}"
+            configuration = CONFIGURATIONS[cell["best"]]
+            rows.append([f"`{cell['scenario']}`", cell["composer"], configuration, word])
+        if not rows:
+            parts.append(f"**{system['name']}**: every cell is a pass.")
+            continue
+        columns = markdown_table(["scenario", "composer", "configuration", "why"], rows)
+        title = f"<summary>{system['name']}: {len(rows)} plays</summary>"
+        parts.append(f"<details>{title}\n\n{columns}\n\n</details>")
+    return "\n\n".join(parts)
+
+
+def _systems(table: Table) -> str:
+    rows: list[list[str]] = []
+    for system in table.systems:
+        packages = ", ".join(f"{name} {number}" for name, number in system["packages"].items())
+        sources = f"[defaults]({system['defaults_source']}), [best]({system['best_source']})"
+        rows.append([system["name"], packages, system["configuration"], sources])
+    return markdown_table(["system", "versions", "the best configuration sets", "sources"], rows)
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
+    for row in rows:
+        lines.append(f"| {' | '.join(row)} |")
+    return "\n".join(lines)
+
+
+# ── the figure ───────────────────────────────────────────────────────────────────────────────────────
+
+_COLORS: dict[Mark, str] = {
+    "pass": "#2f81c7",
+    "fail": "#e0823d",
+    "not offered": "#a8b0b8",
+    "void": "none",
+}
+_SIZE = 22
+"""Pixels of a cell's side; half of it for each composer."""
+_MARGIN = 170
+_TOP = 150
+_GAP = 10
+
+
+def figure(table: Table) -> str:
+    """The best configurations as an SVG in colours that hold on light and on dark ground."""
+    width = _MARGIN + len(SCENARIOS) * _SIZE + 90
+    height = _TOP + len(table.systems) * (_SIZE + _GAP) + 40
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+        f'height="{height}" font-family="sans-serif" font-size="12" fill="#7d8590">',
+        "<title>Which system passes which scenario, in its best configuration</title>",
+    ]
+    for place, scenario in enumerate(SCENARIOS):
+        x = _MARGIN + place * _SIZE + _SIZE / 2 + 4
+        label = scenario.id.replace("_", " ")
+        parts.append(f'<text transform="translate({x},{_TOP - 8}) rotate(-60)">{label}</text>')
+    for place, system in enumerate(table.systems):
+        parts += _row(table, system, _TOP + place * (_SIZE + _GAP))
+    parts += _legend(height - 14)
+    return "\n".join([*parts, "</svg>\n"])
+
+
+def _row(table: Table, system: Mapping[str, Any], y: int) -> Iterator[str]:
+    marks = table.marks(system)
+    base = y + _SIZE - 6
+    yield f'<text x="{_MARGIN - 10}" y="{base}" text-anchor="end">{escape(system["name"])}</text>'
+    for place, scenario in enumerate(SCENARIOS):
+        for half, composer in enumerate(COMPOSERS):
+            x = _MARGIN + place * _SIZE + half * (_SIZE - 3) / 2
+            mark = marks.get((scenario.id, composer, True), "void")
+            yield _box(x, y, mark)
+    count, number = table.score(system, True)
+    yield f'<text x="{_MARGIN + len(SCENARIOS) * _SIZE + 8}" y="{base}">{count} of {number}</text>'
+
+
+def _box(x: float, y: float, mark: Mark) -> str:
+    size = (_SIZE - 3) / 2 - 0.5
+    return (
+        f'<rect x="{x}" y="{y}" width="{size}" height="{_SIZE - 2}" '
+        f'fill="{_COLORS[mark]}" stroke="#7d8590" stroke-width="0.4"/>'
+    )
+
+
+def _legend(base: int) -> Iterator[str]:
+    x = _MARGIN
+    for mark in SIGNS:
+        yield _box(x, base - 15, mark)
+        yield f'<text x="{x + 14}" y="{base}">{mark}</text>'
+        x += 34 + 7 * len(mark)
+    yield f'<text x="{x + 10}" y="{base}">left half: faithful composer, right half: claiming</text>'

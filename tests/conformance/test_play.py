@@ -1,0 +1,96 @@
+"""Systems are played in processes of their own: what each does wrong is seen, and what is right passes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kit.cli import main
+from kit.conformance.play import Cell, StageError, play_system
+from kit.conformance.scenario import Question
+
+HOME = Path(__file__).parents[2]
+SYSTEMS = Path(__file__).parent / "systems.py"
+ADAPTERS = HOME / "benchmarks" / "conformance" / "adapters"
+
+pytestmark = pytest.mark.realtime
+
+
+def cell_of(reference: str, scenario: str, best: bool = False) -> Cell:
+    result = play_system(reference, [scenario], ["claiming"], [best])
+    (cell,) = result.cells
+    return cell
+
+
+def wrong_answers(cell: Cell) -> list[Question]:
+    return [question for question, holds in cell.judgement.answers.items() if not holds]
+
+
+@pytest.mark.parametrize(
+    ("system", "scenario", "question"),
+    [
+        ("losing", "raises", "survive"),
+        ("silent", "raises", "missing"),
+        ("leaking", "raises", "raw"),
+        ("spending", "raises", "cost"),
+        ("leaving", "hangs", "running"),
+    ],
+)
+def test_a_system_that_is_wrong_in_one_way_fails_that_question(
+    system: str, scenario: str, question: Question
+):
+    cell = cell_of(f"{SYSTEMS}:{system}", scenario)
+    assert question in wrong_answers(cell), cell
+
+
+@pytest.mark.parametrize(
+    "scenario", ["all_well", "raises", "cancelled", "says_nothing", "all_fail"]
+)
+def test_a_system_that_is_right_passes(scenario: str):
+    cell = cell_of(f"{SYSTEMS}:right", scenario)
+    assert cell.judgement.verdict == "pass", cell
+
+
+def test_a_system_that_asks_nobody_is_void():
+    assert cell_of(f"{SYSTEMS}:constant", "raises").judgement.verdict == "void"
+
+
+def test_the_kit_owns_up_where_its_model_claims_that_all_is_well():
+    cell = cell_of(f"{ADAPTERS / 'subagent_kit.py'}:system", "raises")
+    assert cell.judgement.verdict == "pass", cell
+    cell = cell_of(f"{ADAPTERS / 'gather.py'}:system", "raises", best=True)
+    assert set(wrong_answers(cell)) == {"missing", "true"}
+
+
+def test_a_killed_process_goes_on_and_its_act_is_done_once():
+    cell = cell_of(f"{ADAPTERS / 'subagent_kit.py'}:system", "killed", best=True)
+    assert cell.judgement.verdict == "pass", cell
+    asked = [child for child, event in cell.evidence.receipts if event == "asked"]
+    assert asked.count("payments") == 1
+    assert asked.count("hotels") == 2
+
+
+def test_a_system_that_cannot_be_imported_says_why():
+    with pytest.raises(StageError, match="has no attribute 'nobody'"):
+        play_system(f"{SYSTEMS}:nobody", ["all_well"])
+    with pytest.raises(StageError, match="names no file"):
+        play_system("nowhere", ["all_well"])
+
+
+def test_the_command_says_why_a_play_is_no_pass(capsys: pytest.CaptureFixture[str]):
+    assert main(["conform", f"{SYSTEMS}:silent", "--only", "all_well,raises"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "  fail  raises            does not say that hotels is missing" in lines
+    assert lines[-1] == "2 of 4 plays pass"
+    assert main(["conform", f"{SYSTEMS}:right", "--only", "all_well", "--json"]) == 0
+    cells = json.loads(capsys.readouterr().out)["cells"]
+    assert [cell["verdict"] for cell in cells] == ["pass", "pass"]
+    assert main(["conform", f"{SYSTEMS}:right", "--only", "all_wel"]) == 2
+    assert "all_well" in capsys.readouterr().err
+
+
+def test_what_runs_in_a_foreign_environment_needs_the_standard_library_alone():
+    code = f"import sys; sys.path.insert(0, {str(HOME)!r}); import kit.conformance.stage"
+    subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True)
