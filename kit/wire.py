@@ -36,7 +36,6 @@ from kit.patterns.elsewhere import join_turn
 from kit.patterns.fork import fork_turn
 from kit.patterns.resume import Answers, resume_turn
 from kit.patterns.stages import NO_FLAGS, Flags, Stages
-from kit.runtime.agents.api_agent import Service
 from kit.runtime.elsewhere.broadcast import telling
 from kit.runtime.handle import Turns
 from kit.runtime.memory import most_lines
@@ -302,7 +301,7 @@ class TeamBinder:
     deck: Deck
     tools: Toolbox
     settings: Settings
-    services: Mapping[str, Service]
+    services: Mapping[str, object]
     faults: bool
     store: Store
     admission: AbstractAsyncContextManager[None] | None
@@ -321,11 +320,11 @@ class TeamBinder:
             # A trace without its prompts is better than no answer.
             with suppress(StoreBusy):
                 self.store.keep_prompts(team.prompts)
-            if self.faults:
-                team = team.with_faults()
             # a monolith asks nobody
             if team.orchestrator.sub_cards:
-                return team.with_services(self.services)
+                team = team.with_services(self.services)
+            if self.faults:
+                team = team.with_faults()
             return team
 
         return Stages(bound(self.deck), bound)
@@ -341,7 +340,7 @@ async def open_kit(
     pattern: str | Pattern = "mediated",
     cassette: Cassette | None = None,
     faults: bool = False,
-    services: Mapping[str, Service] | None = None,
+    services: Mapping[str, object] | None = None,
 ) -> AsyncGenerator[Kit]:
     """Opens a kit on the running loop and closes all of it at the end; turns that still run are
     stopped and stored first.
@@ -351,9 +350,9 @@ async def open_kit(
     factories, in a sequence or a mapping from id to tool. `faults` lets `ask()` make single turns
     go wrong; without it nothing that could is in place. A `cassette` records every call of a model
     or tool, or answers in their place (docs/bench.md); it is written, or its first misfit raised,
-    at the end. `services`: sub-agent -> what answers in its model's place, `async (question, ctx)
-    -> text` (docs/memory.md). Raises a KitError whose message says what to do when anything it
-    needs is missing.
+    at the end. `services`: sub-agent -> what answers in its model's place: a function of the
+    question, or an agent of another framework (docs/bridges.md). Raises a KitError whose message says
+    what to do when anything it needs is missing.
     """
     settings = settings or Settings.read()
     extra_tools = given_tools(tools)

@@ -14,10 +14,12 @@ from kit.bench.identity import (
     model_identity,
     plain,
     plain_or_name,
+    source_of,
     tool_identity,
 )
 from kit.bench.scoring.judge import Judge, LLMJudge
 from kit.bench.scoring.scorers import SCORERS, Scorer
+from kit.bridges.http import is_address
 from kit.compose.deck import Deck
 from kit.compose.models import spec_of_model
 from kit.core.errors import DataError
@@ -49,13 +51,18 @@ class OwnParts:
         return "".join(self.identities.get(f"{kind} {name}", "") for name in names)
 
     def with_code_of(self, deck: Deck) -> "OwnParts":
-        """The same, with the identities of the deck's own patterns and guards: an edit of their code
-        makes other cells."""
+        """The same, with the identities of the deck's own patterns, guards and agents: an edit of
+        their code makes other cells."""
         identities = dict(self.identities)
         for name in deck.code.patterns:
             identities[f"pattern {name}"] = _pattern_identity(modes_of(deck)[name])
         for name, guard in deck.code.guards.items():
             identities[f"guard {name}"] = _digest(code_identity(guard))
+        for reference in deck.code.agents:
+            # Of a service nothing is known but its address, which stands on its card.
+            if not is_address(reference):
+                source = source_of(reference, deck.code.folder)
+                identities[f"agent {reference}"] = _digest(source)
         return replace(self, identities=identities)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kit.core.context import Principal
-from kit.core.outcome import Usage
+from kit.core.outcome import Reason, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,18 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
+class Calling:
+    """A call of one of its tools or agents that the system has begun; a Called of the same id ends it.
+
+    What was streamed before it was no part of the answer.
+    """
+
+    name: str
+    call_id: str
+    arguments: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Called:
     """A call that the system made of one of its tools or agents, and that has ended."""
 
@@ -41,11 +53,15 @@ class Called:
     seconds: float | None = None
     fault: str | None = None
     """In words, what the call failed of; None where it did not fail, as far as the system says."""
+    result: str | None = None
+    call_id: str = ""
+    """That of its Calling; empty where none was sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What the system has spent, or a part of it: several add up."""
+    """What the system has spent, or a part of it: several add up. Tool calls are not counted here,
+    each is a Called."""
 
     usage: Usage
 
@@ -63,8 +79,16 @@ class Reported:
     usage: Usage | None = None
 
 
-Part = Piece | Called | Spent | Reported
+Part = Piece | Calling | Called | Spent | Reported
 """A Reported is the last part; a system that only streams sends none, and its pieces are the answer."""
+
+
+class BridgeFault(Exception):
+    """Raised by a bridge that knows why there is no answer; its text is for the trace alone."""
+
+    def __init__(self, reason: Reason, detail: str):
+        self.reason: Reason = reason
+        super().__init__(detail)
 
 
 class Bridge(Protocol):

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from kit.bridges.function import function_bridge
+from kit.bridges.http import HttpBridge, is_address
 from kit.bridges.part import Bridge, Recogniser
 from kit.core.errors import CodeError
 from kit.tools.loading import load_reference
@@ -12,10 +13,13 @@ _RECOGNISERS: tuple[Recogniser, ...] = (function_bridge,)
 
 
 def load_bridge(reference: str, folder: Path) -> Bridge:
-    """Loads `./file.py:NAME` or `package.module:NAME` and makes a bridge of what it finds there.
+    """Loads `./file.py:NAME` or `package.module:NAME` and makes a bridge of what it finds there;
+    an address is asked over HTTP.
 
     Raises CodeError, which says what can stand there.
     """
+    if is_address(reference):
+        return HttpBridge.at(reference)
     return bridge_of(load_reference(reference, folder), reference)
 
 

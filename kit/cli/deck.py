@@ -71,12 +71,14 @@ def _print_code(
     folder: Path, servers: "Mapping[str, McpServer]", skill_service_url: str | None
 ) -> None:
     """Says whose code a deck imports, runs and calls, before any of that is done."""
-    from kit.compose.read import code_references, read_skill_service
+    from kit.compose.read import called_addresses, code_references, read_skill_service
     from kit.tools.loading import Reference
     from kit.tools.skills import chosen_service
 
     for reference in code_references(folder):
         print(f"imports {reference} ({Reference.parse(reference).location(folder)})", flush=True)
+    for address in called_addresses(folder):
+        print(f"asks {address}", flush=True)
     for name, server in servers.items():
         print(f"MCP server {name} {server.describe(folder)}", flush=True)
     if service := chosen_service(read_skill_service(folder), skill_service_url):
@@ -115,7 +117,11 @@ def _check(arguments: Namespace) -> int:
             print(f"model {spec.key} sends {spec.api_key_env} to {spec.base_url or 'its provider'}")
     for card in deck.active():
         parts = f"{many(len(card.tools), 'tool')}, {many(len(card.sub_agents), 'sub-agent')}"
-        print(f"{card.id:18} {card.model:20} {parts}, {deck.policy(card).time_budget_ms} ms")
+        answers = card.model
+        if card.run is not None:
+            answers = card.run
+            parts = "runs by itself"
+        print(f"{card.id:18} {answers:20} {parts}, {deck.policy(card).time_budget_ms} ms")
     for card_id, newer in deck.next_cards.items():
         versions = f"version {newer.version}, the others {deck.cards[card_id].version}"
         print(f"{card_id:18} {canary_of(deck, card_id).share:.1%} of the sessions have {versions}")

@@ -70,6 +70,8 @@ def _model_keys(deck: "Deck") -> Iterator[str]:
     from kit.core.model import fallback_of
 
     for card in deck.active():
+        if card.run is not None:
+            continue
         yield card.model
         if fallback := fallback_of(card, deck.models):
             yield fallback

@@ -38,6 +38,9 @@ def _cards(parts: Parts) -> Warnings:
         if card.id in sub_agents and not low <= length <= high:
             sentence = f"description of about {length} tokens; {low} to {high} are the target"
             yield "card", card.id, ("description",), sentence
+        if card.run is not None:
+            # It brings its own prompt.
+            continue
         window = parts.models[card.model].context_window
         size = prompt_size(card, parts) or 0
         if PROMPT_WARNING < size / window <= PROMPT_MOST:

@@ -31,6 +31,17 @@ Where = Callable[[str, str, tuple[str | int, ...]], str]
 ASK_ARGUMENTS = frozenset({"query", "intent_count", "prior_context"})
 """What every ask_<id> takes already."""
 PLAN_TOOLS = "; the tools of plans come with `tools: [kit.planning.tools:TOOLS]` in deck.yaml"
+_OF_OWN_AGENTS = (
+    "model",
+    "fallback_model",
+    "tuning",
+    "tools",
+    "tool_grants",
+    "tool_config",
+    "prompt_blocks",
+    "sub_agents",
+    "preamble",
+)
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -112,7 +123,13 @@ class Check:
 
     def _check_references(self, card: AgentCard) -> None:
         models = self.parts.models
-        self._card_fault(card, self._unknown("model", card.model, models), "model")
+        if card.run is not None:
+            self._check_run(card)
+        elif not card.model:
+            fix = "name a key of models.yaml, or an agent of your own by `run:`"
+            self._card_fault(card, f"no model: {fix}", "model")
+        else:
+            self._card_fault(card, self._unknown("model", card.model, models), "model")
         fallback = self._unknown("model", card.fallback_model, models)
         self._card_fault(card, fallback, "fallback_model")
         required = self.parts.settings.required_blocks
@@ -124,6 +141,18 @@ class Check:
         for index, name in self._listed(card, "sub_agents", card.sub_agents):
             sentence = self._unknown("card", name, self.parts.cards, "sub-agent")
             self._card_fault(card, sentence, "sub_agents", index)
+
+    def _check_run(self, card: AgentCard) -> None:
+        """What an agent that runs something else cannot have, because only the kit's own agents use it."""
+        for name in _OF_OWN_AGENTS:
+            if name in card.model_fields_set and getattr(card, name):
+                fix = "take it out, or `run`"
+                sentence = f"an agent with `run` answers by itself and takes no {name}; {fix}"
+                self._card_fault(card, sentence, name)
+        settings = self.parts.settings
+        if card.id == settings.orchestrator:
+            fix = "run it as a sub-agent, or bench it as a whole system"
+            self._card_fault(card, f"the orchestrator routes with a model; {fix}", "run")
 
     def _listed(self, card: AgentCard, key: str, names: Sequence[str]) -> Iterator[tuple[int, str]]:
         """Each name with its number; a name that is listed again is a fault instead."""
@@ -217,7 +246,8 @@ class Check:
         lacks_models = False
         for card in self.parts.cards.values():
             uses_blocks = uses_blocks or bool(card.prompt_blocks)
-            lacks_models = lacks_models or card.model not in self.parts.models
+            if card.run is None:
+                lacks_models = lacks_models or card.model not in self.parts.models
         for noun, path in self.unreadable:
             if noun == "blocks" and uses_blocks:
                 fix = "make it and put the prompt blocks there"
@@ -309,6 +339,8 @@ class Check:
         card = self.parts.cards.get(agent)
         if card is not None and card.sub_agents:
             sentence = f"{agent!r} has sub_agents; who plans or executes asks nobody"
+        if card is not None and card.run is not None:
+            sentence = f"{agent!r} has `run`; who plans or executes calls the kit's own tools"
         self._deck_fault(sentence, "planning", role)
 
     def _check_root(self) -> None:

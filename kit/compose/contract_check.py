@@ -37,11 +37,15 @@ def contract_faults(card: AgentCard, models: Mapping[str, ModelSpec]) -> Iterato
     fallback = fallback_of(card, models)
     if card.policy.cost is not None:
         for key in dict.fromkeys((card.model, fallback)):
+            # What an agent with `run` costs it says itself, or not.
             spec = models.get(key or "")
             if spec is not None and spec.price(1, 1) is None:
                 fix = "give it in models.yaml or limit tokens"
                 yield ("policy", "cost"), f"the price of model {key!r} is not known; {fix}"
-    if card.policy.model_time_ms is not None and fallback is None:
+    if card.policy.model_time_ms is not None and card.run is not None:
+        sentence = "an agent with `run` makes its own model calls; limit it by time_budget_ms"
+        yield ("policy", "model_time_ms"), sentence
+    elif card.policy.model_time_ms is not None and fallback is None:
         sentence = "it says when to turn to the fallback model; name one in fallback_model"
         yield ("policy", "model_time_ms"), sentence
 

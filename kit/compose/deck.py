@@ -12,7 +12,7 @@ from kit.compose.canary import canary_faults, with_next
 from kit.compose.check import Check
 from kit.compose.deck_code import load_deck_code
 from kit.compose.parts import Block, DeckSettings, Parts
-from kit.compose.read import read_deck
+from kit.compose.read import read_deck, runs_of
 from kit.compose.registry import Registry, by_id
 from kit.compose.topology import Rubric
 from kit.compose.yaml_source import Faults
@@ -40,7 +40,7 @@ class Deck(Parts):
         rows: list[tuple[str, ...]] = []
         for card in self.cards.values():
             tools = ", ".join(card.tools)
-            rows.append((card.id, card.description, card.model, tools, card.status))
+            rows.append((card.id, card.description, card.run or card.model, tools, card.status))
         cards = many(len(rows), "card")
         warnings = many(len(self.warnings), "warning")
         head = text(f"{self.name} · {cards} · cap {self.settings.cap} · {warnings}")
@@ -91,6 +91,8 @@ class Deck(Parts):
         else:
             deck_tools = given_tools(tools)
         specs = {spec.key: spec for spec in (OFFLINE, *models)}
+        newer = by_id("next card", next_cards)
+        runs = runs_of(by_id("card", cards), newer)
         parts = Parts(
             name=name,
             settings=settings,
@@ -104,8 +106,8 @@ class Deck(Parts):
             rubrics=by_id("rubric", rubrics),
             dangers=by_id("danger", dangers),
             tools=deck_tools,
-            code=load_deck_code(settings.code, Path()),
-            next_cards={card.id: card for card in next_cards},
+            code=load_deck_code({**settings.code, "agents": tuple(runs)}, Path()),
+            next_cards=newer,
         )
         # Values have no lines, so a fault names the part alone.
         check = Check(parts, lambda noun, name, path: f"{noun} {name!r}", _tool_ids(parts, known))

@@ -1,4 +1,4 @@
-"""The patterns, guards and pages that a deck brings: deck.yaml names their code as it names its tools."""
+"""The patterns, guards and pages that a deck brings, and the agents that its cards run: all named as its tools are."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kit.bridges.part import Bridge
+from kit.bridges.recognise import load_bridge
 from kit.core.errors import CodeError
 from kit.tools.loading import load_each, named_items
 
@@ -18,7 +20,7 @@ Report = Callable[[str, str], None]
 
 @dataclass(frozen=True)
 class DeckCode:
-    """A deck's own patterns, guards and pages by name, as their code has them."""
+    """A deck's own patterns, guards and pages by name, and what its cards run."""
 
     patterns: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Each is a Pattern, or an async function (call, ctx) -> Outcome. Which names the kit has given
@@ -26,6 +28,8 @@ class DeckCode:
     guards: Mapping[str, Callable[..., Any]] = field(default_factory=dict[str, Callable[..., Any]])
     """Functions (decision, call, ctx) -> Decision, in the order in which they are applied."""
     pages: Mapping[str, Callable[[], None]] = field(default_factory=dict[str, Callable[[], None]])
+    agents: Mapping[str, Bridge] = field(default_factory=dict[str, Bridge])
+    """What a card says under `run:` -> the system that it is."""
     places: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
     """Pattern -> the place of its reference."""
     references: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -48,17 +52,24 @@ def load_deck_code(
     where: Where = _named_section,
     report: Report | None = None,
 ) -> DeckCode:
-    """Imports the patterns, guards and pages that a deck names. Without `report` the first fault
-    raises CodeError."""
+    """Imports the patterns, guards, pages and agents that a deck names. Without `report` the first
+    fault raises CodeError."""
 
     def complain(section: str, number: int, sentence: str) -> None:
         if report is None:
             raise CodeError(f"{where(section, number)}: {sentence}")
         report(where(section, number), sentence)
 
-    code: dict[str, dict[str, Any]] = {}
+    code: dict[str, dict[str, Any]] = {"agents": {}}
     places: dict[str, str] = {}
     for section, texts in references.items():
+        if section == "agents":
+            for number, reference in enumerate(texts):
+                try:
+                    code["agents"][reference] = load_bridge(reference, folder)
+                except CodeError as error:
+                    complain(section, number, str(error))
+            continue
         noun = section.removesuffix("s")
         read = partial(_read, section)
         code[section], sources = load_each(texts, folder, noun, read, partial(complain, section))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from kit.bridges.http import is_address
 from kit.compose.deck_code import DeckCode, load_deck_code
 from kit.compose.models import read_models
 from kit.compose.parts import PLATFORM, Block, DeckSettings, Parts
@@ -69,6 +70,7 @@ def read_deck(folder: Path, environment: str, flags: Mapping[str, bool]) -> tupl
     root = folder.resolve().parent if folder.name in ("", "..") else folder.parent
     settings = _settings(folder / "deck.yaml", draft)
     cards = _cards(folder, draft)
+    next_cards = _next_cards(folder, draft)
     blocks = _blocks(root / "blocks", draft)
     models = _models(root / "models.yaml", draft)
     values = _environment(root / "settings", environment, draft)
@@ -76,7 +78,7 @@ def read_deck(folder: Path, environment: str, flags: Mapping[str, bool]) -> tupl
         name=folder.resolve().name,
         settings=settings,
         cards=Registry("card", cards),
-        next_cards=_next_cards(folder, draft),
+        next_cards=next_cards,
         blocks=Registry("block", blocks),
         models=Registry("model", models),
         flags={**values.flags, **flags},
@@ -87,13 +89,13 @@ def read_deck(folder: Path, environment: str, flags: Mapping[str, bool]) -> tupl
         dangers=Registry("danger", _parts_of_files(Danger, "danger", root / "danger", draft)),
         environment_surface=values.surface,
         tools=_tools(folder, settings, draft),
-        code=_code(folder, settings, draft),
+        code=_code(folder, settings, runs_of(cards, next_cards), draft),
     )
     return parts, draft
 
 
 def code_references(folder: Path) -> tuple[str, ...]:
-    """The references to code in a deck's deck.yaml, as they stand there: what loading and showing it would import.
+    """The references to code in a deck's deck.yaml and cards: what loading and showing it would import.
 
     Nothing is imported; what cannot be read is left out, and is a fault once the deck is loaded.
     """
@@ -110,7 +112,23 @@ def code_references(folder: Path) -> tuple[str, ...]:
     page = fields.get("page")
     if isinstance(page, dict):
         references += cast("dict[str, object]", page).values()
+    references += _run_values(folder)
     return tuple(text for text in references if isinstance(text, str) and is_reference(text))
+
+
+def called_addresses(folder: Path) -> tuple[str, ...]:
+    """The services that the cards of a deck ask over HTTP."""
+    return tuple(run for run in _run_values(folder) if is_address(run))
+
+
+def _run_values(folder: Path) -> list[str]:
+    """What the cards of a folder say under `run:`, each once."""
+    values: dict[str, None] = {}
+    for path in sorted(folder.glob("*.yaml")):
+        source = _parse(path, Draft()) if path.name != "deck.yaml" else None
+        if source is not None and isinstance(source.value.get("run"), str):
+            values[source.value["run"]] = None
+    return list(values)
 
 
 def read_servers(folder: Path) -> Mapping[str, McpServer]:
@@ -153,15 +171,35 @@ def _tools(folder: Path, settings: DeckSettings, draft: Draft) -> DeckTools:
     return load_deck_tools(settings.tools, folder, report, settings.mcp)
 
 
-def _code(folder: Path, settings: DeckSettings, draft: Draft) -> DeckCode:
+def _code(
+    folder: Path, settings: DeckSettings, runs: Mapping[str, tuple[str, str]], draft: Draft
+) -> DeckCode:
+    """Loads the deck's code; `runs`: reference -> noun and id of the card that runs it."""
+    references = list(runs)
+
     def where(section: str, number: int) -> str:
+        if section == "agents":
+            return draft.where(*runs[references[number]], ("run",))
         source = draft.sources["settings", "deck"]
         # `guards:` may be the list itself, or switches with the list under `own:`.
         if section == "guards" and source.holds("guards", "own"):
             return source.at("guards", "own", number)
         return source.at(section, number)
 
-    return load_deck_code(settings.code, folder, where, draft.faults.add)
+    code = {**settings.code, "agents": references}
+    return load_deck_code(code, folder, where, draft.faults.add)
+
+
+def runs_of(
+    cards: Mapping[str, AgentCard], next_cards: Mapping[str, AgentCard]
+) -> dict[str, tuple[str, str]]:
+    """What the cards of a deck run, each reference once -> noun and id of the first card that runs it."""
+    runs: dict[str, tuple[str, str]] = {}
+    for noun, mapping in (("card", cards), ("next card", next_cards)):
+        for card in mapping.values():
+            if card.run is not None:
+                runs.setdefault(card.run, (noun, card.id))
+    return runs
 
 
 def _cards(folder: Path, draft: Draft) -> dict[str, AgentCard]:

@@ -132,8 +132,12 @@ class AgentCard(CardPart):
     """What people ask it, in their own words. The offline stand-in learns its routing from them. A model of a provider
     is not sent them: they stand in no prompt and in no description of a tool."""
     role: Role = "native"
-    model: str
-    """Key in models.yaml."""
+    model: str = ""
+    """Key in models.yaml; an agent without `run` needs one."""
+    run: str | None = None
+    """What answers in the place of a model: `./agents.py:flights` for an object in a file beside
+    deck.yaml, `package.module:NAME`, or the address of a service. A function, an agent of another
+    framework or a service does its own prompting and calls its own tools (docs/bridges.md)."""
     tools: tuple[str, ...] = ()
     """The whitelist: ids of the tools this agent may call."""
     tool_grants: dict[str, ToolGrant] = {}

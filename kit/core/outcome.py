@@ -55,6 +55,10 @@ class Usage(Value):
     cost: Dollars | None = None
     estimated: bool = False
     """Some tokens were counted at four characters each: the model gave no count, or did not finish."""
+    untold_tokens: Count = 0
+    """Agents of other systems that did not say how many tokens they took: the counts are without those."""
+    untold_costs: Count = 0
+    """Agents of other systems that did not say what they cost: `cost` is without them."""
 
 
 def total(parts: Iterable[Usage]) -> Usage:
@@ -72,7 +76,15 @@ def total(parts: Iterable[Usage]) -> Usage:
     return Usage(**counts, cost=cost, estimated=estimated)
 
 
-_COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "model_calls", "tool_calls")
+_COUNTS = (
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "model_calls",
+    "tool_calls",
+    "untold_tokens",
+    "untold_costs",
+)
 
 
 class Timing(Value):

@@ -9,6 +9,7 @@ from langchain_core.messages.tool import ToolCall
 from kit.compose.deck import Deck
 from kit.compose.registry import Registry
 from kit.core.card import AgentCard
+from kit.core.errors import BindError
 from kit.core.outcome import NO_ANSWER, OF_MODEL, AgentCall, Answer, Failure, Outcome, Timing
 from kit.patterns.agents_as_tools import MAX_ROUNDS, check_composition, outcome_of
 from kit.runtime.agents.contract import answer_parts, data_reason
@@ -22,9 +23,15 @@ from kit.tools.tool import ToolResult
 
 def one_agent(deck: Deck) -> Deck:
     """The same deck with the orchestrator holding all tools and blocks of its sub-agents, which
-    nobody calls any more."""
+    nobody calls any more. Raises BindError for one that brings its own."""
     lead = deck.cards[deck.settings.orchestrator]
     cards = (lead, *deck.active_sub_agents(lead))
+    for card in cards:
+        if card.run is not None:
+            raise BindError(
+                f"card {card.id!r} runs {card.run}: a monolith holds the tools of its agents, and "
+                "that one's are not the kit's; choose another pattern"
+            )
     blocks: list[str] = []
     for block in lead.prompt_blocks:
         # Instructions say how to route, and there is nobody to route to.

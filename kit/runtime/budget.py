@@ -109,6 +109,8 @@ class Ledger:
     tool_calls: int = 0
     cost: float | None = None
     estimated: bool = False
+    untold_tokens: int = 0
+    untold_costs: int = 0
 
     def reserve(self, policy: Policy) -> None:
         """Takes this agent's limits out of what the agents above have left. Raises OverBudget where that is nothing."""
@@ -141,6 +143,8 @@ class Ledger:
         self.model_calls += usage.model_calls
         self.tool_calls += usage.tool_calls
         self.estimated = self.estimated or usage.estimated
+        self.untold_tokens += usage.untold_tokens
+        self.untold_costs += usage.untold_costs
         if usage.cost is not None:
             self.cost = (self.cost or 0.0) + usage.cost
 
@@ -155,6 +159,8 @@ class Ledger:
             tool_calls=self.tool_calls,
             cost=self.cost,
             estimated=self.estimated,
+            untold_tokens=self.untold_tokens,
+            untold_costs=self.untold_costs,
         )
         if not self.closed:
             self.closed = True
@@ -173,6 +179,7 @@ class Ledger:
             or self.input_tokens
             or self.output_tokens
             or self.cost
+            or self.untold_costs
         )
 
     def room(self, resource: Resource) -> float | None:

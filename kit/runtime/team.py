@@ -14,6 +14,8 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, SecretStr
 
+from kit.bridges.part import Bridge
+from kit.bridges.recognise import bridge_of
 from kit.compose.deck import Deck
 from kit.compose.models import build_model, check_orchestrator, spec_of_model
 from kit.compose.prompts import plan_prompt, window_fault
@@ -29,9 +31,9 @@ from kit.models.access import ModelAccess
 from kit.models.direct_call import langsmith_is_asked_for
 from kit.models.gate import gate_of
 from kit.models.response_chain import Chained
-from kit.runtime.agents.api_agent import ApiAgent, Service
+from kit.runtime.agents.api_agent import ApiAgent
 from kit.runtime.agents.contract import contract_of
-from kit.runtime.agents.faulty import faulty_agent
+from kit.runtime.agents.faulty import faulty_agent, faulty_api_agent
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.call_tool import new_tools
@@ -139,7 +141,7 @@ class Team:
         return notebook_html(head, table(("agent", "model", "tools", "time"), rows))
 
     def _row(self, agent: Agent, branch: str) -> tuple[str, str, str, str]:
-        model = "elsewhere"
+        model = agent.card.run or "elsewhere"
         tools = ""
         if isinstance(agent, LLMAgent):
             model = agent.model.spec.key
@@ -153,23 +155,27 @@ class Team:
         """The same team with some agents replaced: stubs, remote peers."""
         return replace(self, agents=MappingProxyType({**self.agents, **agents}))
 
-    def with_services(self, services: Mapping[str, Service]) -> "Team":
-        """The same team with a service in the place of each named sub-agent. Raises UnknownId for an
-        id that is none."""
+    def with_services(self, services: Mapping[str, object]) -> "Team":
+        """The same team with a system in the place of each named sub-agent: a function, an agent of
+        another framework, whatever `bridge_of` knows. Raises UnknownId for an id that is none,
+        CodeError for what is no system."""
         cards = {card.id: card for card in self.orchestrator.sub_cards.values()}
         agents: dict[str, Agent] = {}
         for agent_id, service in services.items():
             if agent_id not in cards:
                 raise UnknownId("sub-agent of open_kit(services=...)", agent_id, cards)
-            agents[agent_id] = ApiAgent(cards[agent_id], service, self.agents[agent_id].time_budget)
+            bridge = bridge_of(service, f"the service of {agent_id!r}")
+            agents[agent_id] = _api_agent(cards[agent_id], bridge, self.deck)
         return self.with_agents(agents)
 
     def with_faults(self) -> "Team":
-        """The same team, ready for faults; an agent that is no LLM agent stays as it is."""
+        """The same team, ready for faults; an agent that is a peer's or a stub stays as it is."""
         agents: dict[str, Agent] = {}
         for agent_id, agent in self.agents.items():
             if isinstance(agent, LLMAgent):
                 agents[agent_id] = faulty_agent(agent)
+            elif isinstance(agent, ApiAgent):
+                agents[agent_id] = faulty_api_agent(agent)
         return self.with_agents(agents)
 
     async def aclose(self) -> None:
@@ -196,7 +202,10 @@ def bind(
     )
     agents: dict[str, Agent] = {}
     for card in deck.active():
-        agents[card.id] = binder.agent(card)
+        if card.run is not None:
+            agents[card.id] = _api_agent(card, deck.code.agents[card.run], deck)
+        else:
+            agents[card.id] = binder.agent(card)
     admission = None
     if deck.settings.turns_at_once:
         admission = asyncio.Semaphore(deck.settings.turns_at_once)
@@ -210,6 +219,10 @@ def bind(
         admission=admission,
         dangers=tuple(deck.dangers[locale].finder for locale in deck.settings.danger),
     )
+
+
+def _api_agent(card: AgentCard, bridge: Bridge, deck: Deck) -> ApiAgent:
+    return ApiAgent(card, bridge, deck.policy(card), contract_of(card))
 
 
 class _Binder:
@@ -449,6 +462,11 @@ def _check_names(models: Models | None, deck: Deck) -> None:
     for card_id in deck.cards:
         names |= {f"{card_id}:fallback", f"{card_id}:composer"}
     for name in models:
+        card = deck.cards.get(name)
+        if card is not None and card.run is not None:
+            raise BindError(
+                f"models name {name!r}, which runs {card.run} and takes no model; take it out"
+            )
         if name not in names:
             close = nearest(name, names)
             raise BindError(f"models name {name!r}, and the deck has no such card: {close}")

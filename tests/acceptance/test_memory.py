@@ -23,9 +23,7 @@ from kit.core.record import UNANSWERED
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns import PATTERNS
-from kit.runtime.agents.api_agent import ApiAgent
 from kit.runtime.clock import run_virtual
-from kit.runtime.context import RunContext
 from kit.runtime.speech.narration import NarrationFilter, narration
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
@@ -89,7 +87,7 @@ def model_of(kit: SmallKit, agent: str) -> ScriptedModel:
     return getattr(runnable, "bound", runnable)
 
 
-async def broken(query: str, ctx: Any) -> str:
+async def broken(query: str) -> str:
     raise ConnectionError("503")
 
 
@@ -138,11 +136,11 @@ async def test_an_inline_component_is_kept_as_a_payload_and_reaches_no_model_pag
 
 
 async def test_an_agent_that_is_no_model_is_parted_from_its_components_too():
-    async def ask(query: str, _: Any) -> str:
+    async def ask(query: str) -> str:
         return f"One offer. {OFFER}"
 
     kit = remembering("shop")
-    kit.team = kit.team.with_agents({"shop": ApiAgent(kit.team.agents["shop"].card, ask)})
+    kit.team = kit.team.with_services({"shop": ask})
     reply = await run_turn("@shop coffee", ALICE, kit)
     assert reply.text == "One offer." and [body.agent for body in bodies(reply, Component)] == [
         "shop"
@@ -588,7 +586,7 @@ async def test_after_a_failure_an_agent_is_told_again_what_it_was_told_and_what_
     jobs = helper()
     kit, _ = await hops(jobs, "@shop a")
     working = kit.team.agents["rewards"]
-    kit.team = kit.team.with_agents({"rewards": ApiAgent(working.card, broken)})
+    kit.team = kit.team.with_services({"rewards": broken})
     await run_turn("@rewards b", ALICE, kit)
     kit.team = kit.team.with_agents({"rewards": working})
     replies = [
@@ -685,13 +683,13 @@ async def test_a_helper_that_fails_hangs_or_says_nothing_costs_only_the_prior_co
 async def test_an_api_based_agent_gets_prior_context_before_its_question_and_no_history():
     heard: list[str] = []
 
-    async def ask(query: str, ctx: Any) -> str:
+    async def ask(query: str, principal: Principal) -> str:
         heard.append(query)
-        assert ctx.inherited.principal == ALICE.principal
+        assert principal == ALICE.principal
         return "Support says so."
 
     kit, _ = await hops(helper(), "@shop a")
-    kit.team = kit.team.with_agents({"support": ApiAgent(kit.team.agents["support"].card, ask)})
+    kit.team = kit.team.with_services({"support": ask})
     reply = await run_turn("@support b", ALICE, kit)
     await run_turn("@support c", ALICE, kit)
     assert heard == [f"{PRIOR[0][1]['prior_context']}\n\n@support b", "@support c"]
@@ -699,8 +697,8 @@ async def test_an_api_based_agent_gets_prior_context_before_its_question_and_no_
 
 
 async def test_a_service_is_put_in_a_sub_agents_place_when_the_kit_is_opened():
-    async def ask(question: str, ctx: RunContext) -> str:
-        return f"{ctx.inherited.principal.user_id} asked {question!r}."
+    async def ask(question: str, principal: Principal) -> str:
+        return f"{principal.user_id} asked {question!r}."
 
     models = {
         "orchestrator": ScriptedModel(asks("support"), stitched),
@@ -711,7 +709,9 @@ async def test_a_service_is_put_in_a_sub_agents_place_when_the_kit_is_opened():
         Settings(store=":memory:", user="bob"), services={"support": ask}, **opened
     ) as kit:
         reply = await kit.ask("where is my order", kit.session("s"))
-        assert reply.text == "bob asked 'about support'." and reply.outcomes[0].usage == Usage()
+        assert reply.text == "bob asked 'about support'." and reply.outcomes[0].usage == Usage(
+            untold_tokens=1, untold_costs=1
+        )
         assert kit.stages.team(PATTERNS["monolith"]).agents["support"].card.id == "support"
     with pytest.raises(UnknownId, match="did you mean 'support'"):
         async with open_kit(Settings(store=":memory:"), services={"suport": ask}, **opened):

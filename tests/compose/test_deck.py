@@ -100,7 +100,7 @@ FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
     ),
     "no model": (
         {SHOP: "id: shop\ndescription: Finds.\n"},
-        "demo/shop.yaml:1: field 'model' is missing; add it",
+        "demo/shop.yaml:1: no model: name a key of models.yaml, or an agent of your own by `run:`",
     ),
     "missing field": (
         {SHOP: "id: shop\nmodel: offline\n"},

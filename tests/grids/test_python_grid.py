@@ -15,7 +15,7 @@ import pytest
 from langchain_openai import ChatOpenAI
 from streamlit.testing.v1 import AppTest
 
-from kit import ExperimentKits, Line, OfflineModel, ScriptedModel, Settings, compare
+from kit import ExperimentKits, Line, OfflineModel, Reported, ScriptedModel, Settings, compare
 from kit.bench.case import Case
 from kit.bench.grid.failures import STREAK
 from kit.bench.grid.results import Results
@@ -533,8 +533,8 @@ def test_a_system_that_says_nothing_of_whom_it_called_has_no_routing_score_and_i
 async def test_a_service_says_what_it_has_spent(kits: ExperimentKits):
     from kit import open_kit
 
-    async def helpdesk(question: str, ctx: RunContext) -> Answer:
-        return Answer(call_id="", agent="", text="It is open.", usage=Usage(cost=0.02))
+    async def helpdesk(question: str) -> Reported:
+        return Reported("It is open.", usage=Usage(cost=0.02))
 
     services: Any = {"shop": helpdesk}
     async with open_kit(kits.settings, models="offline", services=services) as kit:

@@ -15,8 +15,6 @@ from kit.core.outcome import Failure
 from kit.models.scripted import ScriptedModel
 from kit.patterns.agents_as_tools import MEDIATED
 from kit.patterns.direct_streaming import DIRECT
-from kit.runtime.agents.api_agent import Service
-from kit.runtime.context import RunContext
 from kit.runtime.pattern import Pattern
 from kit.runtime.turn import Reply, run_turn
 from kit.worlds.consumer.support import Conversations, HttpSupport, support_api
@@ -29,7 +27,7 @@ SENTENCES = ("Open the receipt.", " Tap Fix it.", " Send it again.")
 
 
 async def ask(
-    service: Service, pattern: Pattern = DIRECT, question: str = "my receipt did not scan"
+    service: object, pattern: Pattern = DIRECT, question: str = "my receipt did not scan"
 ) -> Reply:
     kit = small_kit([asks("support", query=question), stitched], {"support": ScriptedModel()})
     kit.team = kit.team.with_services({"support": service})
@@ -49,7 +47,7 @@ def ended(events: Any) -> Event:
     return next(event for event in events if isinstance(event.body, AgentEnded))
 
 
-async def slowly(question: str, ctx: RunContext) -> AsyncGenerator[str, None]:
+async def slowly(question: str) -> AsyncGenerator[str, None]:
     for sentence in SENTENCES:
         await asyncio.sleep(1.0)
         yield sentence
@@ -66,7 +64,7 @@ async def test_each_piece_is_read_when_the_api_sends_it():
 
 @pytest.mark.req("SAT-27")
 async def test_words_of_an_api_that_breaks_off_do_not_stand():
-    async def breaks(question: str, ctx: RunContext) -> AsyncGenerator[str, None]:
+    async def breaks(question: str) -> AsyncGenerator[str, None]:
         yield "Open the rec"
         raise OSError("reset")
 

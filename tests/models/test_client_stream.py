@@ -11,7 +11,6 @@ from kit.core.context import OPERATOR
 from kit.core.event import Event
 from kit.core.outcome import AgentCall, Answer, Outcome, Usage
 from kit.models.scripted import Line
-from kit.runtime.agents.api_agent import ApiAgent
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
 from kit.runtime.pattern import Pattern
@@ -117,15 +116,15 @@ async def test_a_support_agent_that_gave_no_answer_is_called_nothing():
 
 @pytest.mark.req("SAT-18")
 async def test_an_agent_that_is_somebodys_service_uses_no_tokens_and_is_called_ft():
-    async def ask(query: str, ctx: RunContext) -> str:
+    async def ask(query: str) -> str:
         await asyncio.sleep(0.3)
         return "Scan it again."
 
     kit = kit_of(asks("support"), stitched)
-    kit.team = kit.team.with_agents({"support": ApiAgent(kit.team.agents["support"].card, ask)})
+    kit.team = kit.team.with_services({"support": ask})
     reply = await run_turn("my receipt didn't scan", ALICE, kit)
     [outcome] = reply.outcomes
-    assert outcome.kind == "answer" and outcome.usage == Usage()
+    assert outcome.kind == "answer" and outcome.usage == Usage(untold_tokens=1, untold_costs=1)
     assert [(agent, name[:3]) for agent, name in ids(reply.events)] == [("support", "ft_")]
     lead = [event.body.usage for event in reply.events if event.body.kind == "model_ended"]
     assert reply.usage.model_calls == len(lead) == 2 and reply.usage.input_tokens == sum(

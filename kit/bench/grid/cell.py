@@ -38,7 +38,7 @@ FIRST = {
     "note",
 }
 """Fields of a model that every kept cell was keyed by; each newer one counts where it is not at its default."""
-LATER = ("tool_limits", "resume", "danger", "requests")
+LATER = ("tool_limits", "resume", "danger", "requests", "run")
 """Settings of a deck, and fields of a card, that kept cells were not keyed by: they count in the same way."""
 
 
@@ -110,6 +110,7 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
     base = digest(FORMAT, grid.seed, grid.sub_agents, grid.scorers)
     base += own_parts.identity("scorer", grid.scorers) + own_parts.identity("tools", ("",))
     base += own_parts.identity("guard", spec.deck.code.guards)
+    base += own_parts.identity("agent", spec.deck.code.agents)
     base += judges_identity(spec)
     models = _model_identities(spec)
     if grid.others is not None:

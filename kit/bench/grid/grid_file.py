@@ -105,10 +105,14 @@ class GridSpec:
 
     @property
     def virtual(self) -> bool:
-        """Whether all its time is virtual: nothing is called that is elsewhere, no model, no MCP server and no peer."""
+        """Whether all its time is virtual: nothing is called that is elsewhere, no model, no MCP
+        server, no peer and no agent that is not the kit's."""
         if self.grid.hop == "loopback":
             return False
         if self.grid.sub_agents == "world" and self.deck.tools.servers:
+            return False
+        # What an agent of another framework waits for, nobody here knows.
+        if self.grid.sub_agents != "stubs" and self.deck.code.agents:
             return False
         for model in self.every_model.values():
             if model.provider not in _KINDS:

@@ -93,6 +93,9 @@ def _draw_card(host: Host, deck: Deck, card_id: str) -> None:
 
 def _prompt(host: Host, principal: Principal, card_id: str) -> None:
     deck = host.kit.deck
+    if run := deck.cards[card_id].run:
+        st.caption(f"It runs `{run}`, which brings its own prompt.")
+        return
     session = host.kit.session("", principal.tenant_id, principal.user_id)
     location = session.location
     if principal in host.people:

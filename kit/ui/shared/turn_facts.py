@@ -11,7 +11,7 @@ from kit.core.fault import Fault
 from kit.core.value import Value
 from kit.ui.shared.tag import Tag, Tone
 from kit.ui.shared.turn_view import TONES, TurnView
-from kit.ui.shared.wording import is_simulated, label, model_words, price
+from kit.ui.shared.wording import cost_in_words, is_simulated, label, model_words, tokens_in_words
 
 _GUARDS: dict[GuardAction, str] = {
     "asked_again": "Asked the model again: a part of the message had no call",
@@ -216,9 +216,8 @@ def _cost_facts(view: TurnView) -> Iterator[Fact]:
         yield Fact(name="time", label="Time", text=text)
     usage = view.usage
     if usage:
-        text = f"{usage.input_tokens:,} in, {usage.output_tokens:,} out"
-        yield Fact(name="tokens", label="Tokens", text=text, full=True)
-        yield Fact(name="cost", label="Cost", text=price(usage.cost))
+        yield Fact(name="tokens", label="Tokens", text=tokens_in_words(usage), full=True)
+        yield Fact(name="cost", label="Cost", text=cost_in_words(usage))
     if is_simulated(view.model) and (view.seconds is not None or view.usage):
         words = "simulated: no language model made them"
         yield Fact(name="simulated", label="Figures", text=words, value=view.model)

@@ -4,7 +4,9 @@ import re
 from collections.abc import Container, Iterable
 from datetime import datetime
 
+from kit.core.display.count import many
 from kit.core.model import OFFLINE
+from kit.core.outcome import Usage
 from kit.core.trace import Span
 
 LONGEST = 1_200
@@ -50,6 +52,24 @@ def price(cost: float | None) -> str:
     if cost is None:
         return "price not known"
     return dollars(cost)
+
+
+def tokens_in_words(usage: Usage) -> str:
+    """Returns the tokens of a turn or an agent; unknown where nobody said any."""
+    if usage.untold_tokens and not (usage.input_tokens or usage.output_tokens):
+        return "not known"
+    text = f"{usage.input_tokens:,} in, {usage.output_tokens:,} out"
+    if usage.untold_tokens:
+        text += f", without {many(usage.untold_tokens, 'agent')} that did not say"
+    return text
+
+
+def cost_in_words(usage: Usage) -> str:
+    """Returns a cost in US dollars, and for how many agents nobody knows it."""
+    text = price(usage.cost)
+    if usage.untold_costs and usage.cost is not None:
+        text += f", without {many(usage.untold_costs, 'agent')} that did not say"
+    return text
 
 
 def span_name(span: Span) -> str:

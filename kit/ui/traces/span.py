@@ -14,7 +14,15 @@ from kit.stores.model_request import ModelRequest
 from kit.ui.shared.tag import Tag
 from kit.ui.shared.template import render
 from kit.ui.shared.turn_view import TurnView
-from kit.ui.shared.wording import beginning, label, literal, price, span_name, took
+from kit.ui.shared.wording import (
+    beginning,
+    cost_in_words,
+    label,
+    literal,
+    span_name,
+    tokens_in_words,
+    took,
+)
 from kit.ui.traces.model_request import draw_request
 
 QUIET = (
@@ -104,9 +112,10 @@ def _head(span: Span) -> str:
     if span.ttft is not None:
         figures["First token"] = took(span.ttft)
     usage = span.usage
-    if span.kind in ("model", "agent") and (usage.input_tokens or usage.output_tokens):
-        figures["Tokens"] = f"{usage.input_tokens:,} in, {usage.output_tokens:,} out"
-        figures["Cost"] = price(usage.cost)
+    has_usage = usage.input_tokens or usage.output_tokens or usage.untold_costs
+    if span.kind in ("model", "agent") and has_usage:
+        figures["Tokens"] = tokens_in_words(usage)
+        figures["Cost"] = cost_in_words(usage)
     return render("span", span=span, status=_STATUSES[span.status], figures=figures)
 
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     import httpx
     from langchain_core.tools import BaseTool
 
-    from kit.runtime.agents.api_agent import Service
-    from kit.runtime.context import RunContext
 
 LAPSE = 55 * 60.0
 """Seconds a conversation may be continued after its last question."""
@@ -226,16 +224,15 @@ def support_tool(
     return structured(name, DESCRIPTION, PROPERTIES, ("query",), call)
 
 
-def support_api(support: Support, conversations: Conversations) -> "Service":
+def support_api(
+    support: Support, conversations: Conversations
+) -> Callable[[str], AsyncGenerator[str, None]]:
     """Returns the support service as a sub-agent of its own, without a model: what it streams is
     the answer, piece by piece."""
 
-    async def pieces(query: str, ctx: "RunContext") -> AsyncGenerator[str, None]:
-        agent = ctx.path.rpartition(".")[2]
-        context = ToolContext(
-            agent=agent, turn_id=ctx.turn.log.turn_id, inherited=ctx.inherited, emit=ctx.report
-        )
-        context.emit(Status(agent=agent, status="asking_support"))
+    async def pieces(query: str) -> AsyncGenerator[str, None]:
+        context = tool_context()
+        context.emit(Status(agent=context.agent, status="asking_support"))
         async with aclosing(
             _fragments(support, _question(query, context, conversations), context, conversations)
         ) as stream:

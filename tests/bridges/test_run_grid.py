@@ -1,0 +1,31 @@
+"""Cards with `run` in a grid: played, counted, and played anew when their code is another."""
+
+from pathlib import Path
+
+import pytest
+
+from kit import ExperimentKits, Settings, compare
+from kit.core.model import ModelSpec
+from kit.core.simulation import Law
+from tests.bridges.decks import write_deck
+from tests.bridges.test_run_cards import AGENTS
+
+pytestmark = pytest.mark.realtime
+CASES = [{"user": "Is there a flight at noon?", "expected_sub_agents": ["flights"]}]
+EXACT = ModelSpec(key="simulated-exact", provider="simulated", law=Law())
+
+
+def test_a_grid_asks_what_cards_run_and_asks_again_once_its_code_has_changed(tmp_path: Path):
+    deck = write_deck(tmp_path, {"flights": "./agents.py:flights"}, AGENTS)
+    settings = Settings(store=str(tmp_path / "kit.db"), deck=deck)
+
+    def play() -> int:
+        result = compare(
+            [EXACT], CASES, name="runs", kits=ExperimentKits.of(settings, virtual=False)
+        )
+        assert list(result.frame.exact) == [1.0] and result.run.complete
+        return result.run.done
+
+    assert play() == 1 and play() == 0
+    (deck / "agents.py").write_text(AGENTS.replace("at noon", "at dusk"))
+    assert play() == 1, "another code is another cell"
