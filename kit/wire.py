@@ -487,8 +487,9 @@ def _admission(
 
 async def _warm(team: Team) -> None:
     """Reads the word vectors of the stand-in; else the first question pays for that."""
-    if team.orchestrator.model.spec.key == OFFLINE.key:
-        await asyncio.to_thread(OfflineModel.warm)
+    spec = team.orchestrator.model.spec
+    if spec.provider == OFFLINE.provider:
+        await asyncio.to_thread(OfflineModel.warm, spec.embedder)
 
 
 def _tool_setup(

@@ -149,11 +149,11 @@ async def route_case(case: Case, catalog: Catalog, kit: Host) -> list[dict[str, 
     return predictions
 
 
-async def route_file(cases: Path, catalog: Catalog, out: Path) -> int:
-    """Routes every turn of a file and writes one prediction a line; returns how many turns were routed."""
+async def route_file(cases: Path, catalog: Catalog, out: Path, models: Models = "offline") -> int:
+    """Routes every turn of a file by a model and writes one prediction a line; returns how many turns were routed."""
     count = 0
     with closing(SqliteStore(":memory:")) as store, out.open("w", encoding="utf-8") as file:
-        kit = RoutingKit(catalog_team(catalog), store)
+        kit = RoutingKit(catalog_team(catalog, models), store)
         for case in read_cases(cases, with_labels=False):
             for prediction in await route_case(case, catalog, kit):
                 file.write(json.dumps(prediction) + "\n")

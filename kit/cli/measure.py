@@ -6,13 +6,18 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kit.cli.cassette_options import taping
 from kit.core.display.command import command
 from kit.core.display.count import many
-from kit.core.errors import SettingsError
+from kit.core.errors import SettingsError, UnknownId
+from kit.core.model import OFFLINE
 from kit.home import find_deck
+
+if TYPE_CHECKING:
+    from kit.runtime.team import Model
+    from kit.settings import Settings
 
 _MARGIN: dict[str, Any] = {
     "metavar": "D",
@@ -46,6 +51,9 @@ def _add_route(commands: Any) -> None:
     )
     route.add_argument(
         "--out", type=Path, required=True, help="file of the predictions; it is written anew"
+    )
+    route.add_argument(
+        "--model", default=OFFLINE.key, help="key of models.yaml (default: the offline stand-in)"
     )
     route.set_defaults(run=_route)
 
@@ -158,14 +166,33 @@ def _route(arguments: Namespace) -> int:
     from kit.compose.deck import load_deck
     from kit.settings import Settings, own_cases
 
+    settings = Settings.read()
     if arguments.catalog is None:
-        catalog = catalog_of(load_deck(Settings.read().deck))
+        catalog = catalog_of(load_deck(settings.deck))
     else:
         catalog = read_catalog(arguments.catalog)
     cases = arguments.cases or own_cases()
-    count = asyncio.run(route_file(cases, catalog, arguments.out))
-    print(f"{many(count, 'turn')} routed by the offline stand-in -> {arguments.out}")
+    model = _model_of(arguments.model, settings)
+    count = asyncio.run(route_file(cases, catalog, arguments.out, model))
+    name = "the offline stand-in" if arguments.model == OFFLINE.key else arguments.model
+    print(f"{many(count, 'turn')} routed by {name} -> {arguments.out}")
     return 0
+
+
+def _model_of(key: str, settings: "Settings") -> "Model":
+    """Builds the model of the settings' deck that a key names. Raises UnknownId."""
+    from kit.compose.deck import load_deck
+    from kit.compose.models import build_model
+    from kit.wire import access_of
+
+    if key == OFFLINE.key:
+        return key
+    folder = Path(settings.deck)
+    specs = load_deck(folder).models
+    if key not in specs:
+        raise UnknownId("model of models.yaml", key, specs)
+    access = replace(access_of(settings), pace=0.0)
+    return build_model(specs[key], access, folder=folder), specs[key]
 
 
 def _deck_routing(arguments: Namespace) -> int:

@@ -11,6 +11,8 @@ from kit.core.simulation import Law
 from kit.core.value import Value
 
 RoutingMode = Literal["native", "json_schema"]
+EmbedderName = Literal["words", "minilm"]
+"""What the stand-in makes vectors by: of single words, or of whole sentences (the extra `router`)."""
 
 
 class Published(Value):
@@ -100,6 +102,8 @@ class ModelSpec(Value):
     """Whether the model behind the endpoint can look at pictures."""
     fallback: str | None = None
     """Key of the model that takes over where this one fails and the card names none."""
+    embedder: EmbedderName = "words"
+    """By whose vectors the stand-in compares texts."""
     law: Law | None = None
     """How a simulated model behaves; its draws are seeded."""
     seed: int = 0

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from kit.core.language.retry import retries
+from kit.core.model import EmbedderName
 from kit.core.outcome import BESIDE, NO_ANSWER, NO_TEXT, NOT_ASKED, SET_ASIDE
 from kit.core.picture import strip_marks
 from kit.models.offline.composition import Result
@@ -93,6 +94,8 @@ class Conversation:
     """Messages up to and including the latest."""
 
     messages: Sequence[BaseMessage]
+    embedder: EmbedderName = "words"
+    """By whose vectors its texts are compared."""
 
     @cached_property
     def asked_at(self) -> int:

@@ -21,7 +21,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from kit.core.card import PlanExample
-from kit.core.model import OFFLINE, ModelSpec
+from kit.core.model import OFFLINE, EmbedderName, ModelSpec
 from kit.models.message import call_chunks, token_count
 from kit.models.offline import similarity
 from kit.models.offline.conversation import Conversation, Tool, text_of, tool_of
@@ -44,6 +44,8 @@ class OfflineModel(BaseChatModel):
 
     plan_examples: tuple[PlanExample, ...] = ()
     """The deck's requests with their steps, by which it plans."""
+    embedder: EmbedderName = "words"
+    """By whose vectors it compares texts."""
 
     @property
     def _llm_type(self) -> str:
@@ -63,9 +65,9 @@ class OfflineModel(BaseChatModel):
         return self.model_copy(update={"pace": self.pace * factor, "think": self.think * factor})
 
     @staticmethod
-    def warm() -> None:
-        """Reads the word vectors now (about 0.3 s of CPU) instead of at the first request."""
-        similarity.load()
+    def warm(embedder: EmbedderName = "words") -> None:
+        """Reads the vectors now (about 0.3 s of CPU) instead of at the first request."""
+        similarity.load(embedder)
 
     def bind_tools(
         self,
@@ -120,7 +122,9 @@ class OfflineModel(BaseChatModel):
             if not tool.name.startswith("render_"):
                 tools.append(tool)
         choice = _choice(kwargs.get("tool_choice"))
-        answer = reply(Conversation(messages), tools, choice, self.plan_examples, requests)
+        answer = reply(
+            Conversation(messages, self.embedder), tools, choice, self.plan_examples, requests
+        )
         ending = {
             "model_name": self.name,
             "finish_reason": "tool_calls" if answer.calls else "stop",

@@ -166,7 +166,7 @@ def _classify(request: Request) -> Reply | None:
         documents.append(Document(spoken(label), line[1], request.requests.get(label, ())))
     talk = request.talk
     in_play = frozenset(labels.index(label) for label in labels if f"ask_{label}" in talk.in_play)
-    situation = Situation(talk.request, tuple(documents), in_play, talk.last_reply)
+    situation = Situation(talk.request, tuple(documents), in_play, talk.last_reply, talk.embedder)
     chosen, query = classify(situation)
     arguments = {"labels": [labels[number] for number in chosen], "query": query}
     return _make_calls(talk, "", [(form, arguments)])
@@ -179,7 +179,7 @@ def _share_in_swarm(request: Request) -> Reply | None:
         return None
     own_part = Document("this", talk.role, request.own_requests)
     documents = (own_part, *_documents(peers))
-    decision = decide(Situation(talk.request, documents), talk.most_calls)
+    decision = decide(Situation(talk.request, documents, embedder=talk.embedder), talk.most_calls)
     parts = decision.parts if isinstance(decision, Routes) else (Part(0, talk.request, 0.0),)
     mine: str | None = None
     handover: list[Call] = []
@@ -273,14 +273,15 @@ def _route(request: Request) -> Reply | None:
     documents = _documents(tools)
     names = [tool.name for tool in tools]
     in_play = frozenset(names.index(name) for name in talk.in_play if name in names)
-    decision = _decide(talk, Situation(talk.request, documents, in_play, talk.last_reply), names)
+    situation = Situation(talk.request, documents, in_play, talk.last_reply, talk.embedder)
+    decision = _decide(talk, situation, names)
     if isinstance(decision, SmallTalk) and not must:
         return Reply(composition.chat(talk.request, talk.phrases))
     if not isinstance(decision, Routes):
         if talk.no_fit in names:
             default = names.index(talk.no_fit)
         elif must:
-            default = int(index(documents).score(talk.request).argmax())
+            default = int(situation.table.score(talk.request).argmax())
         else:
             labels = [tool.label for tool in tools]
             return Reply(composition.outside(labels, talk.phrases))
@@ -367,9 +368,10 @@ def _look_up(request: Request) -> Reply:
     documents = _documents(able)
     # The lookups of one agent answer one matter, or two; whoever has those of several agents is asked as they are.
     most = talk.most_calls if any(tool.requests for tool in able) else 2
-    decision = decide(Situation(text, documents), most)
+    situation = Situation(text, documents, embedder=talk.embedder)
+    decision = decide(situation, most)
     if not isinstance(decision, Routes):
-        closest = int(index(documents).score(text).argmax())
+        closest = int(situation.table.score(text).argmax())
         decision = Routes((Part(closest, text, 0.0),), 1)
     calls: list[Call] = []
     for part in decision.parts:
@@ -392,7 +394,7 @@ def _is_elsewhere(request: Request, *, doubt: float = 0.0) -> bool:
         return False
     first, *others = _documents(request.tools)
     # Whichever lookup they are for, the requests of the agent are none that are asked elsewhere.
-    table = index((first._replace(requests=request.own_requests), *others))
+    table = index((first._replace(requests=request.own_requests), *others), talk.embedder)
     return is_for_nobody(talk.request, talk.last_reply, table, leans=leans(talk), doubt=doubt)
 
 

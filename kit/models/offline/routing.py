@@ -9,30 +9,24 @@ from kit.core.language.clauses import OPENERS, Clause, clauses
 from kit.core.language.retry import retries
 from kit.core.language.small_talk import asks, small_talk
 from kit.core.language.words import content_words, words
+from kit.core.model import EmbedderName
 from kit.models.offline import english
-from kit.models.offline.similarity import DOUBT, FITS, Document, Index, content, index
+from kit.models.offline.similarity import DOUBT, Document, Index, content, index
 from kit.models.offline.wording import Floats
 
 NOTHING = 0.05
 """The score below which a request has nothing to do with a tool, however it is worded."""
 RELEVANT = 0.08
 """The score below which a clause says nothing about any tool."""
-CLEAR = 0.06
-"""What a further tool must gain over those chosen, on a clause of its own, before a request is split."""
 MIDWAY = 0.1
-"""What it must gain beside that while another tool is in play: most long replies go on with one matter."""
+"""What a further tool must gain beside what is enough (`Scale.clear`) while another one
+is in play: most long replies go on with one matter."""
 SENTENCE = 0.08
 """What it must gain beside that on a sentence of its own: the next sentence mostly explains the one before it."""
 LONGEST_JOINER = 8
 """Characters that may stand between two clauses that are given in one piece."""
 CERTAIN = 0.2
 """How much more a request that points back must be worded like what is asked elsewhere, to be for nobody here."""
-STAY = 0.1
-QUESTION = 0.12
-BACK = 0.1
-ELLIPTIC = 0.25
-"""Head start of the tools in play: always; when the assistant asked; when the request points back; when it
-does and says next to nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +40,11 @@ class Situation:
     """Positions of the tools called in the previous turn."""
     last_reply: str = ""
     """The assistant's last words."""
+    embedder: EmbedderName = "words"
+
+    @property
+    def table(self) -> Index:
+        return index(self.tools, self.embedder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,7 @@ def decide(situation: Situation, cap: int) -> Decision:
         return SmallTalk()
     if not situation.tools:
         return Unfit()
-    table = index(situation.tools)
+    table = situation.table
     head_start = _head_start(situation)
     closeness = table.score(situation.request)
     fitting = closeness + head_start
@@ -143,7 +142,10 @@ def decide(situation: Situation, cap: int) -> Decision:
         if clause.content:
             matters.append(_matter(clause, table, head_start))
     if len(matters) > 1:
-        groups = _groups(matters, first, is_going_on=bool(head_start.any()))
+        bar = table.scale.clear
+        if head_start.any():
+            bar += MIDWAY
+        groups = _groups(matters, first, bar)
         if len(groups) > 1:
             return _routes(situation.request, groups, cap)
     return _single(situation, closeness, head_start, first)
@@ -189,11 +191,12 @@ def _head_start(situation: Situation) -> Floats:
     if not situation.in_play:
         return head_start
     request = situation.request
-    start = STAY
+    scale = situation.table.scale
+    start = scale.stay
     if asks(situation.last_reply):
-        start += QUESTION
+        start += scale.question
     if points_back(request, situation.last_reply):
-        start += ELLIPTIC if is_elliptic(request) else BACK
+        start += scale.elliptic if is_elliptic(request) else scale.back
     head_start[list(situation.in_play)] = start
     return head_start
 
@@ -205,21 +208,18 @@ def _single(situation: Situation, scores: Floats, head_start: Floats, best: int)
     leans = bool(situation.in_play) and (asks(last_reply) or points_back(request))
     if not leans and float(scores.max()) < NOTHING:
         return Unfit()
-    if is_for_nobody(request, last_reply, index(situation.tools), leans=leans):
+    if is_for_nobody(request, last_reply, situation.table, leans=leans):
         return Unfit()
-    if leans and float((scores + head_start).max()) < FITS:
+    if leans and float((scores + head_start).max()) < situation.table.scale.fits:
         best = max(situation.in_play, key=lambda position: (float(scores[position]), -position))
     return Routes((Part(best, request.strip(), float(scores[best])),), 1)
 
 
-def _groups(
-    matters: Sequence[_Matter], first: int, *, is_going_on: bool
-) -> dict[int, list[_Matter]]:
+def _groups(matters: Sequence[_Matter], first: int, bar: float) -> dict[int, list[_Matter]]:
     """Adds tools while each gains enough on a clause of its own; every clause goes to the tool it prefers among those.
 
-    `is_going_on`: another tool is in play.
+    `bar`: what is enough.
     """
-    bar = CLEAR + MIDWAY if is_going_on else CLEAR
     tools = [first]
     while len(tools) < len(matters):
         gains = np.max([matter.gains(tools) for matter in matters], axis=0)
