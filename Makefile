@@ -31,7 +31,7 @@ endif
 # Whoever starts a process here would else compile every package that it imports again, the tests a hundred times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup app notebooks report test lint type unit run-notebooks browser installed docs pythons matrix bench bench-peers conformance sweeps small-model stack opensearch opensearch-tests all format lock
+.PHONY: help setup app notebooks report test lint type unit run-notebooks browser installed docs pythons matrix bench bench-peers conformance logs sweeps small-model stack opensearch opensearch-tests all format lock
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -102,6 +102,16 @@ conformance: setup .kit/conformance/.ready ## what becomes of a turn when a part
 	@$(py) -m uv pip install --quiet --require-hashes --python .kit/conformance/bin/python -r $<
 	@touch $@
 
+logs: setup .kit/logs-env/.ready ## the logs of other tools that tests read, played anew by those tools (docs/how-to/verdict.md)
+	@$(stage) logs 300 $(py) benchmarks/logs/make_logs.py
+
+# npm starts node by its name.
+.kit/logs-env/.ready: benchmarks/logs/requirements.txt
+	@$(py) -m uv venv --quiet --clear --python $(py) .kit/logs-env
+	@$(py) -m uv pip install --quiet --require-hashes --python .kit/logs-env/bin/python -r $<
+	@cd .kit/logs-env && PATH="$$PWD/bin:$$PATH" bin/npm install --prefix . --ignore-scripts --no-audit --no-fund --silent promptfoo@0.123.1
+	@touch $@
+
 sweeps: setup ## the long sweeps of which the tests take a sample: chaos, every example of a property, a kill at every point of a plan, intervals, a store of 100,000 turns, a report of as many cells
 	@code=0; for sweep in chaos plan_kills coverage growth grid_growth; do \
 		$(py) -m tests.$$sweep || { echo "tests.$$sweep failed"; code=1; }; \
@@ -134,6 +144,7 @@ lock: setup
 	@$(py) -m uv pip compile --quiet --generate-hashes pyproject.toml --extra all --extra test -o requirements.txt --python-version 3.11
 	@$(py) -m uv pip compile --quiet --generate-hashes benchmarks/peers/requirements.in -o benchmarks/peers/requirements.txt --python-version 3.11
 	@$(py) -m uv pip compile --quiet --generate-hashes benchmarks/conformance/requirements.in -o benchmarks/conformance/requirements.txt --python-version 3.11
+	@$(py) -m uv pip compile --quiet --generate-hashes benchmarks/logs/requirements.in -o benchmarks/logs/requirements.txt --python-version 3.11
 	@$(py) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["browser"], sep="\n")' \
 		| $(py) -m uv pip compile --quiet --generate-hashes - -c requirements.txt -o requirements-browser.txt --python-version 3.11
 	@$(py) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")' \

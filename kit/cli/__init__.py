@@ -17,9 +17,11 @@ from kit.cli import (
     migrate,
     monitor,
     project,
+    report,
     serve,
     soul,
     stored,
+    verdict,
     worker,
 )
 from kit.core.display.command import command
@@ -71,6 +73,8 @@ def command_parser() -> argparse.ArgumentParser:
         doctor,
         measure,
         conform,
+        verdict,
+        report,
         migrate,
         soul,
     ):

@@ -5,6 +5,7 @@ import json
 import platform
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -117,8 +118,8 @@ def _members(groups: Mapping[object, Sequence[str]]) -> Iterator[tuple[object, s
 
 
 def provenance(spec: GridSpec) -> dict[str, object]:
-    """Git revision (and whether files differ from it), versions, seed, and names for the inputs;
-    without the time of day."""
+    """The day, git revision (and whether files differ from it), versions, seed, and names for the
+    inputs; without the time of day."""
     rules = [path.read_text(encoding="utf-8") for path in sorted(RULES.glob("*.py"))]
     own_rules = spec.own.identity("scorer", spec.grid.scorers)
     inputs = {
@@ -132,6 +133,7 @@ def provenance(spec: GridSpec) -> dict[str, object]:
         models[key] = json.loads(model.model_dump_json(exclude_defaults=True))
     return {
         "grid": spec.grid.name,
+        "date": datetime.now(UTC).date().isoformat(),
         "kinds": spec.kinds,
         "clock": "virtual" if spec.virtual else "real",
         "seed": spec.grid.seed,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from kit.bench.case import as_line
 from kit.bench.grid.cell import Cell, Halt, cells, in_play_order, turn_keys
 from kit.bench.grid.failures import FAILURES, STREAK, Streaks
 from kit.bench.grid.grid_file import GridSpec
@@ -26,6 +27,8 @@ TIMINGS = "timings.jsonl"
 PROVENANCE = "provenance.json"
 LEDGER = "ledger.db"
 TRACES = "traces.db"
+CASES = "cases.jsonl"
+"""What was asked, so that a reader of the results need not look for the grid's own files."""
 Progress = Callable[[int, int], object]
 """Told how many cells are done, and of how many."""
 
@@ -256,6 +259,7 @@ def write(folder: Path, spec: GridSpec, all_cells: Iterable[Cell], ledger: Ledge
     try:
         _replace(folder / RESULTS, ledger.lines("lines", order))
         _replace(folder / TIMINGS, ledger.lines("timing", order))
+        _replace(folder / CASES, map(as_line, spec.cases))
         failures = ledger.failures()
         failure_lines = list(filter(None, map(failures.get, order)))
         _replace(folder / FAILURES, failure_lines)

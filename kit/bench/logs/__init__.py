@@ -1,0 +1,1 @@
+"""Logs of other people's tools, read without those tools, and the verdict on two of them."""

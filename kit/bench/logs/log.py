@@ -1,0 +1,101 @@
+"""What every reader of a log returns: the samples of one system, whichever tool wrote them down."""
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from math import isfinite
+from typing import Any, cast
+
+from pydantic import Field
+
+from kit.core.errors import DataError
+from kit.core.value import Value
+
+MEASURED = ("seconds", "cost")
+"""What a log may hold of a sample beside its scores; less of it is better."""
+
+
+class LoggedSample(Value):
+    """One sample as one system answered it once."""
+
+    sample: str
+    """What it is paired by."""
+    epoch: int = 1
+    """Which of its repeats it is, from 1 on."""
+    scores: Mapping[str, float | None] = {}
+    """Score -> its value; None where the scorer decided nothing."""
+    error: str | None = None
+    """Why it was not answered: no sample of its system, whatever scores stand beside it."""
+    seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Dollars; None where the log does not say."""
+    cluster: str | None = None
+    """Samples of one cluster are about one thing, such as paraphrases of one question."""
+    question: str = ""
+    """A digest of what was asked and expected; empty where the log does not say."""
+
+    def value(self, score: str) -> float | None:
+        """Returns what one score, or measure, says of it."""
+        if score == "seconds":
+            return self.seconds
+        if score == "cost":
+            return self.cost
+        return self.scores.get(score)
+
+
+class Log(Value):
+    """All samples of one system."""
+
+    name: str
+    """As a report names it."""
+    tool: str
+    """Who wrote it, with the version where the log says so."""
+    samples: tuple[LoggedSample, ...]
+    scorers: Mapping[str, str] = {}
+    """Score -> how its scorer was set up; empty where the log does not say."""
+    not_numeric: Mapping[str, str] = {}
+    """Score without a number -> a value that it gave."""
+
+    @property
+    def scores(self) -> list[str]:
+        """The names of all scores that are numbers, in order."""
+        names: set[str] = set()
+        for sample in self.samples:
+            names.update(sample.scores)
+        return sorted(names - self.not_numeric.keys())
+
+
+def digest_of(*parts: object) -> str:
+    """Returns a short name for what was asked and expected; two alike are the same question."""
+    text = json.dumps(parts, sort_keys=True, default=str, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def number_of(value: object) -> float | None:
+    """Returns a number or a yes or no as a float; None for whatever is neither."""
+    if isinstance(value, bool | int | float) and isfinite(value):
+        return float(value)
+    return None
+
+
+def cluster_in(fields: object, cluster: str | None) -> str | None:
+    """Returns the cluster that the metadata of a sample names under this field; None where it has none."""
+    if cluster is None or not isinstance(fields, Mapping):
+        return None
+    value = cast("Mapping[str, Any]", fields).get(cluster)
+    if value is None:
+        return None
+    return str(value)
+
+
+def choose_system(path: object, names: Collection[str], system: str | None) -> str:
+    """Returns the system of a file that holds several. Raises DataError where it must be named, or
+    there is none of that name."""
+    if system is None and len(names) == 1:
+        return next(iter(names))
+    if system in names:
+        return cast("str", system)
+    choice = ", ".join(f"{path}#{name}" for name in sorted(names))
+    if system is None:
+        raise DataError(f"{path} holds {len(names)} systems: name one, as in {choice}")
+    raise DataError(f"{path} holds no system {system!r}; there are {choice}")

@@ -1,0 +1,48 @@
+"""Finds out which tool wrote a file, and reads it."""
+
+from pathlib import Path
+from typing import Any, cast
+
+from kit.bench.json_lines import read_text
+from kit.bench.logs.inspect_log import read_inspect
+from kit.bench.logs.log import Log
+from kit.bench.logs.opik_experiment import read_opik
+from kit.bench.logs.promptfoo_results import read_promptfoo
+from kit.bench.logs.pydantic_evals_report import read_pydantic_evals
+from kit.bench.logs.table import read_table
+from kit.core.errors import DataError
+from kit.core.limits import read_json
+
+FORMATS = (
+    "a log of Inspect (.eval or .json), a report of pydantic-evals, results of promptfoo, "
+    "an experiment of Opik (JSON), or a table (.csv or .jsonl)"
+)
+
+
+def read_log(reference: str, cluster: str | None = None) -> Log:
+    """The log that `FILE` or `FILE#SYSTEM` names. `cluster` is the field of a sample's metadata, or
+    the column, that names its cluster. Raises DataError for a file that cannot be read, and for one
+    of several systems of which none is named."""
+    name, _, system = reference.partition("#")
+    path = Path(name)
+    if path.suffix == ".eval":
+        return read_inspect(path, cluster)
+    if path.suffix in (".csv", ".jsonl"):
+        return read_table(path, system or None, cluster)
+    try:
+        content: Any = read_json(read_text(path))
+    except ValueError as error:
+        raise DataError(f"{path} is no JSON ({error}); a log is {FORMATS}") from error
+    if isinstance(content, list):
+        return read_opik(cast("list[Any]", content), path, cluster)
+    match content:
+        case {"eval": _, "samples": _}:
+            return read_inspect(path, cluster)
+        case {"cases": _, "name": _}:
+            return read_pydantic_evals(cast("dict[str, Any]", content), path, cluster)
+        case {"results": {"results": _}}:
+            return read_promptfoo(cast("dict[str, Any]", content), path, system or None, cluster)
+        case {"experiment": _, "items": _}:
+            return read_opik(cast("dict[str, Any]", content), path, cluster)
+        case _:
+            raise DataError(f"{path} is of no tool that is known here; a log is {FORMATS}")

@@ -1,0 +1,149 @@
+"""Reads tables: CSV with a head, or JSON lines. Wide, with a column for each score, or long, with
+`score` and `value`."""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from kit.bench.json_lines import numbered, read_text
+from kit.bench.logs.log import Log, LoggedSample, choose_system, digest_of, number_of
+from kit.core.errors import DataError
+from kit.core.limits import read_json
+
+SAMPLE = ("sample", "id", "case")
+EPOCH = ("epoch", "repeat")
+QUESTION = ("input", "message", "question")
+EXPECTED = ("target", "expected", "expected_text")
+OTHER = ("system", "model", "error", "cost", "seconds", "cluster")
+NOT_SCORES = frozenset((*SAMPLE, *EPOCH, *QUESTION, *EXPECTED, *OTHER))
+_WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
+
+Fields = Mapping[str, Any]
+
+
+def read_table(path: Path, system: str | None = None, cluster: str | None = None) -> Log:
+    """The samples of a table. `system` is the value of its column of that name, where it has several;
+    `cluster` the name of its column of clusters, if that is another. Raises DataError, with file and
+    line."""
+    rows = list(_rows(path))
+    systems = {str(fields["system"]) for _, fields in rows if fields.get("system")}
+    name = path.stem
+    if systems:
+        name = choose_system(path, systems, system)
+        rows = [(where, fields) for where, fields in rows if fields.get("system") == name]
+    elif system is not None:
+        raise DataError(f"{path} has no column `system`, so there is no {system!r} in it")
+    samples: dict[tuple[str, int], LoggedSample] = {}
+    not_numeric: dict[str, str] = {}
+    for where, fields in rows:
+        sample = _sample(fields, where, not_numeric, cluster or "cluster")
+        key = (sample.sample, sample.epoch)
+        earlier = samples.get(key)
+        if earlier is not None:
+            sample = _joined(earlier, sample, where)
+        samples[key] = sample
+    return Log(name=name, tool="a table", samples=tuple(samples.values()), not_numeric=not_numeric)
+
+
+def _rows(path: Path) -> Iterator[tuple[str, Fields]]:
+    text = read_text(path).removeprefix("\ufeff")
+    if path.suffix == ".csv":
+        # A field in quotes may span lines, so a row's number is that of its last line.
+        reader = csv.DictReader(io.StringIO(text, newline=""))
+        for fields in reader:
+            if None in fields:
+                raise DataError(f"{path}:{reader.line_num}: more fields than the head has columns")
+            yield f"{path}:{reader.line_num}", fields
+        return
+    for where, line in numbered(text, path):
+        try:
+            fields = read_json(line)
+        except ValueError as error:
+            raise DataError(
+                f"{where}: not JSON ({error}); a sample is one object a line"
+            ) from error
+        if not isinstance(fields, dict):
+            raise DataError(f"{where}: a sample is one object a line")
+        yield where, fields
+
+
+def _sample(fields: Fields, where: str, not_numeric: dict[str, str], cluster: str) -> LoggedSample:
+    name = _first(fields, SAMPLE)
+    if name is None:
+        raise DataError(f"{where}: no sample is named; give it a column `sample`")
+    epoch = _first(fields, EPOCH)
+    scores: dict[str, float | None] = {}
+    for score, value in _scores(fields, cluster):
+        number, is_number = _number(value)
+        scores[score] = number
+        if not is_number:
+            not_numeric.setdefault(score, repr(value)[:60])
+    try:
+        return LoggedSample(
+            sample=str(name),
+            epoch=1 if epoch is None else int(epoch),
+            scores=scores,
+            error=str(fields["error"]) if fields.get("error") else None,
+            seconds=_number(fields.get("seconds"))[0],
+            cost=_number(fields.get("cost"))[0],
+            cluster=str(fields[cluster]) if fields.get(cluster) not in (None, "") else None,
+            question=_question(fields),
+        )
+    except ValueError as error:
+        raise DataError(f"{where}: not a sample ({error})") from error
+
+
+def _scores(fields: Fields, cluster: str) -> Iterator[tuple[str, Any]]:
+    if "score" in fields and "value" in fields:
+        yield str(fields["score"]), fields["value"]
+        return
+    nested = fields.get("scores")
+    if isinstance(nested, Mapping):
+        yield from nested.items()
+        return
+    for name, value in fields.items():
+        if name not in NOT_SCORES and name != cluster:
+            yield name, value
+
+
+def _number(value: Any) -> tuple[float | None, bool]:
+    """The number of a field, and whether it may be one: an empty field is a score that decided nothing."""
+    if value is None or value == "":
+        return None, True
+    if isinstance(value, str):
+        word = value.strip().lower()
+        if word in _WORDS:
+            return _WORDS[word], True
+        try:
+            value = float(word)
+        except ValueError:
+            return None, False
+    number = number_of(value)
+    return number, number is not None
+
+
+def _first(fields: Fields, names: tuple[str, ...]) -> Any:
+    for name in names:
+        if fields.get(name) not in (None, ""):
+            return fields[name]
+    return None
+
+
+def _question(fields: Fields) -> str:
+    question = _first(fields, QUESTION)
+    if question is None:
+        return ""
+    return digest_of(question, _first(fields, EXPECTED))
+
+
+def _joined(earlier: LoggedSample, later: LoggedSample, where: str) -> LoggedSample:
+    """One sample of two lines of a long table, which have a score each."""
+    twice = sorted(earlier.scores.keys() & later.scores.keys())
+    if twice:
+        raise DataError(
+            f"{where}: sample {later.sample!r} has {twice[0]!r} already; number its repeats in a "
+            "column `epoch`"
+        )
+    return later.replace(scores={**earlier.scores, **later.scores})

@@ -1,0 +1,1 @@
+"""A stored run as one HTML file to hand in."""

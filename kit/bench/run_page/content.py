@@ -1,0 +1,268 @@
+"""What the page of a run says: its verdicts, figures by way, wrong cases and failures, from its files."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+from kit.bench.case import Case, read_cases
+from kit.bench.grid.comparison import LOWER, Comparison, Summary, compare, summarise
+from kit.bench.grid.failures import read_failures
+from kit.bench.grid.ledger import Ledger
+from kit.bench.grid.results import AXES, Row, read_results, tidy
+from kit.bench.grid.run import CASES, LEDGER, PROVENANCE, RESULTS
+from kit.bench.grid.stored_runs import StoredRun, read_run
+from kit.bench.scoring.played_cell import PlayedCell
+from kit.bench.statistics.verdict import is_score
+from kit.core.errors import DataError
+from kit.core.value import Value
+
+MOST_WRONG = 10
+"""Wrong cases of a way that the page shows; results.jsonl has all."""
+
+
+class Spend(Value):
+    """What the scored turns of one way took."""
+
+    way: str
+    turns: int
+    calls: float | None
+    """Model calls of a turn, on average; None where no turn says."""
+    tokens_in: float | None
+    tokens_out: float | None
+    dollars: float | None
+    """Of all turns together; None where the price of one is unknown."""
+    seconds: float | None
+    """The median."""
+
+
+class WrongCase(Value):
+    """A turn with the worst score."""
+
+    way: str
+    case: str
+    turn: int
+    repeat: int
+    message: str | None
+    """None where the folder does not hold what was asked."""
+    expected: str | None
+    called: tuple[str, ...]
+    """Whom the turn asked."""
+    answer: str | None
+    """None where the run kept no answers."""
+
+
+class WrongCases(Value):
+    """Those of one way, the first few of them."""
+
+    way: str
+    count: int
+    turns: int
+    """Turns of the way that have a score."""
+    shown: tuple[WrongCase, ...]
+
+
+class FailedCells(Value):
+    """Cells of one way that infrastructure took, by class."""
+
+    way: str
+    error_class: str
+    count: int
+    example: str
+
+
+class RunContent(Value):
+    """All that the page says of a run."""
+
+    run: StoredRun
+    rows: list[dict[str, Any]]
+    axes: tuple[str, ...]
+    """Those on which the ways differ; the model where none does."""
+    cases: int
+    summaries: tuple[Summary, ...]
+    comparisons: tuple[Comparison, ...]
+    spends: tuple[Spend, ...]
+    measure: str
+    """The score that the wrong cases are wrong by."""
+    wrong: tuple[WrongCases, ...]
+    failures: tuple[FailedCells, ...]
+    dates: tuple[str, ...]
+    """The days on which it was played; empty for a run that does not say."""
+    digest: str
+    """SHA-256 of results.jsonl followed by provenance.json."""
+
+
+def read_content(folder: Path) -> RunContent:
+    """Raises DataError for a folder that no grid wrote its results to."""
+    run = read_run(folder)
+    rows = read_results(folder)
+    if not rows:
+        raise DataError(f"{folder} has no scored turn to report: run the grid again")
+    failures = read_failures(folder)
+    differing = _differing_axes([*rows, *failures])
+    verdicts = run.verdicts or ("exact",)
+    scored_rows = list(tidy(rows, verdicts, failures))
+    clusters = run.plan.clusters
+    measure = next((name for name in verdicts if is_score(name)), "exact")
+    return RunContent(
+        run=run,
+        rows=rows,
+        axes=differing,
+        cases=len({row["case"] for row in rows}),
+        summaries=tuple(summarise(scored_rows, differing, clusters=clusters)),
+        comparisons=tuple(_comparisons(run, scored_rows, differing)),
+        spends=tuple(_spend(way, of_way) for way, of_way in by_way(rows, differing).items()),
+        measure=measure,
+        wrong=_wrong_cases(folder, rows, differing, measure),
+        failures=_failed_cells(failures, differing),
+        dates=tuple(dict.fromkeys(one["date"] for one in run.runs if "date" in one)),
+        digest=_digest(folder),
+    )
+
+
+def _differing_axes(rows: Sequence[Row]) -> tuple[str, ...]:
+    """The axes on which ways differ: what all of them share is no part of a name."""
+    differing = [axis for axis in AXES if len({row[axis] for row in rows}) > 1]
+    return tuple(differing) or AXES[:1]
+
+
+def way_of_row(row: Row, axes: Sequence[str]) -> str:
+    """Returns the name of the way that a row is of."""
+    return " / ".join(str(row[axis]) for axis in axes)
+
+
+def by_way(rows: Sequence[Row], axes: Sequence[str]) -> dict[str, list[Row]]:
+    """Way -> its rows, in order of their names."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(way_of_row(row, axes), []).append(row)
+    return dict(sorted(groups.items()))
+
+
+def _comparisons(
+    run: StoredRun, scored_rows: Sequence[Row], axes: Sequence[str]
+) -> list[Comparison]:
+    baseline = {axis: name for axis, name in run.baseline.items() if axis in axes}
+    ways = {way_of_row(row, axes) for row in scored_rows}
+    is_played = any(
+        all(row[axis] == name for axis, name in baseline.items()) for row in scored_rows
+    )
+    if not baseline or not is_played or len(ways) < 2:
+        return []
+    plan = run.plan
+    return compare(
+        scored_rows,
+        baseline,
+        axes,
+        planned=plan.planned,
+        margin=plan.margin,
+        clusters=plan.clusters,
+    )
+
+
+def _spend(way: str, rows: Sequence[Row]) -> Spend:
+    costs = [row["cost"] for row in rows]
+    return Spend(
+        way=way,
+        turns=len(rows),
+        calls=_figure(fmean, rows, "model_calls"),
+        tokens_in=_figure(fmean, rows, "input_tokens"),
+        tokens_out=_figure(fmean, rows, "output_tokens"),
+        dollars=None if None in costs else sum(costs),
+        seconds=_figure(median, rows, "seconds"),
+    )
+
+
+def _figure(
+    fold: Callable[[list[float]], float], rows: Sequence[Row], measure: str
+) -> float | None:
+    values = [float(row[measure]) for row in rows if row.get(measure) is not None]
+    if not values:
+        return None
+    return fold(values)
+
+
+def _wrong_cases(
+    folder: Path, rows: Sequence[Row], axes: Sequence[str], measure: str
+) -> tuple[WrongCases, ...]:
+    right = 0.0 if measure in LOWER else 1.0
+    cases = _cases(folder)
+    answers = _answers(folder)
+    groups: list[WrongCases] = []
+    for way, of_way in by_way(rows, axes).items():
+        scored = [row for row in of_way if row["scores"].get(measure) is not None]
+        wrong = [row for row in scored if row["scores"][measure] != right]
+        shown = [_wrong_case(way, row, cases, answers) for row in wrong[:MOST_WRONG]]
+        groups.append(WrongCases(way=way, count=len(wrong), turns=len(scored), shown=tuple(shown)))
+    return tuple(groups)
+
+
+def _wrong_case(
+    way: str, row: Row, cases: Mapping[str, Case], answers: Mapping[tuple[str, int], str]
+) -> WrongCase:
+    message: str | None = None
+    expected: str | None = None
+    turn: int = row["turn"]
+    case = cases.get(row["case"])
+    if case is not None and turn < len(case.turns):
+        ask = case.turns[turn]
+        message = ask.message
+        expected = ", ".join(ask.expected) or "nobody"
+    return WrongCase(
+        way=way,
+        case=row["case"],
+        turn=turn,
+        repeat=row["repeat"],
+        message=message,
+        expected=expected,
+        called=tuple(row["called"]),
+        answer=answers.get((row["cell"], turn)),
+    )
+
+
+def _cases(folder: Path) -> dict[str, Case]:
+    path = folder / CASES
+    # A run of an earlier version did not keep what was asked.
+    if not path.exists():
+        return {}
+    return {case.id: case for case in read_cases(path)}
+
+
+def _answers(folder: Path) -> dict[tuple[str, int], str]:
+    """Cell and turn -> the answer, of runs that keep their turns (docs/bench.md)."""
+    path = folder / LEDGER
+    if not path.exists():
+        return {}
+    answers: dict[tuple[str, int], str] = {}
+    with closing(Ledger(path)) as ledger:
+        for text in ledger.turns().values():
+            played = PlayedCell.from_json(text)
+            if played is None:
+                continue
+            for turn in played.turns:
+                answers[played.cell, turn.observation.turn] = turn.observation.text
+    return answers
+
+
+def _failed_cells(failures: Sequence[Row], axes: Sequence[str]) -> tuple[FailedCells, ...]:
+    counts: Counter[tuple[str, str]] = Counter()
+    examples: dict[tuple[str, str], str] = {}
+    for row in failures:
+        key = (way_of_row(row, axes), row["error_class"])
+        counts[key] += 1
+        examples.setdefault(key, row["error"])
+    cells: list[FailedCells] = []
+    for (way, error_class), count in sorted(counts.items()):
+        example = examples[way, error_class]
+        cells.append(FailedCells(way=way, error_class=error_class, count=count, example=example))
+    return tuple(cells)
+
+
+def _digest(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for name in (RESULTS, PROVENANCE):
+        digest.update((folder / name).read_bytes())
+    return digest.hexdigest()

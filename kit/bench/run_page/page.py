@@ -1,0 +1,60 @@
+"""The page of a run: one HTML file that holds all it shows."""
+
+from pathlib import Path
+
+from kit.bench.run_page.content import read_content
+from kit.bench.run_page.sentences import (
+    figure_words,
+    interval_words,
+    methods,
+    verdicts_by_measure,
+    way_name,
+)
+from kit.core.display.count import many
+from kit.core.display.distribution import NAME, VERSION
+from kit.core.errors import DataError
+from kit.core.extra import require
+
+
+def write_page(folder: Path, out: Path, figures: Path | None = None) -> None:
+    """Writes the page of the run in a folder, and its figures as files where `figures` names a folder
+    for them. Raises DataError for a folder without results, and where a file cannot be written."""
+    text = run_page(folder, figures)
+    try:
+        out.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise DataError(f"{out} cannot be written: {error.strerror or error}") from error
+
+
+def run_page(folder: Path, figures: Path | None = None) -> str:
+    """Returns the page. Whatever a model or a case said is escaped by the template."""
+    require("bench", "jinja2", "matplotlib", "pandas")
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    from kit.bench.charts.run_figures import page_figures
+
+    content = read_content(folder)
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        # A misspelt name is an error and not an empty place on the page.
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    paragraph, references = methods(content)
+    return environment.get_template("page.html").render(
+        content=content,
+        run=content.run,
+        last=content.run.runs[-1],
+        kinds=" and ".join(content.run.kinds),
+        verdicts=verdicts_by_measure(content),
+        figures=page_figures(content, figures),
+        methods=paragraph,
+        references=references,
+        way_name=way_name,
+        figure_words=figure_words,
+        interval_words=interval_words,
+        many=many,
+        distribution=f"{NAME} {VERSION}",
+    )

@@ -1,0 +1,325 @@
+"""Two logs of another tool get one verdict, whichever tool wrote them. The logs beside this file were
+written by those tools themselves (`make logs`)."""
+
+import csv
+import json
+import re
+import zipfile
+from collections import defaultdict
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import pytest
+import zstandard
+from scipy import stats
+from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
+
+from kit.bench.grid.comparison import AT_PLAN
+from kit.bench.logs.inspect_log import _json
+from kit.bench.logs.log import Log, LoggedSample
+from kit.bench.logs.log_verdict import LogVerdict, compare_logs
+from kit.bench.logs.reading import read_log
+from kit.home import HOME
+from tests.cli.test_cli import refused
+from tests.cli.test_cli import run as kit
+
+FOLDER = Path(__file__).parent
+PAIRS = {
+    "inspect": ("inspect-plain.eval", "inspect-careful.eval"),
+    "pydantic-evals": ("pydantic-evals-plain.json", "pydantic-evals-careful.json"),
+    "opik": ("opik-plain.json", "opik-careful.json"),
+    "promptfoo": ("promptfoo.json#plain", "promptfoo.json#careful"),
+    "jsonl": ("rows.jsonl#plain", "rows.jsonl#careful"),
+}
+TABLE = ("rows.csv#plain", "rows.csv#careful")
+SCORES = ("exact", "brevity")
+
+
+def verdict(pair: tuple[str, str], cluster: str | None = None, **options: Any) -> LogVerdict:
+    first, second = (read_log(str(FOLDER / name), cluster) for name in pair)
+    return compare_logs(first, second, SCORES, **options)
+
+
+def write(folder: Path, name: str, rows: list[dict[str, Any]]) -> str:
+    path = folder / f"{name}.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def rows_of(right: str, **fields: Any) -> list[dict[str, Any]]:
+    """A row for each letter: `1` right, `0` wrong, `e` an error."""
+    rows: list[dict[str, Any]] = []
+    for number, letter in enumerate(right):
+        row: dict[str, Any] = {"sample": f"s{number:03}", "exact": None, **fields}
+        if letter == "e":
+            row["error"] = "503"
+        else:
+            row["exact"] = int(letter)
+        rows.append(row)
+    return rows
+
+
+# one verdict for all
+
+
+@pytest.mark.parametrize("cluster", [None, "topic"])
+@pytest.mark.parametrize("tool", PAIRS)
+def test_every_tools_log_of_the_same_rows_gives_the_same_verdict_to_the_digit(
+    tool: str, cluster: str | None
+):
+    expected = verdict(TABLE, cluster)
+    seen = verdict(PAIRS[tool], cluster)
+    assert seen.summaries == expected.summaries
+    assert seen.comparisons == expected.comparisons
+    assert seen.with_errors_wrong == expected.with_errors_wrong
+    assert seen.ahead == expected.ahead
+    # Else the equality says little.
+    assert "better" in {one.verdict for one in seen.comparisons} or cluster is not None
+    assert sum(summary.failed for summary in seen.summaries) == 2
+
+
+def test_the_logs_were_written_by_the_pinned_versions():
+    versions = json.loads((FOLDER / "versions.json").read_text())
+    pins = (HOME / "benchmarks" / "logs" / "requirements.txt").read_text()
+    for tool in ("inspect-ai", "opik", "pydantic-evals"):
+        assert f"{tool}=={versions[tool]} " in pins
+    assert f"promptfoo@{versions['promptfoo']}\n" in (HOME / "Makefile").read_text()
+    tools = {name: read_log(str(FOLDER / PAIRS[name][0])).tool for name in PAIRS}
+    assert tools["inspect"] == f"Inspect {versions['inspect-ai']}"
+    assert tools["promptfoo"] == f"promptfoo {versions['promptfoo']}"
+
+
+def test_the_logs_name_no_file_or_address_of_the_machine_that_played_them():
+    for path in FOLDER.iterdir():
+        if path.suffix not in (".eval", ".json", ".jsonl", ".csv"):
+            continue
+        texts = [path.read_bytes().decode(errors="replace")]
+        if path.suffix == ".eval":
+            with zipfile.ZipFile(path) as archive:
+                texts = [json.dumps(_json(archive, path, file)) for file in archive.infolist()]
+        for text in texts:
+            assert not re.search(r"/(home|root|tmp|work|usr)/|site-packages|https?://", text), path
+
+
+def test_the_page_on_verdicts_shows_what_is_printed():
+    printed = kit("verdict", *(str(FOLDER / name) for name in PAIRS["inspect"]), "--by", "exact")
+    assert f"```\n{printed.stdout}```" in (HOME / "docs" / "how-to" / "verdict.md").read_text()
+
+
+# against other software
+
+
+def outcomes(
+    score: str, epoch: int | None
+) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+    """Sample -> its values on each system, read by nothing of the kit; without the sample that errored."""
+    sides: dict[str, dict[str, list[float]]] = {
+        "plain": defaultdict(list),
+        "careful": defaultdict(list),
+    }
+    with (FOLDER / "rows.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            if row["sample"] != "s17" and epoch in (None, int(row["epoch"])):
+                sides[row["system"]][row["sample"]].append(float(row[score]))
+    return sides["plain"], sides["careful"]
+
+
+def log_of(name: str, values: dict[str, list[float]], score: str = "exact") -> Log:
+    samples: list[LoggedSample] = []
+    for sample, tries in values.items():
+        for epoch, value in enumerate(tries, 1):
+            samples.append(LoggedSample(sample=sample, epoch=epoch, scores={score: value}))
+    return Log(name=name, tool="a table", samples=tuple(samples))
+
+
+def test_one_try_is_tested_as_scipy_and_statsmodels_test_it():
+    first, second = outcomes("exact", epoch=1)
+    (comparison,) = compare_logs(log_of("plain", first), log_of("careful", second)).comparisons
+    table = np.zeros((2, 2))
+    for sample in first:
+        table[int(first[sample][0]), int(second[sample][0])] += 1
+    tested: Any = mcnemar(table, exact=True)
+    exact = tested.pvalue
+    discordant = int(table[0, 1] + table[1, 0])
+    assert exact == pytest.approx(stats.binomtest(int(table[0, 1]), discordant).pvalue)
+    mid_p = exact - stats.binom.pmf(table[0, 1], discordant, 0.5)
+    assert comparison.p.value * AT_PLAN == pytest.approx(mid_p)
+    difference = fmean(second[sample][0] - first[sample][0] for sample in first)
+    assert comparison.difference.value == pytest.approx(difference)
+    right = sum(values[0] for values in second.values())
+    interval = proportion_confint(right, len(second), method="wilson")
+    assert (comparison.after.low, comparison.after.high) == pytest.approx(interval)
+
+
+def test_several_tries_are_tested_as_scipy_flips_signs_and_draws_again():
+    first, second = outcomes("brevity", epoch=None)
+    pair = (log_of("plain", first, "brevity"), log_of("careful", second, "brevity"))
+    (comparison,) = compare_logs(*pair).comparisons
+    gains = [fmean(second[sample]) - fmean(first[sample]) for sample in first]
+    # Of paired samples a permutation exchanges the two, which flips the sign of their difference.
+    test = stats.permutation_test(
+        (gains,), np.mean, permutation_type="samples", n_resamples=19_999, rng=7
+    )
+    assert comparison.p.value * AT_PLAN == pytest.approx(test.pvalue, abs=2e-3)
+    # Both are approximate; the level is that of a planned look.
+    again = stats.bootstrap((gains,), np.mean, confidence_level=1 - 0.05 * AT_PLAN, rng=7)
+    interval = (again.confidence_interval.low, again.confidence_interval.high)
+    assert (comparison.difference.low, comparison.difference.high) == pytest.approx(
+        interval, abs=0.02
+    )
+
+
+def test_scores_are_corrected_together_as_statsmodels_corrects_them():
+    comparisons = verdict(TABLE).comparisons
+    corrected: Any = multipletests([one.p.value for one in comparisons], method="holm")
+    assert [one.adjusted.value for one in comparisons] == pytest.approx(list(corrected[1]))
+
+
+# errors
+
+
+def test_errors_are_told_in_three_denominators(tmp_path: Path):
+    first = write(tmp_path, "first", rows_of("1" * 60))
+    second = write(tmp_path, "second", rows_of("e" + "1" * 58 + "0"))
+    printed = kit("verdict", first, second).stdout
+    assert "58 of 59 = 0.983" in printed and "of the completed; 1 turn failed" in printed
+    assert "0.967 of all, 0.967 to 0.983 had they been wrong or right" in printed
+    assert "with every error counted as wrong, exact: second 0.967 against first 1.000" in printed
+
+
+def test_more_errors_than_can_be_overlooked_leave_no_verdict_on_the_completed(tmp_path: Path):
+    first = write(tmp_path, "first", rows_of("0" * 30 + "1" * 30))
+    second = write(tmp_path, "second", rows_of("e" * 5 + "1" * 55))
+    found = compare_logs(read_log(first), read_log(second))
+    assert [one.verdict for one in found.comparisons] == ["no verdict"]
+    assert [one.verdict for one in found.with_errors_wrong] == ["better"]
+
+
+# what is asked of a verdict
+
+
+def test_equivalence_needs_a_margin_and_enough_samples(tmp_path: Path):
+    first = write(tmp_path, "first", rows_of("01" * 200))
+    second = write(tmp_path, "second", rows_of("01" * 199 + "10"))
+    assert "equivalent" not in kit("verdict", first, second).stdout
+    assert "equivalent within 5 points" in kit("verdict", first, second, "--margin", "0.05").stdout
+
+
+def test_a_scale_and_a_score_of_which_less_is_better_are_taken_as_they_are_said(tmp_path: Path):
+    low = [{"sample": f"s{i}", "rating": 1 + i % 3} for i in range(40)]
+    high = [{"sample": f"s{i}", "rating": 3 + i % 3} for i in range(40)]
+    first, second = write(tmp_path, "first", low), write(tmp_path, "second", high)
+    refused(kit("verdict", first, second), "rating is 2", "outside of 0 to 1", "--scale rating=1:5")
+    scaled = kit("verdict", first, second, "--scale", "rating=1:5", "--json")
+    (one,) = json.loads(scaled.stdout)["comparisons"]
+    assert one["verdict"] == "better" and one["difference"]["value"] == pytest.approx(0.5)
+    lower = kit("verdict", first, second, "--scale", "rating=1:5", "--lower", "rating", "--json")
+    assert json.loads(lower.stdout)["comparisons"][0]["verdict"] == "worse"
+
+
+def test_a_verdict_at_any_look_takes_more_than_one_at_the_planned_size(tmp_path: Path):
+    first = write(tmp_path, "first", rows_of("0" * 8 + "1" * 52))
+    second = write(tmp_path, "second", rows_of("1" * 60))
+    assert kit("verdict", first, second).stdout.count(": better") == 1
+    assert "at any look: cannot tell" in kit("verdict", first, second, "--any-look").stdout
+
+
+def test_seconds_are_compared_where_the_log_has_them():
+    pair = [str(FOLDER / name) for name in PAIRS["inspect"]]
+    printed = kit("verdict", *pair, "--by", "seconds").stdout
+    assert re.search(r"^seconds: careful .* against plain", printed, re.MULTILINE)
+
+
+# what is refused
+
+
+def test_other_samples_and_other_questions_are_refused(tmp_path: Path):
+    first = write(tmp_path, "first", rows_of("1" * 10, input="how?"))
+    fewer = write(tmp_path, "fewer", rows_of("1" * 9, input="how?"))
+    other = write(tmp_path, "other", rows_of("1" * 10, input="why?"))
+    refused(kit("verdict", first, fewer), "not logs of the same samples", "'s009'", "9 are in both")
+    refused(kit("verdict", first, other), "asks or expects something else")
+
+
+def test_other_scorers_and_scores_that_are_no_numbers_are_refused(tmp_path: Path):
+    rows = [{"sample": "a", "exact": 1, "comment": "fine"}, {"sample": "b", "exact": 0}]
+    first = write(tmp_path, "first", rows)
+    other = write(tmp_path, "other", [{"sample": "a", "fluency": 1}, {"sample": "b", "fluency": 1}])
+    refused(kit("verdict", first, other), "scored by other scorers", "--by")
+    refused(kit("verdict", first, first, "--by", "comment"), "comment is no number", "'fine'")
+    refused(kit("verdict", first, first, "--by", "exakt"), "has no score 'exakt'", "exact")
+
+
+def test_a_scorer_that_was_set_up_otherwise_is_refused():
+    log = read_log(str(FOLDER / "inspect-plain.eval"))
+    other = log.replace(scorers={**log.scorers, "exact": "another model judged"})
+    with pytest.raises(Exception, match="scored by another set-up"):
+        compare_logs(log, other)
+
+
+def test_a_file_of_several_systems_asks_for_one_and_names_them():
+    file = str(FOLDER / "promptfoo.json")
+    refused(kit("verdict", file, file), "holds 2 systems", "promptfoo.json#careful")
+    refused(kit("verdict", f"{file}#careless", file), "no system 'careless'")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("cut.eval", (FOLDER / "inspect-plain.eval").read_bytes()[:9000]),
+        ("text.eval", b"no zip"),
+        ("cut.json", b'{"cases": [{"inputs'),
+        ("other.json", b'{"a": 1}'),
+        ("half.json", b'{"name": "x", "cases": [{"name": "a"}]}'),
+        ("half2.json", b'{"results": {"results": [{"testIdx": 0, "promptIdx": 0}]}}'),
+        ("half3.json", b'{"experiment": {"name": "x"}, "items": [{"id": 1}]}'),
+        ("list.json", b"[1, 2]"),
+        ("rows.csv", b"sample,exact\na,1,2\n"),
+        ("nameless.csv", b"exact\n1\n"),
+        ("rows.jsonl", b"[1]\n"),
+        ("twice.csv", b"sample,exact\na,1\na,0\n"),
+    ],
+)
+def test_a_file_that_is_no_log_ends_in_one_sentence(tmp_path: Path, name: str, content: bytes):
+    path = tmp_path / name
+    path.write_bytes(content)
+    refused(kit("verdict", str(path), str(path)), name)
+
+
+# Inspect's own values
+
+
+def test_values_of_inspect_become_the_numbers_that_inspect_makes_of_them(tmp_path: Path):
+    """As its `value_to_float` says, and in a zip as its earlier versions packed it."""
+    source = FOLDER / "inspect-plain.eval"
+    values = ["C", "P", "I", "N", "yes", "no", "0.25", True, {"a": 1, "b": "P"}, "maybe"]
+    path = tmp_path / "values.eval"
+    with zipfile.ZipFile(source) as archive, zipfile.ZipFile(path, "w") as target:
+        target.writestr(
+            "header.json", json.dumps(_json(archive, source, archive.getinfo("header.json")))
+        )
+        names = sorted(name for name in archive.namelist() if name.endswith("_epoch_1.json"))
+        for value, name in zip(values, names, strict=False):
+            sample = _json(archive, source, archive.getinfo(name))
+            sample["scores"] = {"grade": {"value": value}}
+            target.writestr(zipfile.ZipInfo(name), json.dumps(sample), zipfile.ZIP_DEFLATED)
+    log = read_log(str(path))
+    seen = [dict(sample.scores) for sample in log.samples]
+    grades = [1.0, 0.5, 0.0, 0.0, 1.0, 0.0, 0.25, 1.0]
+    assert seen[:8] == [{"grade": grade} for grade in grades]
+    assert seen[8] == {"grade/a": 1.0, "grade/b": 0.5}
+    assert log.not_numeric == {"grade": "'maybe'"}
+
+
+def test_a_packed_part_that_is_broken_is_told(tmp_path: Path):
+    content = bytearray((FOLDER / "inspect-plain.eval").read_bytes())
+    # The last one is the header, which every reader begins with.
+    frame = content.rindex(zstandard.MAGIC_NUMBER.to_bytes(4, "little"))
+    content[frame + 8 : frame + 40] = bytes(32)
+    path = tmp_path / "broken.eval"
+    path.write_bytes(content)
+    refused(kit("verdict", str(path), str(path)), "no whole log of Inspect")
