@@ -11,6 +11,7 @@ from kit.core.display.distribution import VERSION
 if TYPE_CHECKING:
     from kit.bench.python_grid import GridResult as GridResult
     from kit.bench.python_grid import compare as compare
+    from kit.bench.systems.bench import compare_systems as compare_systems
     from kit.bridges.part import Reported as Reported
     from kit.compose.deck import Deck as Deck
     from kit.compose.deck import load_deck as load_deck
@@ -81,6 +82,7 @@ _HOME = {
     "Usage": "core.outcome",
     "bind": "runtime.team",
     "compare": "bench.python_grid",
+    "compare_systems": "bench.systems.bench",
     "dispatch": "runtime.dispatch",
     "fan_out": "runtime.dispatch",
     "load_deck": "compose.deck",

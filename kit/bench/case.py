@@ -96,6 +96,10 @@ class Ask(Value):
     """Agent, or `*` for anybody -> what it answers, in place of its own work."""
     pictures: tuple[Picture, ...] = Field(default=(), exclude_if=not_)
     """What is sent with the words; on a line of a file the names of picture files beside it."""
+    expected_text: str | None = Field(default=None, exclude_if=not_)
+    """What the answer must say; None: nothing is known."""
+    unlabelled: bool = Field(default=False, exclude_if=not_)
+    """Whom it is for is not known, so that no scorer of routing decides anything of it."""
 
     @field_serializer("pictures")
     def _refs(self, pictures: tuple[Picture, ...]) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from kit.bench.grid.failures import read_failures
 from kit.bench.grid.forecast import announce
 from kit.bench.grid.grid import Grid
 from kit.bench.grid.grid_file import GridSpec, build_value, digest, make_spec
+from kit.bench.grid.player import Opener
 from kit.bench.grid.provenance import plan_of
 from kit.bench.grid.report import compare_ways, report
 from kit.bench.grid.results import Results
@@ -134,11 +135,15 @@ def compare(
     kits = ExperimentKits.of(kits.settings, virtual=spec.virtual, cassette=kits.cassette)
     spec = spec.at(kits.access)
     opener = _ObjectKits(kits, objects, tools)
+    return play_grid(spec, kits.settings.grids / spec.grid.name, opener, traces=traces)
+
+
+def play_grid(spec: GridSpec, folder: Path, opener: Opener, *, traces: bool) -> GridResult:
+    """Plays a grid in a thread beside a running loop, from wherever an earlier run was left."""
     sentence = announce(spec)
     if sentence:
         print(sentence, file=sys.stderr)
     stop = threading.Event()
-    folder = kits.settings.grids / spec.grid.name
     # The grid has a thread of its own, for a notebook's loop runs in this one.
     with Bar() as bar, ThreadPoolExecutor(1) as thread:
         job = thread.submit(

@@ -53,7 +53,8 @@ class ServiceReply(Inbound):
     """The whole answer of a service."""
 
     text: str
-    calls: tuple[str | ServiceCall, ...] = ()
+    calls: tuple[str | ServiceCall, ...] | None = None
+    """Left out by a service that does not say whom it asked; empty where it asked nobody."""
     usage: ServiceUsage | None = None
 
 
@@ -62,8 +63,9 @@ class HttpBridge:
     """A service at an address."""
 
     url: str
-    tells_calls: bool = True
-    tells_usage: bool = True
+    tells_calls: bool = False
+    """Not for certain: a service may leave it out of any reply, and is then not taken to have asked nobody."""
+    tells_usage: bool = False
 
     @classmethod
     def at(cls, url: str) -> "HttpBridge":
@@ -210,13 +212,17 @@ def _parts(text: str) -> list[Part]:
 
 def _reported(reply: ServiceReply) -> list[Part]:
     parts: list[Part] = []
-    for call in reply.calls:
-        if isinstance(call, str):
-            call = ServiceCall(name=call)
-        parts.append(_called(call))
+    calls = reply.calls or ()
+    names = [call for call in calls if isinstance(call, str)]
+    says_whom = reply.calls is not None and len(names) == len(calls)
+    if not says_whom:
+        for call in calls:
+            if isinstance(call, str):
+                call = ServiceCall(name=call, kind="agent")
+            parts.append(_called(call))
     if reply.usage is not None:
         parts.append(Spent(_usage(reply.usage)))
-    parts.append(Reported(reply.text))
+    parts.append(Reported(reply.text, names if says_whom else None))
     return parts
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from kit.cli import (
     app,
     ask,
+    bench,
     conform,
     deck,
     doctor,
@@ -72,6 +73,7 @@ def command_parser() -> argparse.ArgumentParser:
         evolve,
         doctor,
         measure,
+        bench,
         conform,
         verdict,
         report,

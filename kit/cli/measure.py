@@ -1,4 +1,4 @@
-"""`kit route`, `deck-routing`, `grid`, `bench`: models, prompts and patterns compared, and what a turn costs."""
+"""`kit route`, `deck-routing`, `grid`, `compare`: models, prompts and patterns compared."""
 
 import asyncio
 import sys
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kit.runtime.team import Model
     from kit.settings import Settings
 
-_MARGIN: dict[str, Any] = {
+MARGIN: dict[str, Any] = {
     "metavar": "D",
     "help": "the difference too small to matter, such as 0.05 of every score, or MEASURE=D; "
     "ways that surely differ by less are called equivalent",
@@ -31,7 +31,6 @@ def add(commands: Any) -> None:
     _add_route(commands)
     _add_grid(commands)
     _add_compare(commands)
-    _add_bench(commands)
 
 
 def _add_route(commands: Any) -> None:
@@ -114,9 +113,9 @@ def _add_grid(commands: Any) -> None:
     grid.add_argument(
         "--model", help="takes the place of every model of the file but the baseline's"
     )
-    grid.add_argument("--margin", action="append", default=[], type=_margin, **_MARGIN)
+    grid.add_argument("--margin", action="append", default=[], type=margin, **MARGIN)
     taping(grid)
-    grid.set_defaults(run=_grid)
+    grid.set_defaults(run=grid_command)
 
 
 def _add_compare(commands: Any) -> None:
@@ -132,23 +131,8 @@ def _add_compare(commands: Any) -> None:
         metavar="MEASURE",
         help="a scorer or measure (default: the run's own)",
     )
-    pair.add_argument("--margin", action="append", default=[], type=_margin, **_MARGIN)
+    pair.add_argument("--margin", action="append", default=[], type=margin, **MARGIN)
     pair.set_defaults(run=_compare)
-
-
-def _add_bench(commands: Any) -> None:
-    bench = commands.add_parser(
-        "bench",
-        help="cost of a turn beside a hand-written loop, one interleaved run; in a checkout alone",
-    )
-    bench.add_argument(
-        "--gate", action="store_true", help="fail when a turn makes more Python calls than it may"
-    )
-    bench.add_argument(
-        "--model",
-        help="something else: data/grids/paid.yaml with this model of models.yaml, which needs a key",
-    )
-    bench.set_defaults(run=_bench)
 
 
 def add_to_data(commands: Any) -> None:
@@ -203,7 +187,7 @@ def _deck_routing(arguments: Namespace) -> int:
     return print_report(deck, arguments.cases or own_cases())
 
 
-def _grid(arguments: Namespace) -> int:
+def grid_command(arguments: Namespace) -> int:
     from kit.bench.grid.forecast import announce
     from kit.bench.grid.grid_cassette import drop_stale_tracks, with_cassette
     from kit.bench.grid.grid_file import read_grid
@@ -224,13 +208,13 @@ def _grid(arguments: Namespace) -> int:
     spec = read_grid(file, arguments.model)
     settings = Settings.read()
     if arguments.margin:
-        grid = spec.grid.model_copy(update={"margin": _margins(arguments.margin)})
+        grid = spec.grid.model_copy(update={"margin": margins(arguments.margin)})
         spec = replace(spec, grid=grid)
     folder = arguments.out or settings.grids / spec.grid.name
     spec, cassette = with_cassette(spec, arguments.cassette, arguments.mode, folder, file)
     kits = ExperimentKits.of(settings, virtual=spec.virtual, cassette=cassette)
     if arguments.cost:
-        _require_checkout("what a cell costs", "benchmarks/cell_cost.py")
+        require_checkout("what a cell costs", "benchmarks/cell_cost.py")
         from benchmarks.cell_cost import show_costs
 
         return show_costs(spec, kits)
@@ -268,13 +252,13 @@ def _grid(arguments: Namespace) -> int:
 def _compare(arguments: Namespace) -> int:
     from kit.bench.grid.run_pair import compare_runs
 
-    margin = _margins(arguments.margin)
-    verdicts = compare_runs(arguments.before, arguments.after, arguments.by, margin=margin)
+    limits = margins(arguments.margin)
+    verdicts = compare_runs(arguments.before, arguments.after, arguments.by, margin=limits)
     print("\n".join(map(str, verdicts)) or "no case was scored in both")
     return 0
 
 
-def _margin(text: str) -> tuple[str, float]:
+def margin(text: str) -> tuple[str, float]:
     """`0.05`, or `seconds=0.5`. Raises ValueError, which argparse turns into a sentence."""
     measure, _, figure = text.rpartition("=")
     value = float(figure)
@@ -283,7 +267,7 @@ def _margin(text: str) -> tuple[str, float]:
     return measure, value
 
 
-def _margins(pairs: Sequence[tuple[str, float]]) -> float | dict[str, float] | None:
+def margins(pairs: Sequence[tuple[str, float]]) -> float | dict[str, float] | None:
     """One figure is that of every score, others are by measure. Raises SettingsError for both at once."""
     margins = dict(pairs)
     if "" not in margins:
@@ -295,30 +279,7 @@ def _margins(pairs: Sequence[tuple[str, float]]) -> float | dict[str, float] | N
     return margins[""]
 
 
-def _bench(arguments: Namespace) -> int:
-    from kit.compose.models import load_models
-    from kit.settings import HOME, Settings
-
-    if arguments.model is None:
-        _require_checkout(
-            "what a turn costs", "benchmarks/turn_cost", "; `--model KEY` works without one"
-        )
-        from benchmarks.turn_cost.measure import report
-
-        return report(gate=arguments.gate)
-    spec = load_models(HOME / "cards" / "models.yaml")[arguments.model]
-    if not (Settings.read().has_model or spec.is_self_contained):
-        raise SettingsError(
-            f"{arguments.model!r} cannot be asked without a key: set OPENAI_API_KEY and run this again"
-        )
-    # A paid model is recorded: the run can be played again without a key.
-    file = HOME / "data" / "grids" / "paid.yaml"
-    usual: dict[str, Any] = dict.fromkeys(("out", "workers", "cassette", "on"))
-    usual |= {"traces": False, "cost": False, "margin": []}
-    return _grid(Namespace(file=file, model=arguments.model, mode="record", **usual))
-
-
-def _require_checkout(subject: str, where: str, hint: str = "") -> None:
+def require_checkout(subject: str, where: str, hint: str = "") -> None:
     """Raises SettingsError in an installed kit, which has no benchmarks."""
     from kit.home import IS_CHECKOUT
 

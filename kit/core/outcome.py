@@ -30,9 +30,11 @@ Reason = Literal[
     "paused",
 ]
 CapBehavior = Literal["within", "at", "over"]
-ErrorClass = Literal["auth", "not_found", "limit", "network", "server", "budget", "kit", "judge"]
+ErrorClass = Literal[
+    "auth", "not_found", "limit", "network", "server", "budget", "kit", "judge", "system"
+]
 """What lost a call of a real model, none of which says anything about that model (decisions 35);
-`judge`: no verdict on it."""
+`judge`: no verdict on it; `system`: a whole system failed by itself, and has never answered yet."""
 OF_MODEL: frozenset[Reason] = frozenset(("not_allowed", "bad_arguments", "script_failed"))
 """Faults of the model that made a call, never of the data (decisions 31)."""
 

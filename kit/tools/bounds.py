@@ -14,7 +14,7 @@ of other tools.
 import asyncio
 import inspect
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, replace
@@ -122,7 +122,7 @@ async def _on_thread(tool: BaseTool, call: ToolCall, places: asyncio.Semaphore) 
         late = True
 
 
-class _DaemonThreads(Executor):
+class DaemonThreads(ThreadPoolExecutor):
     """Runs each job on a thread that neither the loop nor the process waits for when it ends."""
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> "Future[Any]":
@@ -143,7 +143,7 @@ class _DaemonThreads(Executor):
         return future
 
 
-_DAEMONS = _DaemonThreads()
+_DAEMONS = DaemonThreads()
 
 
 _langchain: Any = langchain_core.tools.base

@@ -329,7 +329,7 @@ async def test_stop_closes_the_connection_to_the_service(tmp_path: Path):
 
 
 def test_a_service_elsewhere_is_asked_over_https_alone():
-    assert load_bridge("https://example.com/ask", Path()).tells_usage
-    assert load_bridge("http://[::1]:8000/ask", Path()).tells_calls
+    assert not load_bridge("https://example.com/ask", Path()).tells_usage, "it may, or may not"
+    assert not load_bridge("http://[::1]:8000/ask", Path()).tells_calls
     with pytest.raises(CodeError, match="unencrypted"):
         load_bridge("http://10.0.0.7/ask", Path())

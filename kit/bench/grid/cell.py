@@ -133,6 +133,18 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
             for repeat in range(grid.repeats):
                 key = hashlib.sha256(f"{way_identity}|{case}|{repeat}".encode()).hexdigest()[:24]
                 yield Cell(key, model, prompt, setting, pattern, fault, index, repeat)
+    identities = [system.identity for system in spec.systems.values()]
+    for name in sorted(spec.systems):
+        identity = spec.systems[name].identity
+        # One system beside itself is two ways: each plays every case.
+        if identities.count(identity) > 1:
+            identity += name
+        way_identity = f"{base}|system|{identity}"
+        for _, index, case in cases:
+            for repeat in range(grid.repeats):
+                key = hashlib.sha256(f"{way_identity}|{case}|{repeat}".encode()).hexdigest()[:24]
+                # Models, prompts, settings and faults of a deck have no part in a whole system.
+                yield Cell(key, name, "", "", "", "", index, repeat)
 
 
 def turn_keys(spec: GridSpec) -> dict[str, str]:

@@ -320,7 +320,9 @@ def compare(
         # What the baseline leaves open has to agree between the two.
         free = {name: base.names[name] for name in by if name not in baseline}
         for way in ways:
-            if way in bases or not _is_of(way.names, free):
+            # A whole system stands on no axis but that of its name, and agrees with everything.
+            own_axes = {name: value for name, value in free.items() if way.names[name]}
+            if way in bases or not _is_of(way.names, own_axes):
                 continue
             for scorer in base.tallies:
                 pair = _Pair(scorer, base, way, clusters, planned, margin_of(scorer, margin))

@@ -19,7 +19,7 @@ MOST_FAILED = 0.02
 STREAK = 5
 """A model, or a judge, is asked no further after so many failures of these classes in a row."""
 HOPELESS: frozenset[ErrorClass] = frozenset(("auth", "not_found", "judge"))
-UNREACHED: frozenset[ErrorClass] = frozenset(("network",))
+UNREACHED: frozenset[ErrorClass] = frozenset(("network", "system"))
 """Hopeless only of an endpoint that has answered nothing in this run: one that has may be back in a minute."""
 CellEnds = dict[tuple[Any, Any], bool]
 """Case and repeat -> whether the cell failed."""
@@ -152,7 +152,7 @@ def failure_lines(failures: Sequence[Row], axes: Sequence[str]) -> list[str]:
     """A line for each way and class: how many cells, and what was said of the first of them."""
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in failures:
-        names = " / ".join(way_of(row, axes))
+        names = " / ".join(filter(None, way_of(row, axes)))
         groups[names, row["error_class"]].append(row)
     lines: list[str] = []
     for (names, name), rows in sorted(groups.items()):

@@ -9,6 +9,7 @@ from kit.bench.grid.grid import Grid
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.results import Results, Row, read_rows
 from kit.bench.grid.run import TIMINGS
+from kit.bench.systems.disclosure import PROJECTED
 from kit.compose.deck import Deck
 from kit.core.display.count import many
 from kit.core.model import ModelSpec
@@ -112,9 +113,12 @@ def announce(spec: GridSpec) -> str:
         return ""
     grid = spec.grid
     turns = spec.scored_turns * grid.repeats * len(spec.faults)
-    ways = len(spec.kinds) * len(spec.decks) * len(grid.patterns)
-    measured_models = [model for model, kind in spec.kinds.items() if kind == "measured"]
+    ways = len(grid.models) * len(spec.decks) * len(grid.patterns) + len(spec.systems)
+    measured_models = [model for model in grid.models if spec.kinds[model] == "measured"]
     limits: list[str] = []
+    if spec.systems:
+        answers = many(spec.scored_turns * grid.repeats * len(spec.systems), "answer")
+        limits.append(f"{answers} of {many(len(spec.systems), 'whole system')}")
     if measured_models:
         often = turns * len(measured_models) * len(grid.patterns)
         calls = often * sum(most_calls(spec, deck) for deck in spec.decks.values())
@@ -123,10 +127,8 @@ def announce(spec: GridSpec) -> str:
     if grid.judges:
         names = ", ".join(dict.fromkeys(judge.model for judge in grid.judges.values()))
         limits.append(f"{many(turns * ways * len(grid.judges), 'call')} of judges ({names})")
-    return (
-        f"At most {', and '.join(limits)}, each sent twice where it fails; {_about(spec)}; "
-        f"{_limit(spec, ways)}."
-    )
+    twice = "" if limits and not grid.models else ", each sent twice where it fails"
+    return f"At most {', and '.join(limits)}{twice}; {_about(spec)}; {_limit(spec, ways)}."
 
 
 def _limit(spec: GridSpec, ways: int) -> str:
@@ -151,6 +153,11 @@ def _limit(spec: GridSpec, ways: int) -> str:
 
 def _about(spec: GridSpec) -> str:
     """Says in words what a grid costs about, by the turns of EXAMPLE."""
+    if spec.systems:
+        return (
+            "what a system asks of its models, and what that costs, nobody can say before it has "
+            f"answered: a projection follows after {PROJECTED} cases"
+        )
     dollars = forecast(spec, pace(EXAMPLE)).dollars
     if dollars is None:
         return "nobody can say the dollars, for a model of it has no price"

@@ -8,6 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from kit.bench.grid.results import AXES
 from kit.bench.scoring.scorers import ROUTING
+from kit.bench.systems.source import CommandLine
 from kit.core.errors import nearest
 from kit.core.value import Value
 from kit.patterns import PATTERNS
@@ -33,6 +34,10 @@ class Limits(Value):
     only take turns, else 16."""
     dollars: float | None = Field(default=None, ge=0)
     """No cell is begun once the known costs of this grid's finished cells reach this."""
+    seconds: float | None = Field(default=None, gt=0, exclude_if=not_)
+    """How long a whole system may take for an answer; None is two minutes."""
+    when_decided: bool = Field(default=False, exclude_if=not_)
+    """No case is begun once every verdict is settled, whichever way."""
     unpriced: tuple[float, float] | None = None
     """Dollars that a million tokens in, and out, of a model without a known price are taken for,
     against that limit alone."""
@@ -61,7 +66,9 @@ class Grid(Value):
 
     name: str
     deck: str = "cards/consumer"
-    models: tuple[str, ...] = Field(min_length=1)
+    systems: dict[str, str | CommandLine] = Field(default={}, exclude_if=not_)
+    """Name -> a whole system: a reference to code, an address, or `{command: [PROGRAM, ...]}`."""
+    models: tuple[str, ...] = ()
     """Keys of models.yaml, or of `specs`; by role as `{orchestrator: KEYS, others: KEY}`, which
     varies the orchestrator alone."""
     others: str | None = None
@@ -145,6 +152,15 @@ class Grid(Value):
         return value
 
     @model_validator(mode="after")
+    def _has_ways(self) -> "Grid":
+        if not self.models and not self.systems:
+            raise ValueError("nothing to play: name `models`, or whole `systems`")
+        for name in self.systems:
+            if name in self.models:
+                raise ValueError(f"{name!r} is a model and a system: give the system another name")
+        return self
+
+    @model_validator(mode="after")
     def _margins_of_verdicts(self) -> "Grid":
         for name in self.margin if isinstance(self.margin, dict) else ():
             if name not in self.verdicts:
@@ -170,6 +186,8 @@ def _axes_of(words: str, grid: Mapping[str, Any]) -> dict[str, str]:
         names = grid.get(f"{axis}s") or usual.get(axis, ["deck"])
         if names == "all":
             names = list(PATTERNS)
+        if axis == "model":
+            names = [*grid.get("models", ()), *grid.get("systems", ())]
         names_of_axes[axis] = names
         known_names += names
     names_of_way: dict[str, str] = {}

@@ -8,13 +8,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kit.bench.case import Case, read_cases
+from kit.bench.case import Case
 from kit.bench.grid.grid import Grid
 from kit.bench.grid.results import AXES
 from kit.bench.own_parts import NONE, OwnParts
 from kit.bench.scoring.judge import Judge, Rubric, read_rubric
 from kit.bench.scoring.scorers import SCORERS, Scorer
 from kit.bench.statistics.measures import MEASURES
+from kit.bench.systems.case_table import read_case_file
+from kit.bench.systems.source import SystemSource, check_apart, read_source
 from kit.compose.deck import Block, Deck, load_deck
 from kit.compose.models import load_models
 from kit.compose.parts import DeckSettings
@@ -53,6 +55,8 @@ class GridSpec:
     own: OwnParts = NONE
     rubrics: Mapping[str, Rubric] = field(default_factory=dict[str, Rubric])
     """Judge -> what it judges by."""
+    systems: Mapping[str, SystemSource] = field(default_factory=dict[str, SystemSource])
+    """Name -> the whole system that has it."""
 
     @property
     def models(self) -> dict[str, ModelSpec]:
@@ -107,7 +111,7 @@ class GridSpec:
     def virtual(self) -> bool:
         """Whether all its time is virtual: nothing is called that is elsewhere, no model, no MCP
         server, no peer and no agent that is not the kit's."""
-        if self.grid.hop == "loopback":
+        if self.grid.hop == "loopback" or self.systems:
             return False
         if self.grid.sub_agents == "world" and self.deck.tools.servers:
             return False
@@ -131,11 +135,13 @@ class GridSpec:
 
     @property
     def kinds(self) -> dict[str, str]:
-        """Model -> what its figures are: "simulated", "offline stand-in" or "measured"."""
+        """Model, or system -> what its figures are: "simulated", "offline stand-in" or "measured"."""
+        systems = dict.fromkeys(self.systems, "measured")
         other_model = self.grid.others
         if other_model is not None and self.deck.models[other_model].provider not in _KINDS:
-            return dict.fromkeys(self.grid.models, "measured")
-        return {key: _KINDS.get(model.provider, "measured") for key, model in self.models.items()}
+            return dict.fromkeys(self.grid.models, "measured") | systems
+        kinds = {key: _KINDS.get(model.provider, "measured") for key, model in self.models.items()}
+        return kinds | systems
 
     @property
     def scored_turns(self) -> int:
@@ -191,7 +197,8 @@ def make_spec(
     """The grid with all it names. `cases` gives them for the sub-agents there are. Raises DataError."""
     deck = _with_models(deck, grid, source, own_parts.models)
     agents = [card.id for card in deck.active_sub_agents(deck.cards[deck.settings.orchestrator])]
-    spec = GridSpec(grid, deck, (), {}, {}, own=own_parts.with_code_of(deck))
+    systems = _systems(grid, source)
+    spec = GridSpec(grid, deck, (), {}, {}, own=own_parts.with_code_of(deck), systems=systems)
     _check_names(spec, source)
     rubrics = {name: _rubric(spec, name, source) for name in grid.judges}
     decks: dict[tuple[str, str], Deck] = {}
@@ -256,12 +263,29 @@ def _check_names(spec: GridSpec, source: Source) -> None:
                     f"{source.at(names, index)}: unknown {noun} {name!r}: {nearest(name, registry)}"
                 )
     ways: dict[str, Any] = {axis: getattr(grid, f"{axis}s") for axis in AXES}
+    ways["model"] = (*grid.models, *grid.systems)
     for axis, name in grid.baseline.items():
         where = source.at("baseline", axis)
         if axis not in ways:
             raise DataError(f"{where}: unknown axis {axis!r}: {nearest(axis, ways)}")
         if name not in ways[axis]:
             raise DataError(f"{where}: unknown {axis} {name!r}: {nearest(name, ways[axis])}")
+
+
+def _systems(grid: Grid, source: Source) -> dict[str, SystemSource]:
+    """The systems that a grid's file names, from its folder on. Raises DataError for what is none."""
+    folder = Path(source.file).parent
+    systems: dict[str, SystemSource] = {}
+    for name, value in grid.systems.items():
+        try:
+            if isinstance(value, str):
+                systems[name] = read_source(name, value, folder)
+            else:
+                systems[name] = SystemSource(name, value, folder)
+        except KitError as error:
+            raise DataError(f"{source.at('systems', name)}: {error}") from error
+    check_apart(systems.values())
+    return systems
 
 
 def _rubric(spec: GridSpec, name: str, source: Source) -> Rubric:
@@ -323,7 +347,7 @@ def _cases(grid: Grid, agents: Sequence[str], path: Path) -> Iterable[Case]:
         stop = None
         if part.take is not None:
             stop = part.take * part.every
-        for case in islice(read_cases(file, agents), 0, stop, part.every):
+        for case in islice(read_case_file(file, agents), 0, stop, part.every):
             if case.id in first:
                 raise DataError(
                     f"{file}: case {case.id!r} is in {first[case.id]} too; give one of them another id"

@@ -47,6 +47,9 @@ class FinishedCell(NamedTuple):
     """Its turns as PlayedCell writes them, where they were played just now and may be scored again."""
     scored_again: bool = False
     """Its turns were there already: no model was called for them."""
+    unanswered: str = ""
+    """Of a whole system that failed by itself: the line of a failed cell, which it is until the
+    system has answered once. One that never does has something missing, such as a key."""
 
 
 class Ledger:

@@ -28,13 +28,16 @@ from kit.bench.scoring.played_cell import PlayedCell, PlayedTurn
 from kit.bench.scoring.run_case import run_case
 from kit.bench.scoring.scorers import SCORERS, Scorer, scores_of
 from kit.bench.statistics.measures import COUNTS
+from kit.bench.systems.play import SECONDS, System
 from kit.compose.deck import Deck
+from kit.compose.models import load_models
 from kit.core.bodies.call import Hop
 from kit.core.context import OPERATOR
 from kit.core.errors import KitError
 from kit.core.fault import Fault
 from kit.core.outcome import Usage, total
 from kit.core.record import TurnRecord
+from kit.home import HOME
 from kit.runtime.handle import Reply
 from kit.runtime.team import Models
 from kit.runtime.turn import run_turn
@@ -68,8 +71,14 @@ class Player:
         self._kits: dict[tuple[str, str, str, bool], Kit] = {}
         self._hosts: dict[tuple[str, str, str, bool, str], Kit] = {}
         self._lock = asyncio.Lock()
-        subs = spec.deck.active_sub_agents(spec.deck.cards[spec.deck.settings.orchestrator])
-        self._tools = {card.id: tool_name(card.tools[0]) for card in subs if card.tools}
+        self._tools: dict[str, str] = {}
+        # A grid of whole systems alone has no deck.
+        if spec.grid.models:
+            lead = spec.deck.cards[spec.deck.settings.orchestrator]
+            for card in spec.deck.active_sub_agents(lead):
+                if card.tools:
+                    self._tools[card.id] = tool_name(card.tools[0])
+        self._systems: dict[str, System] = {}
         self.store = TransientStore()
         """Where the rollups of the turns are until their cells have taken them."""
         self._traces = SqliteStore(spec.traces) if spec.traces else None
@@ -104,6 +113,9 @@ class Player:
         for cell in cells:
             ways[cell.model, cell.prompt, cell.setting, cell.pattern] = cell
         for cell in ways.values():
+            if cell.model in self._spec.systems:
+                self._load_system(cell.model)
+                continue
             faults = self._spec.faults[cell.fault] or self._spec.cases[cell.case].faults
             await self.host(cell, faults=bool(faults))
         await self._bind_judges()
@@ -153,10 +165,20 @@ class Player:
             played = await self._play_turns(cell, case)
         if isinstance(played, FinishedCell):
             return played
-        return await self._score_turns(cell, case, played)
+        finished = await self._score_turns(cell, case, played)
+        if not played.error or finished.error_class is not None:
+            return finished
+        loss = Loss("system", f"system {cell.model!r}: {played.error}", "")
+        failed = self._failed(cell, case, loss, None, played.dollars)
+        return finished._replace(unanswered=failed.lines)
 
     async def _play_turns(self, cell: Cell, case: Case) -> PlayedCell | FinishedCell:
         """The turns of a cell as they were played; the failed cell where infrastructure lost one."""
+        if cell.model in self._spec.systems:
+            outcome = await self._systems[cell.model].play(case, cell.key)
+            if isinstance(outcome, Loss):
+                return self._failed(cell, case, outcome, None)
+            return self._with_dollars(outcome)
         faults = self._spec.faults[cell.fault]
         if faults:
             case = case.model_copy(update={"faults": (*case.faults, *map(str, faults))})
@@ -332,6 +354,35 @@ class Player:
                 context = self._open(models=models, deck=deck, faults=faults)
                 self._kits[key] = await self._stack.enter_async_context(context)
         return self._kits[key]
+
+    def _load_system(self, name: str) -> None:
+        """Loads a whole system, unless it is there. Raises KitError for what is none."""
+        if name in self._systems:
+            return
+        agents: set[str] = set()
+        for case in self._spec.cases:
+            agents |= case.agents
+        models = load_models(HOME / "cards" / "models.yaml").values()
+        self._systems[name] = System(
+            name=name,
+            bridge=self._spec.systems[name].bridge(),
+            agents=agents,
+            prices={model.name or model.key: model for model in models},
+            seconds=self._spec.grid.limits.seconds or SECONDS,
+        )
+
+    def _with_dollars(self, played: PlayedCell) -> PlayedCell:
+        """The cell with what its tokens are taken for, where the system names no price."""
+        dear = self._spec.grid.limits.unpriced
+        if played.dollars is not None or dear is None:
+            return played
+        dollars: list[float | None] = []
+        for turn in played.turns:
+            read = turn.fields["input_tokens"]
+            wrote = turn.fields["output_tokens"]
+            if read is not None and wrote is not None:
+                dollars.append((read * dear[0] + wrote * dear[1]) / 1e6)
+        return played.replace(dollars=_sum(dollars))
 
     async def _bind_judges(self) -> None:
         deck = judge_deck(self._spec.deck.models)

@@ -26,6 +26,7 @@ from kit.bench.grid.hops import hop_lines
 from kit.bench.grid.provenance import Plan, first_plan, plan_of
 from kit.bench.grid.results import AXES, Results, tidy
 from kit.bench.grid.run import Run
+from kit.bench.systems.disclosure import disclosures
 from kit.core.display.count import many
 from kit.core.errors import DataError
 from kit.patterns.a2a import A2A
@@ -58,6 +59,7 @@ def report(spec: GridSpec, run: Run) -> str:
         head,
         "## Ways",
         _list(ways),
+        *_systems(spec, rows),
         *_told_the_answers(spec),
         *_impossible(spec),
         *_hops(spec, rows, failures),
@@ -101,7 +103,8 @@ def compare_ways(
     ways = summarise(tidy(rows, names, failures), differing, clusters=plan.clusters)
     baseline = {axis: name for axis, name in spec.grid.baseline.items() if axis in differing}
     is_played = any(map(partial(_is_of, names=baseline), chain(rows, failures)))
-    if not (baseline and is_played and len(ways) > len(names)):
+    several = len({tuple(summary.way.items()) for summary in ways}) > 1
+    if not (baseline and is_played and several):
         return ways, []
     verdicts = compare(
         tidy(rows, names, failures),
@@ -163,6 +166,13 @@ def _hops(spec: GridSpec, rows: Results, failures: Sequence[Row]) -> list[str]:
     if lines:
         return ["## Calls to peers", lines[0], _list(lines[1:])]
     return []
+
+
+def _systems(spec: GridSpec, rows: Results) -> list[str]:
+    """Says what whole systems told of themselves, where the grid has any."""
+    if not spec.systems:
+        return []
+    return ["## Systems", _list(disclosures(spec.systems.keys(), rows))]
 
 
 def _told_the_answers(spec: GridSpec) -> list[str]:

@@ -3,7 +3,7 @@
 import json
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -12,6 +12,7 @@ from typing import Self
 
 from kit.bench.case import as_line
 from kit.bench.grid.cell import Cell, Halt, cells, in_play_order, turn_keys
+from kit.bench.grid.decision import Decision
 from kit.bench.grid.failures import FAILURES, STREAK, Streaks
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.ledger import FinishedCell, Ledger
@@ -19,6 +20,7 @@ from kit.bench.grid.player import Opener
 from kit.bench.grid.provenance import plan_of, provenance
 from kit.bench.grid.workers import HaltNow, Keep, play
 from kit.bench.scoring.own_judges import judge_in_words
+from kit.bench.systems.disclosure import PROJECTED, project
 from kit.core.display.count import many
 from kit.core.errors import DataError
 
@@ -52,6 +54,8 @@ class Run:
     """Those of `done` whose turns were stored by an earlier run: no model of a way was called."""
     stopped: str = ""
     """Why no further cell was begun, in words; empty where all were."""
+    decided: bool = False
+    """Whether no further case was begun because every verdict was settled."""
 
     @property
     def complete(self) -> bool:
@@ -68,6 +72,7 @@ def run_grid(
     *,
     traces: bool = False,
     on: str | None = None,
+    say: Callable[[str], object] | None = None,
 ) -> Run:
     """Plays the cells that are not in the folder's ledger yet, and writes results.jsonl,
     timings.jsonl and provenance.json.
@@ -78,7 +83,8 @@ def run_grid(
     further cell is begun once `go_on` says no, and none of a model that cannot be asked. Once the
     dollars are spent, no further case is begun; those at work are finished on every way. With
     `traces`, every turn it plays is kept in traces.db, a store like the app's. `on`, the address of
-    a Dask cluster, plays them there. Blocks; call it in a thread where a loop runs. Raises DataError
+    a Dask cluster, plays them there. `say` is told once what all of it will take, where whole
+    systems are played. Blocks; call it in a thread where a loop runs. Raises DataError
     when the ledger or a file cannot be written, and whatever opening a kit raises.
     """
     with closing(Ledger(folder / LEDGER)) as ledger:
@@ -95,6 +101,9 @@ def run_grid(
         model_of = {cell.key: cell.model for cell in all_cells}
         cost = ledger.cost(model_of)
         tally = _Tally(spec, ledger, model_of, present, cost, progress)
+        tally.say = say
+        if spec.grid.limits.when_decided:
+            tally.decision = _decision(spec, folder, ledger, model_of)
         # The bar shows how far an earlier run came before the first cell ends.
         tally.keep(())
         if todo:
@@ -125,7 +134,17 @@ def run_grid(
             failed,
             tally.scored_again,
             tally.reasons() if missing else "",
+            decided=bool(missing) and tally.is_decided,
         )
+
+
+def _decision(spec: GridSpec, folder: Path, ledger: Ledger, keys: Mapping[str, str]) -> Decision:
+    """What an earlier run has decided, to begin with."""
+    decision = Decision(spec, plan_of(spec, folder))
+    for lines in ledger.lines("lines", list(keys)):
+        decision.add_lines(lines)
+    decision.look()
+    return decision
 
 
 def _goes_on(spec: GridSpec) -> bool:
@@ -196,6 +215,16 @@ class _Tally:
     ):
         self._ledger = ledger
         self._models = models
+        self._names = {model: f"model {model!r}" for model in models.values()}
+        for system in spec.systems:
+            self._names[system] = f"system {system!r}"
+        self._has_answered = {models[key] for key in ledger.keys() & models.keys()}
+        """Those of which any cell is scored, in this run or an earlier one."""
+        self._unanswered: dict[str, list[FinishedCell]] = defaultdict(list)
+        self._ways = len(models) // (len(spec.cases) * spec.grid.repeats)
+        self._began = time.monotonic()
+        self.say: Callable[[str], object] | None = None
+        self.decision: Decision | None = None
         self._judges = set(map(judge_in_words, (*spec.grid.judges, *spec.own.judges)))
         self._before = before
         self._limit = spec.grid.limits.dollars
@@ -207,32 +236,77 @@ class _Tally:
         self.dollars = dollars
 
     def keep(self, batch: Collection[FinishedCell]) -> None:
-        self._ledger.keep(batch)
+        cells: list[FinishedCell] = []
         for cell in batch:
+            cells += self._as_counted(cell)
+        self._ledger.keep(cells)
+        for cell in cells:
             self.dollars += cell.cost or 0.0
-            model = self._models[cell.key]
+            name = self._names[self._models[cell.key]]
             if cell.error_class is None:
                 self.count += 1
                 self.scored_again += cell.scored_again
-                self._streaks.answered({_model_name(model), *self._judges})
+                self._streaks.answered({name, *self._judges})
             else:
                 self._failed += 1
-                self._streaks.failed(cell.blamed or _model_name(model), cell.error_class)
+                self._streaks.failed(cell.blamed or name, cell.error_class)
+        if self.decision is not None and cells:
+            self.decision.add(cells)
+        self._project()
         if self._progress is not None:
             self._progress(self._before + self.count + self._failed, len(self._models))
+
+    def _project(self) -> None:
+        """Says once, after the first cases, what all of the run will take."""
+        count = self.count + self._failed
+        if self.say is None or count < PROJECTED * self._ways:
+            return
+        seconds = time.monotonic() - self._began
+        total = len(self._models) - self._before
+        if count < total:
+            self.say(project(count, total, self.dollars or None, seconds))
+        self.say = None
+
+    @property
+    def is_decided(self) -> bool:
+        return self.decision is not None and self.decision.is_settled
+
+    def _as_counted(self, cell: FinishedCell) -> list[FinishedCell]:
+        """The cell as it counts by now, and with a system's first answer those that waited for it.
+
+        What a whole system fails by itself is an outcome like any other. But one that has never
+        answered lacks something, such as a key, and nothing of it is a sample.
+        """
+        model = self._models[cell.key]
+        if cell.unanswered and model not in self._has_answered:
+            self._unanswered[model].append(cell._replace(cost=None))
+            return [cell._replace(lines=cell.unanswered, error_class="system", turn="", played="")]
+        if cell.error_class is not None or cell.unanswered:
+            return [cell]
+        self._has_answered.add(model)
+        waiting = self._unanswered.pop(model, [])
+        self._failed -= len(waiting)
+        return [*waiting, cell]
 
     def halt(self) -> Halt:
         """What must not begin any more."""
         hopeless = self._streaks.hopeless
         models: set[str] = set()
         if hopeless:
-            models = {model for model in self._models.values() if _model_name(model) in hopeless}
+            models = {model for model, name in self._names.items() if name in hopeless}
         return Halt(
             # A judge is asked about the cells of every way.
             everything=not self._judges.isdisjoint(hopeless),
-            new_samples=self._is_spent,
+            new_samples=self._is_spent or self.is_decided,
             models=frozenset(models),
         )
+
+    @property
+    def _dollars_so_far(self) -> str:
+        if not self.dollars:
+            return ""
+        limit = "" if self._limit is None else f" of ${self._limit:,.2f}"
+        return f", ${self.dollars:,.2f}{limit} spent"
 
     @property
     def _is_spent(self) -> bool:
@@ -241,15 +315,16 @@ class _Tally:
     def reasons(self) -> str:
         """Why cells were not begun, in words; empty where nothing kept them from it."""
         reasons: list[str] = []
+        if self.decision is not None and self.decision.is_settled:
+            planned = len(self._models) // self._ways
+            reasons.append(
+                f"decided after {self.decision.samples:,} of {planned:,}{self._dollars_so_far}"
+            )
         for blamed, error_class in self._streaks.hopeless.items():
             reasons.append(f"{blamed} failed {STREAK} times for the same reason ({error_class})")
         if self._is_spent:
             reasons.append(f"the limit of {self._limit:g} dollars is reached")
         return "; ".join(reasons)
-
-
-def _model_name(model: str) -> str:
-    return f"model {model!r}"
 
 
 def write(folder: Path, spec: GridSpec, all_cells: Iterable[Cell], ledger: Ledger) -> None:

@@ -18,6 +18,7 @@ from kit.bench.grid.player import Opener, Player
 from kit.core.errors import DataError, KitError
 from kit.core.model import RateLimits
 from kit.runtime.clock import run_virtual
+from kit.tools.bounds import DaemonThreads
 
 NO_LIMITS = RateLimits()
 WORTH = 5000
@@ -75,6 +76,9 @@ def play_here(
             keep(full)
 
     async def main() -> None:
+        if spec.systems:
+            # A plain function that hangs is left behind, and must not keep the run from ending.
+            asyncio.get_running_loop().set_default_executor(DaemonThreads())
         player = Player(spec, opener)
         try:
             await player.play(cells, keep_one, halt)

@@ -46,7 +46,7 @@ async def own_scores(
             # A judge that asks a model of its own fails with that model's endpoint, too.
             is_its_own = status_of(error) is None
             error_class = "judge" if is_its_own else class_of(error)
-            line = f"{judge_in_words(name)}: {describe_error(error)}{_own_line(error)}"
+            line = f"{judge_in_words(name)}: {describe_error(error)}{own_line(error)}"
             return Loss(error_class, line, judge_in_words(name))
     return scores
 
@@ -103,7 +103,7 @@ async def _score(judge: Scorer | Judge, case: Case, observation: Observation) ->
     return score
 
 
-def _own_line(error: BaseException) -> str:
+def own_line(error: BaseException) -> str:
     """The innermost line of the caller's own code that an error came through, in brackets; empty without one."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = Path(frame.filename)

@@ -25,6 +25,8 @@ class PlayedCell(Value):
     """The faults of the grid that never happened in them."""
     dollars: float | None
     timing: dict[str, Any]
+    error: str = ""
+    """Of a whole system that answered none of them: what it failed by."""
 
     @classmethod
     def from_json(cls, text: str) -> "PlayedCell | None":

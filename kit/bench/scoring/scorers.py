@@ -15,6 +15,7 @@ from kit.bench.scoring.acknowledgement import (
     reservation,
     silent_loss,
 )
+from kit.bench.scoring.expected_text import contains, equals
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.quality import (
     answers,
@@ -64,11 +65,13 @@ def scores_of(
     """What each scorer says of a turn.
 
     Those of routing decide nothing of a turn that does not say who was called: a system that
-    answers without the deck's agents has called none of them, and that is no zero.
+    answers without the deck's agents has called none of them, and that is no zero. Nor do they of a
+    turn of which nobody knows whom it is for.
     """
+    decides_routing = observation.routed and not case.turns[observation.turn].unlabelled
     scores: dict[str, float | None] = {}
     for name, scorer in scorers.items():
-        if observation.routed or name not in ROUTING:
+        if decides_routing or name not in ROUTING:
             scores[name] = scorer(case, observation)
         else:
             scores[name] = None
@@ -214,6 +217,8 @@ _OF_REPLIES: tuple[Scorer, ...] = (
     response_quality,
     policy,
     voice,
+    contains,
+    equals,
 )
 SCORERS: Registry[Scorer] = Registry(
     "scorer", ((scorer.__name__, scorer) for scorer in (*_ROUTING, *_OF_REPLIES))

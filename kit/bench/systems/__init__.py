@@ -1,0 +1,1 @@
+"""Whole systems under the bench: whatever answers a message, without a card or a deck."""

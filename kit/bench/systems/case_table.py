@@ -1,0 +1,208 @@
+"""Cases as tables: CSV, JSON lines, Parquet and folders that `datasets` saved, a row for each case.
+
+Columns: `message`, and where known `expected_text`, `expected_agents` (parted by |), `cluster`, `id`.
+Other columns are left alone, unless their names are nearly one of these.
+"""
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, cast
+
+from kit.bench.case import ANYBODY, Ask, Case, Kind, check_cases, kind_of, make_case, read_cases
+from kit.bench.json_lines import numbered, read_text
+from kit.core.errors import DataError, nearest
+from kit.core.limits import read_json
+
+COLUMNS = ("message", "expected_text", "expected_agents", "cluster", "id")
+_TABLES = (".csv", ".jsonl", ".parquet", ".arrow")
+_LIKE_A_COLUMN = 0.75
+"""How alike a name has to be to one of COLUMNS to be taken for a slip of the pen."""
+Row = Mapping[str, Any]
+
+
+def read_case_file(path: Path, agents: Sequence[str] | None = None) -> Iterator[Case]:
+    """Cases of any file that this kit reads: JSON lines with `turns` or `user`, or a table.
+
+    `agents` are those there are; None takes any. Raises DataError, one sentence with file, line and
+    column, for what cannot be read.
+    """
+    if not path.exists():
+        near = [file.name for file in path.parent.glob("*") if file.suffix in _TABLES]
+        hint = f"; {nearest(path.name, near)}" if near else ""
+        raise DataError(f"cannot read the cases of {path}: no such file{hint}")
+    is_lines = path.suffix not in _TABLES and not path.is_dir()
+    if is_lines or (path.suffix == ".jsonl" and not _is_table(path)):
+        yield from read_cases(path, agents)
+        return
+    yield from check_cases(_cases(path), agents)
+
+
+def _is_table(path: Path) -> bool:
+    for _, line in numbered(read_text(path, "the cases of "), path):
+        try:
+            row: object = read_json(line)
+        except ValueError:
+            return False
+        return isinstance(row, dict) and "message" in row
+    return False
+
+
+def _cases(path: Path) -> Iterator[tuple[str, Case]]:
+    for number, (where, row) in enumerate(_rows(path), 1):
+        yield where, case_of(row, where, f"row-{number}")
+
+
+def _rows(path: Path) -> Iterator[tuple[str, Row]]:
+    """The rows of a table, each with its place."""
+    match path.suffix.lower():
+        case ".csv":
+            yield from _csv_rows(path)
+        case ".jsonl":
+            yield from _json_rows(path)
+        case ".parquet" | ".arrow":
+            yield from _arrow_rows([path])
+        case _:
+            yield from _arrow_rows(_files_in(path))
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[str, Row]]:
+    # A mark at the beginning of the file is what spreadsheets write.
+    lines = read_text(path, "the cases of ").removeprefix("\ufeff").splitlines(keepends=True)
+    reader = csv.reader(lines, strict=True)
+    header: list[str] = []
+    line = 1
+    try:
+        for cells in reader:
+            where = f"{path}:{line}"
+            line = reader.line_num + 1
+            if not any(map(str.strip, cells)):
+                continue
+            if not header:
+                header = [name.strip() for name in cells]
+                _check_columns(header, where)
+                continue
+            if len(cells) != len(header):
+                raise DataError(
+                    f"{where}: {len(cells)} columns where the first line has {len(header)}; put a "
+                    'text that holds a comma into "quotation marks"'
+                )
+            yield where, dict(zip(header, cells, strict=True))
+    except csv.Error as error:
+        raise DataError(f"{path}:{reader.line_num}: no CSV ({error})") from error
+
+
+def _json_rows(path: Path) -> Iterator[tuple[str, Row]]:
+    for where, line in numbered(read_text(path, "the cases of "), path):
+        try:
+            row: object = read_json(line)
+        except ValueError as error:
+            raise DataError(f"{where}: not JSON ({error}); a case is one object a line") from error
+        if not isinstance(row, dict):
+            raise DataError(f"{where}: not a case; a case is one object a line")
+        fields = cast("dict[str, Any]", row)
+        _check_columns(fields, where)
+        yield where, fields
+
+
+def _files_in(folder: Path) -> list[Path]:
+    """The files of one saved data set. Raises DataError for a folder of several, or of none."""
+    files = sorted((*folder.glob("*.arrow"), *folder.glob("*.parquet")))
+    if files:
+        return files
+    splits = sorted({file.parent.name for file in folder.glob("*/*.arrow")})
+    if splits:
+        raise DataError(f"{folder} holds several data sets: name one, such as {folder / splits[0]}")
+    raise DataError(f"{folder} holds no .arrow and no .parquet file; give the folder of a data set")
+
+
+def _arrow_rows(files: Iterable[Path]) -> Iterator[tuple[str, Row]]:
+    if find_spec("pyarrow") is None:
+        raise DataError(
+            "a table of Parquet or Arrow is read with pyarrow; run: pip install pyarrow"
+        )
+    arrow: Any = import_module("pyarrow")
+    parquet: Any = import_module("pyarrow.parquet")
+    number = 0
+    for file in files:
+        try:
+            if file.suffix == ".parquet":
+                table: Any = parquet.read_table(file)
+            else:
+                # `datasets` writes the format of a stream.
+                table = arrow.ipc.open_stream(arrow.OSFile(str(file))).read_all()
+        except (OSError, ValueError) as error:
+            raise DataError(f"cannot read the cases of {file}: {error}") from error
+        _check_columns(table.column_names, str(file))
+        for row in table.to_pylist():
+            number += 1
+            yield f"{file}:{number}", row
+
+
+def _check_columns(names: Iterable[str], where: str) -> None:
+    """Raises DataError where there is no message, or a name is nearly that of a column."""
+    present = list(names)
+    for name in present:
+        near = get_close_matches(name.casefold(), COLUMNS, n=1, cutoff=_LIKE_A_COLUMN)
+        if near and name not in COLUMNS and near[0] not in present:
+            raise DataError(f"{where}: column {name!r}: did you mean {near[0]!r}?")
+    if "message" not in present:
+        columns = ", ".join(map(repr, present))
+        raise DataError(
+            f"{where}: no column 'message'; there are {columns}: call the one that is asked 'message'"
+        )
+
+
+def case_of(row: Row, where: str, name: str) -> Case:
+    """The case of one row; `name` is its id where the row has none. Raises DataError, with the column."""
+    if "turns" in row or "user" in row:
+        return make_case({"id": name, **row}, where)
+    message = _text(row, "message", where)
+    if not message:
+        raise DataError(f"{where}, message: it is empty; write what is asked, or take the row out")
+    agents = _agents(row, where)
+    ask = Ask(
+        user=message,
+        expected=agents or (),
+        expected_text=_text(row, "expected_text", where) or None,
+        unlabelled=agents is None,
+    )
+    kind: Kind = "single"
+    if agents is not None:
+        kind = kind_of([ask])
+    return Case(
+        id=_text(row, "id", where) or name,
+        kind=kind,
+        domain="",
+        turns=(ask,),
+        source="table",
+        cluster=_text(row, "cluster", where),
+    )
+
+
+def _agents(row: Row, where: str) -> tuple[str, ...] | None:
+    """Whom a message is for; None where that is not known. The word `none` says: for nobody."""
+    value = row.get("expected_agents")
+    if isinstance(value, list | tuple):
+        return tuple(map(str, cast("list[object]", value)))
+    text = _text(row, "expected_agents", where)
+    if not text:
+        return None
+    if text == "none":
+        return ()
+    names = tuple([name.strip() for name in text.split("|") if name.strip()])
+    if ANYBODY in names:
+        raise DataError(f"{where}, expected_agents: {ANYBODY!r} is no agent; name each")
+    return names
+
+
+def _text(row: Row, column: str, where: str) -> str:
+    value = row.get(column)
+    if value is None:
+        return ""
+    if isinstance(value, bool | dict | list):
+        raise DataError(f"{where}, {column}: {value!r} is no text; write one")
+    return str(value).strip()

@@ -1,0 +1,321 @@
+"""Plays a case on a whole system: what it answered, whom it says it asked, and what it says it usages."""
+
+import asyncio
+import socket
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, aclosing, nullcontext
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
+from typing import Any, cast
+
+from kit.bench.case import Case
+from kit.bench.scoring.observation import Observation
+from kit.bench.scoring.own_judges import Loss, own_line
+from kit.bench.scoring.played_cell import PlayedCell, PlayedTurn
+from kit.bench.statistics.measures import COUNTS
+from kit.bridges.part import (
+    Bridge,
+    BridgeFault,
+    Called,
+    Calling,
+    Part,
+    Piece,
+    Question,
+    Reported,
+    Spent,
+)
+from kit.core.context import Principal
+from kit.core.errors import describe_error
+from kit.core.model import ModelSpec
+from kit.core.outcome import ErrorClass, Usage, total
+from kit.models.diagnosis import class_of, status_of
+
+SECONDS = 120.0
+"""How long an answer may take where nobody says."""
+_LONGEST = 2_000
+"""Characters of an answer that its line in the results keeps."""
+_REMEDIES: Mapping[ErrorClass, str] = {
+    "auth": "a key is refused, or its account has no credit left",
+    "not_found": "check the name of the model, and the address it is asked at",
+    "limit": "ask less at once (limits.concurrency), or wait",
+    "network": "nothing answers there, or the connection broke",
+    "server": "the endpoint failed: try again later",
+}
+
+
+_OF_BRIDGES: Mapping[str, ErrorClass] = {"unavailable": "network", "rate_limited": "limit"}
+"""Why a bridge has no answer -> what of the infrastructure lost it."""
+
+
+@dataclass
+class _TurnParts:
+    """What came of one turn so far."""
+
+    pieces: list[str] = field(default_factory=list[str])
+    calls: list[Called] = field(default_factory=list[Called])
+    usages: list[Usage] = field(default_factory=list[Usage])
+    report: Reported | None = None
+    first_text: float | None = None
+
+    def take(self, part: Part, seconds: float) -> None:
+        match part:
+            case Piece():
+                self.pieces.append(part.text)
+            case Calling():
+                # What was said before a call is no part of the answer.
+                self.pieces.clear()
+            case Called():
+                self.calls.append(part)
+            case Spent():
+                self.usages.append(part.usage)
+            case Reported():
+                self.report = part
+        if self.first_text is None and isinstance(part, Piece | Reported):
+            self.first_text = seconds
+
+    def check(self) -> None:
+        """Raises TypeError for what is no answer."""
+        text = cast("object", self.text)
+        if not isinstance(text, str):
+            raise TypeError(f"answered a value of type {type(text).__name__}; answer with text")
+
+    @property
+    def text(self) -> str:
+        if self.report is not None:
+            return self.report.text
+        return "".join(self.pieces)
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """One answered turn, or one that the system failed by itself."""
+
+    text: str
+    calls: tuple[str, ...] | None
+    """None: the system does not say whom it asked."""
+    usage: Usage | None
+    seconds: float
+    first_text: float | None
+    status: str = "ok"
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class System:
+    """A loaded system, and what is known beside it."""
+
+    name: str
+    bridge: Bridge
+    agents: Collection[str]
+    """Names that any case expects: a tool of that name counts as whom a message is for."""
+    prices: Mapping[str, ModelSpec]
+    """Models by the name that a provider has for them."""
+    seconds: float = SECONDS
+
+    async def play(self, case: Case, cell: str) -> PlayedCell | Loss:
+        """The scored turns of a case, with what was said before them; the loss where infrastructure took one.
+
+        What the system fails by itself is an outcome: it raised, took too long, or returned no
+        answer, and whoever asked got none.
+        """
+        played: list[PlayedTurn] = []
+        times: list[dict[str, float | None]] = []
+        costs: list[float] = []
+        errors: list[str] = []
+        for number in case.scored:
+            turn = await self._turn(_question(case, number, self.seconds))
+            if isinstance(turn, Loss):
+                return turn
+            observation = _observation(turn, number)
+            played.append(
+                PlayedTurn(observation=observation, fields=_fields(case, observation, turn))
+            )
+            times.append(
+                {"seconds": turn.seconds, "ttft": turn.first_text, "routing_seconds": None}
+            )
+            if turn.usage is not None and turn.usage.cost is not None:
+                costs.append(turn.usage.cost)
+            if turn.error:
+                errors.append(turn.error)
+        # No fault of a case can be made to happen in a system that is somebody else's.
+        return PlayedCell(
+            cell=cell,
+            turns=tuple(played),
+            void=", ".join(case.faults),
+            dollars=sum(costs) if costs else None,
+            timing={"wall_ms": round(1e3 * sum(_seconds(times)), 3), "turns": times},
+            error=errors[0] if len(errors) == len(played) else "",
+        )
+
+    async def _turn(self, question: Question) -> _Turn | Loss:
+        loop = asyncio.get_running_loop()
+        parts_of_turn = _TurnParts()
+        status = "ok"
+        error_line = ""
+        began = loop.time()
+        timer = asyncio.timeout(self.seconds)
+        with _turn_spans() as spans:
+            try:
+                async with timer, aclosing(self.bridge.ask(question)) as parts:
+                    async for part in parts:
+                        parts_of_turn.take(part, loop.time() - began)
+                parts_of_turn.check()
+            # A border: a system is somebody else's code, and may raise anything, or end the process.
+            except (Exception, SystemExit, asyncio.CancelledError) as error:
+                task = asyncio.current_task()
+                if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+                    raise
+                status = "failed"
+                error_line = f"{describe_error(error)}{own_line(error)}"
+                if timer.expired():
+                    status = "deadline"
+                    error_line = f"no answer within {self.seconds:g} s"
+                loss = loss_of(error)
+                if loss is not None and not timer.expired():
+                    line = f"system {self.name!r}: {error_line}; {_REMEDIES.get(loss, '')}"
+                    return Loss(loss, line, "")
+        seconds = loop.time() - began
+        # What an unfinished answer had streamed is no answer.
+        text = "" if error_line else parts_of_turn.text
+        return _Turn(
+            text,
+            self._calls(parts_of_turn, spans),
+            self._usage(parts_of_turn, spans),
+            round(seconds, 6),
+            None if parts_of_turn.first_text is None else round(parts_of_turn.first_text, 6),
+            status,
+            error_line,
+        )
+
+    def _calls(self, parts_of_turn: _TurnParts, spans: Sequence[Any]) -> tuple[str, ...] | None:
+        """Whom the system says it asked, by the first of three ways in which it says anything."""
+        if parts_of_turn.report is not None and parts_of_turn.report.calls is not None:
+            return tuple(dict.fromkeys(map(str, parts_of_turn.report.calls)))
+        calls: list[Called] | None = parts_of_turn.calls
+        if not calls and spans:
+            from kit.bench.systems.spans import calls_of
+
+            calls = calls_of(spans)
+        if not calls and not self.bridge.tells_calls:
+            # An empty list of spans' calls is a system that was seen to ask nobody.
+            return None if calls is None or not spans else ()
+        names: dict[str, None] = {}
+        for call in calls or ():
+            if call.kind == "agent" or call.name in self.agents:
+                names[call.name] = None
+        return tuple(names)
+
+    def _usage(self, parts_of_turn: _TurnParts, spans: Sequence[Any]) -> Usage | None:
+        if parts_of_turn.report is not None and parts_of_turn.report.usage is not None:
+            return parts_of_turn.report.usage
+        if parts_of_turn.usages:
+            fields: set[str] = set()
+            for usage in parts_of_turn.usages:
+                fields |= usage.model_fields_set
+            summed = total(parts_of_turn.usages)
+            return Usage(**{name: getattr(summed, name) for name in fields})
+        if not spans:
+            return None
+        from kit.bench.systems.spans import usage_of
+
+        return usage_of(spans, self.prices)
+
+
+def loss_of(error: BaseException) -> ErrorClass | None:
+    """What of the infrastructure lost an answer; None where the system failed by itself.
+
+    Frameworks wrap what their clients raise, so causes are looked at as well.
+    """
+    for cause in _causes(error):
+        if isinstance(cause, BridgeFault) and cause.reason in _OF_BRIDGES:
+            return _OF_BRIDGES[cause.reason]
+        status = status_of(cause)
+        if status is not None:
+            error_class = class_of(cause)
+            # A request that an endpoint refuses was made by the system.
+            return None if error_class == "kit" else error_class
+        name = type(cause).__name__
+        of_network = isinstance(cause, ConnectionError | socket.gaierror) or any(
+            word in name for word in ("Connect", "ReadTimeout", "APITimeout", "ReadError")
+        )
+        if of_network:
+            return "network"
+    return None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    current: BaseException | None = error
+    for _ in range(8):
+        if current is None:
+            return
+        yield current
+        current = current.__cause__ or current.__context__
+
+
+def _question(case: Case, number: int, seconds: float) -> Question:
+    lines: list[str] = []
+    for ask in case.turns[:number]:
+        lines.append(f"User: {ask.message}")
+        if ask.assistant:
+            lines.append(f"Assistant: {ask.assistant}")
+    principal: Principal = case.principal
+    return Question(case.turns[number].user, principal, "\n".join(lines) or None, seconds)
+
+
+def _observation(turn: _Turn, number: int) -> Observation:
+    return Observation(
+        turn=number,
+        status=turn.status,
+        text=turn.text,
+        visible_texts=(turn.text,),
+        routed=turn.calls is not None,
+        invoked=turn.calls or (),
+        intent_count=len(turn.calls or ()),
+        acknowledged=None,
+    )
+
+
+def _fields(case: Case, observation: Observation, turn: _Turn) -> dict[str, Any]:
+    """What a turn's line says beside its names and its scores; what is not told is None there."""
+    fields: dict[str, Any] = {
+        "turn": observation.turn,
+        "domain": case.domain,
+        "parts": len(case.turns[observation.turn].expected),
+        "status": turn.status,
+    }
+    if not observation.routed:
+        fields["routed"] = False
+    fields["called"] = sorted(observation.called)
+    fields["failed"] = []
+    fields["failsafe"] = None
+    usage = turn.usage
+    for name in COUNTS:
+        is_told = usage is not None and name in usage.model_fields_set
+        if usage is not None and usage.untold_tokens and name.endswith("_tokens"):
+            is_told = False
+        fields[name] = getattr(usage, name) if is_told else None
+    fields["text"] = turn.text[:_LONGEST]
+    if turn.error:
+        fields["error"] = turn.error
+    return fields
+
+
+def _seconds(times: Sequence[Mapping[str, float | None]]) -> Iterator[float]:
+    for turn in times:
+        yield turn["seconds"] or 0.0
+
+
+def _turn_spans() -> AbstractContextManager[list[Any]]:
+    """Hears the spans of a turn, where OpenTelemetry's SDK is installed."""
+    if not _has_sdk():
+        return nullcontext([])
+    from kit.bench.systems.spans import turn_spans
+
+    return turn_spans()
+
+
+@cache
+def _has_sdk() -> bool:
+    # Of a package that is missing as a whole, find_spec() raises for what lies in it.
+    return find_spec("opentelemetry") is not None and find_spec("opentelemetry.sdk") is not None

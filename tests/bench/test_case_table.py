@@ -1,0 +1,154 @@
+"""Cases as tables: every file that is read, and every fault in one as a sentence with file, line and column."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from kit.bench.case import Case
+from kit.bench.scoring.expected_text import contains, equals
+from kit.bench.scoring.observation import Observation
+from kit.bench.scoring.scorers import ROUTING, score
+from kit.bench.systems.case_table import read_case_file
+from kit.core.errors import DataError
+
+ROWS: list[dict[str, Any]] = [
+    {"id": "a", "message": "where is it, please", "expected_text": "Gate 4"},
+    {"id": "b", "message": "two things", "expected_agents": "flights|hotels", "cluster": "x"},
+    {"id": "c", "message": "hello", "expected_agents": "none"},
+]
+
+
+def write_csv(folder: Path) -> Path:
+    path = folder / "cases.csv"
+    path.write_text(
+        "\ufeffmessage,expected_text,expected_agents,cluster,id,note\r\n"
+        '"where is it, please",Gate 4,,,a,\r\n'
+        "two things,,flights | hotels,x,b,seen\r\n"
+        "\r\n"
+        "hello,,none,,c,\r\n",
+        encoding="utf-8",
+    )
+    return path
+
+
+def write_json_lines(folder: Path) -> Path:
+    path = folder / "cases.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in ROWS))
+    return path
+
+
+def _table() -> Any:
+    columns = ("id", "message", "expected_text", "expected_agents", "cluster")
+    return pa.table({name: [row.get(name) for row in ROWS] for name in columns})
+
+
+def write_parquet(folder: Path) -> Path:
+    path = folder / "cases.parquet"
+    parquet.write_table(_table(), path)
+    return path
+
+
+def write_saved_data_set(folder: Path) -> Path:
+    """A folder as `datasets` saves one: Arrow's format of a stream, beside two files of JSON."""
+    data_set = folder / "saved"
+    data_set.mkdir()
+    table = _table()
+    with pa.ipc.new_stream(str(data_set / "data-00000-of-00001.arrow"), table.schema) as stream:
+        stream.write_table(table)
+    (data_set / "dataset_info.json").write_text("{}")
+    (data_set / "state.json").write_text("{}")
+    return data_set
+
+
+@pytest.mark.parametrize(
+    "write", [write_csv, write_json_lines, write_parquet, write_saved_data_set]
+)
+def test_every_kind_of_file_holds_the_same_cases(write: Any, tmp_path: Path):
+    first, second, third = read_case_file(write(tmp_path))
+    assert (first.id, first.turns[0].user) == ("a", "where is it, please")
+    assert first.turns[0].expected_text == "Gate 4" and first.turns[0].unlabelled
+    assert second.turns[0].expected == ("flights", "hotels") and second.cluster == "x"
+    assert second.turns[0].expected_text is None and not second.turns[0].unlabelled
+    assert third.turns[0].expected == () and not third.turns[0].unlabelled, "for nobody"
+
+
+def test_a_file_of_dialogues_is_read_as_before(tmp_path: Path):
+    path = tmp_path / "cases.jsonl"
+    path.write_text('{"id": "a", "user": "hello", "expected_sub_agents": []}\n')
+    (case,) = read_case_file(path)
+    assert case.id == "a" and not case.turns[0].unlabelled
+
+
+def test_a_row_without_an_id_is_named_by_its_place(tmp_path: Path):
+    path = tmp_path / "cases.csv"
+    path.write_text("message\nhello\n\nhi\n")
+    assert [case.id for case in read_case_file(path)] == ["row-1", "row-2"]
+
+
+BAD = [
+    ("mesage,expected_text\nx,y\n", r"cases.csv:1: column 'mesage': did you mean 'message'\?"),
+    ("message,expected_agent\nx,y\n", r"cases.csv:1: column 'expected_agent': did you mean"),
+    ("question,answer\nx,y\n", r"cases.csv:1: no column 'message'; there are 'question', 'answer'"),
+    ('message,id\n"a\nb",1\nhello, you,2\n', r"cases.csv:4: 3 columns where the first line has 2"),
+    ("message,id\n ,1\n", r"cases.csv:2, message: it is empty"),
+    ("message,id\na,1\nb,1\n", r"cases.csv:3: id '1' is that of line 2 already"),
+    ('message\n"open\n', r"cases.csv:2: no CSV"),
+    ("message,expected_agents\na,*\n", r"cases.csv:2, expected_agents: '\*' is no agent"),
+]
+
+
+@pytest.mark.parametrize(("text", "sentence"), BAD)
+def test_a_fault_names_file_line_and_column(text: str, sentence: str, tmp_path: Path):
+    path = tmp_path / "cases.csv"
+    path.write_text(text)
+    with pytest.raises(DataError, match=sentence):
+        list(read_case_file(path))
+
+
+def test_a_file_that_is_not_there_names_the_nearest(tmp_path: Path):
+    write_csv(tmp_path)
+    with pytest.raises(DataError, match=r"casess\.csv: no such file; did you mean 'cases\.csv'"):
+        list(read_case_file(tmp_path / "casess.csv"))
+
+
+def test_a_folder_of_several_data_sets_asks_for_one(tmp_path: Path):
+    write_saved_data_set(tmp_path)
+    with pytest.raises(DataError, match=r"several data sets: name one, such as .*saved"):
+        list(read_case_file(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("expected", "answer", "holds", "is_it"),
+    [
+        ("Gate 4", "It is at  gate 4.", 1, 0),
+        ("Gate 4", "“GATE\u00a04!”", 1, 1),
+        ("4", "40 of them", 0, 0),
+        ("4", "4.5 of them", 0, 0),
+        ("4975", "You have 4,975 points", 1, 0),
+        ("isn't", "It isn’t", 1, 0),
+        ("art", "a party", 0, 0),
+        ("Gate 4", "", 0, 0),
+    ],
+)
+def test_an_expected_text_is_found_as_whole_words_however_it_is_spelt(
+    expected: str, answer: str, holds: float, is_it: float
+):
+    (case,) = _cases({"message": "where", "expected_text": expected})
+    seen = Observation(text=answer)
+    assert (contains(case, seen), equals(case, seen)) == (holds, is_it)
+
+
+def test_what_a_case_does_not_know_is_not_scored():
+    (case,) = _cases({"message": "where"})
+    values = {entry.scorer: entry.value for entry in score(case, Observation(text="Gate 4"))}
+    assert {values[name] for name in (*ROUTING, "contains", "equals")} == {None}
+
+
+def _cases(*rows: dict[str, Any]) -> list[Case]:
+    from kit.bench.systems.case_table import case_of
+
+    return [case_of(row, "here", f"row-{n}") for n, row in enumerate(rows)]

@@ -1,0 +1,549 @@
+"""Whole systems under the bench: what they answer is scored, what they do not tell is None, what they
+fail by is owned up to."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from kit import Reported, Usage
+from kit.bench.case import Case
+from kit.bench.grid.grid_file import read_grid
+from kit.bench.grid.report import report
+from kit.bench.grid.results import read_results
+from kit.bench.grid.run import run_grid
+from kit.bench.scoring.own_judges import Loss
+from kit.bench.scoring.played_cell import PlayedCell
+from kit.bench.systems.bench import systems_spec
+from kit.bench.systems.case_table import case_of
+from kit.bench.systems.command import command_bridge
+from kit.bench.systems.play import System
+from kit.bench.systems.source import SystemSource, read_source
+from kit.bridges.part import Bridge, Called, Piece, Spent
+from kit.bridges.recognise import bridge_of, load_bridge
+from kit.cli import main
+from kit.core.errors import DataError
+from kit.core.model import ModelSpec
+from kit.worlds.service.serve import serving
+from tests.grids.test_grid import OPENER
+
+realtime = pytest.mark.realtime
+CASES = 20
+MINE = """
+from kit import Reported, Usage
+from words import GATE
+
+async def answer(message):
+    return Reported(f"It is {GATE}.", ["flights"], Usage(input_tokens=9, output_tokens=3, cost=0.01))
+
+def silent(message):
+    return f"It is {GATE}."
+
+def keyless(message):
+    raise KeyError("MY_API_KEY")
+
+def nervous(message):
+    if "7" in message:
+        raise ValueError("seven")
+    return f"It is {GATE}."
+
+def junk(message):
+    return 42
+
+def unreachable(message):
+    raise ConnectionRefusedError("nobody is there")
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of one's own: a system, what it imports, and twenty cases."""
+    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "words.py").write_text('GATE = "gate 4"\n')
+    lines = [f"where is number {n}?,Gate 4,flights" for n in range(CASES)]
+    (tmp_path / "cases.csv").write_text(
+        "\n".join(["message,expected_text,expected_agents", *lines])
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    sys.modules.pop("words", None)
+    return tmp_path
+
+
+def bench(*words: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any], str]:
+    """The exit code of `kit bench`, its result, and what it said besides."""
+    code = main(["bench", *words, "--json", "--out", "out"])
+    printed = capsys.readouterr()
+    return code, json.loads(printed.out or "{}"), printed.err
+
+
+@realtime
+def test_two_functions_and_a_table_become_a_verdict_without_any_card(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    code, result, words = bench(
+        "./mine.py:answer", "cases.csv", "--against", "./mine.py:silent", capsys=capsys
+    )
+    assert code == 0 and (result["cells"], result["played"], result["failed"]) == (40, 40, 0)
+    assert "nobody can say before it has answered" in words
+    (verdict,) = result["verdicts"]
+    assert verdict["scorer"] == "contains" and verdict["verdict"] == "cannot tell"
+    assert result["dollars"] == pytest.approx(0.2)
+    first = read_results(folder / "out")[0]
+    assert (first["called"], first["scores"]["exact"], first["input_tokens"]) == (["flights"], 1, 9)
+
+
+@realtime
+def test_what_a_system_does_not_tell_is_none_and_never_nought(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    main(["bench", "./mine.py:silent", "cases.csv", "--out", "out"])
+    assert "it does not say whom it asked (no score of routing there)" in capsys.readouterr().out
+    for row in read_results(folder / "out"):
+        assert row["scores"]["contains"] == 1 and row["scores"]["exact"] is None
+        counts = [row[name] for name in ("cost", "model_calls", "input_tokens", "output_tokens")]
+        assert counts == [None] * 4
+
+
+@realtime
+@pytest.mark.parametrize(
+    ("name", "error_class", "words"),
+    [
+        ("keyless", "system", "KeyError: 'MY_API_KEY' (mine.py:"),
+        ("junk", "system", "returned a value of type int"),
+        ("unreachable", "network", "nothing answers there"),
+    ],
+)
+def test_a_system_that_has_never_answered_is_asked_five_times_and_gets_no_verdict(
+    name: str, error_class: str, words: str, folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    command = [f"./mine.py:{name}", "cases.csv", "--against", "./mine.py:silent"]
+    code, result, _ = bench(*command, "--concurrency", "1", capsys=capsys)
+    assert code == 1 and result["failed"] == 5 and result["played"] == CASES
+    assert f"failed 5 times for the same reason ({error_class})" in result["stopped"]
+    assert not result["verdicts"]
+    text = (folder / "out" / "report.md").read_text()
+    assert words in text and "no verdict, 5 of 5 cells failed" in text and "worse" not in text
+    (folder / "mine.py").write_text(
+        MINE.replace(f"def {name}(message):", f"def {name}(message):\n    return 'gate 4'")
+    )
+    code, result, _ = bench(*command, capsys=capsys)
+    assert code == 0 and result["failed"] == 0 and len(result["verdicts"]) == 1, "once it is mended"
+
+
+@realtime
+def test_what_raises_beside_answers_is_an_outcome_and_counts_as_wrong(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    code, result, _ = bench("./mine.py:nervous", "cases.csv", capsys=capsys)
+    assert code == 0 and (result["played"], result["failed"]) == (CASES, 0)
+    rows = read_results(folder / "out")
+    wrong = [row for row in rows if row["scores"]["contains"] == 0]
+    assert len(wrong) == 2 and {row["status"] for row in wrong} == {"failed"}
+    assert all("ValueError: seven" in row["error"] for row in wrong)
+    text = (folder / "out" / "report.md").read_text()
+    assert "2 of 20 turns without an answer, scored as it stands, such as ValueError" in text
+
+
+@realtime
+def test_a_second_run_asks_nothing_and_an_edit_is_asked_anew(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    command = ["./mine.py:silent", "cases.csv", "--out", "out"]
+    main(["bench", *command])
+    main(["bench", *command])
+    assert "0 cells played, 20 were there" in capsys.readouterr().out
+    rows = (folder / "cases.csv").read_text()
+    (folder / "cases.csv").write_text(rows.replace("number 3?", "number 33?"))
+    main(["bench", *command])
+    assert "1 cell played, 19 were there" in capsys.readouterr().out
+    (folder / "words.py").write_text('GATE = "gate 5"\n')
+    main(["bench", *command])
+    assert "20 cells played, 0 were there" in capsys.readouterr().out, "a file it imports"
+
+
+@realtime
+def test_a_system_beside_itself_is_played_twice(folder: Path, capsys: pytest.CaptureFixture[str]):
+    reference = "./mine.py:silent"
+    _, result, _ = bench(reference, "cases.csv", "--against", reference, capsys=capsys)
+    assert result["cells"] == result["played"] == 2 * CASES
+    assert len(result["verdicts"]) == 1
+
+
+@realtime
+def test_once_the_dollars_are_spent_both_ways_have_the_same_cases(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    command = ["./mine.py:answer", "cases.csv", "--against", "./mine.py:answer"]
+    code, result, words = bench(*command, "--dollars", "0.2", "--concurrency", "1", capsys=capsys)
+    assert code == 1 and result["played"] == 20 and "0.2 dollars is reached" in result["stopped"]
+    cases: dict[str, set[str]] = {}
+    for row in read_results(folder / "out"):
+        cases.setdefault(row["model"], set()).add(row["case"])
+    first, second = cases.values()
+    assert first == second
+    assert "After 10 of 40 cells: $0.1000 are spent, which makes about $0.40 for all" in words
+
+
+@realtime
+def test_a_run_that_is_told_to_stops_when_it_is_decided(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    (folder / "theirs.py").write_text("def answer(message):\n    return 'I do not know.'\n")
+    command = ["./mine.py:answer", "cases.csv", "--against", "./theirs.py:answer"]
+    code, result, _ = bench(*command, "--stop-when-decided", "--dollars", "1", capsys=capsys)
+    assert code == 0 and result["decided"] and result["played"] < 2 * CASES
+    assert result["stopped"].startswith("decided after 1")
+    assert "of $1.00 spent" in result["stopped"]
+    (verdict,) = result["verdicts"]
+    assert verdict["verdict"] == "better" and not verdict["planned"], "by the test of any look"
+    _, again, _ = bench(*command, "--stop-when-decided", "--dollars", "1", capsys=capsys)
+    assert again["played"] == result["played"]
+    _, whole, _ = bench(*command, "--dollars", "1", capsys=capsys)
+    assert whole["played"] == 2 * CASES and not whole["decided"]
+
+
+@realtime
+def test_ctrl_c_says_what_is_kept_and_how_to_go_on(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    (folder / "mine.py").write_text(
+        "import asyncio, os, signal\n"
+        "count = 0\n"
+        "async def answer(message):\n"
+        "    global count\n"
+        "    count += 1\n"
+        "    if count == 7:\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "        await asyncio.sleep(600)\n"
+        "    return 'gate 4'\n"
+    )
+    code, _, words = bench("./mine.py:answer", "cases.csv", "--concurrency", "1", capsys=capsys)
+    assert code == 2
+    assert (
+        "kit: stopped: 6 of 20 cells are played and kept in out; the same command goes on" in words
+    )
+
+
+@realtime
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["./mine.py:anwser", "cases.csv"], "has no 'anwser': did you mean 'answer'?"),
+        (["./mien.py:answer", "cases.csv"], "did you mean 'mine.py'?"),
+        (["mine.py", "cases.csv"], "names nothing that can be asked; write ./FILE.py:NAME"),
+        (["command:no-such-program -x", "cases.csv"], "no program 'no-such-program'"),
+        (["./mine.py:silent", "plain.csv"], "nothing says what a right answer is"),
+        (["./mine.py:silent"], "name the file of cases"),
+    ],
+)
+def test_what_cannot_be_played_is_one_sentence(
+    words: list[str], sentence: str, folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    (folder / "plain.csv").write_text("message\nhello\n")
+    code, _, said = bench(*words, capsys=capsys)
+    assert code == 2 and sentence in said.splitlines()[-1]
+
+
+def test_two_folders_with_a_module_of_one_name_are_no_pair_for_one_process(tmp_path: Path):
+    sources: list[SystemSource] = []
+    for name in ("before", "after"):
+        home = tmp_path / name
+        home.mkdir()
+        (home / "agent.py").write_text("import prompts\n\nasync def answer(message): ...\n")
+        (home / "prompts.py").write_text("")
+        sources.append(read_source(name, f"./{name}/agent.py:answer", tmp_path))
+    with pytest.raises(DataError, match="both import a module 'prompts', each of its own folder"):
+        systems_spec(sources, [{"message": "a", "expected_text": "b"}])
+
+
+@realtime
+def test_systems_stand_beside_models_in_a_grid_file(tmp_path: Path):
+    (tmp_path / "mine.py").write_text("def answer(message):\n    return 'You have 5 points.'\n")
+    case = {"id": "a", "user": "how many points do I have", "expected_sub_agents": ["rewards"]}
+    (tmp_path / "cases.jsonl").write_text(json.dumps(case))
+    grid: dict[str, Any] = {
+        "models": ["offline"],
+        "systems": {
+            "mine": "./mine.py:answer",
+            "echo": {"command": ["cat"]},
+        },
+        "cases": [{"file": "cases.jsonl"}],
+        "baseline": {"model": "offline"},
+        "sub_agents": "stubs",
+        "verdicts": ["exact", "resists"],
+    }
+    path = tmp_path / "small.yaml"
+    path.write_text(json.dumps(grid))
+    spec = read_grid(path)
+    run = run_grid(spec, tmp_path / "out", OPENER, 1)
+    rows = read_results(tmp_path / "out")
+    assert run.complete and [row["model"] for row in rows] == ["offline", "echo", "mine"]
+    assert [row["scores"]["exact"] for row in rows] == [1, None, None]
+    assert "mine: 1 turn; it does not say whom it asked" in report(spec, run)
+
+
+CASE = case_of({"message": "where is it", "expected_agents": "flights"}, "here", "a")
+
+
+def system_of(value: object, **fields: Any) -> System:
+    bridge = value if hasattr(value, "ask") else bridge_of(value, "mine")
+    values: dict[str, Any] = {"agents": {"flights"}, "prices": {}, **fields}
+    return System(name="mine", bridge=bridge, **values)  # pyright: ignore[reportArgumentType]
+
+
+async def play(value: object, case: Case = CASE, **fields: Any) -> PlayedCell:
+    played = await system_of(value, **fields).play(case, "key")
+    assert isinstance(played, PlayedCell)
+    return played
+
+
+async def test_an_answer_that_is_late_is_none_and_the_work_on_it_is_stopped():
+    ended: list[str] = []
+
+    async def slow(message: str):
+        try:
+            yield "It is "
+            await asyncio.sleep(600)
+        finally:
+            ended.append(message)
+
+    played = await play(slow, seconds=30)
+    (turn,) = played.turns
+    assert (turn.observation.status, turn.observation.text) == ("deadline", "")
+    assert played.error == "no answer within 30 s" and ended == ["where is it"]
+
+
+async def test_parts_of_a_bridge_say_who_was_asked_and_what_was_spent():
+    async def streaming(message: str):
+        yield Called("flights", "agent")
+        yield Called("look_up")
+        yield Spent(Usage(input_tokens=5))
+        yield Spent(Usage(input_tokens=2))
+        yield Piece("gate ")
+        yield "4"
+
+    (turn,) = (await play(streaming)).turns
+    assert (turn.observation.text, turn.observation.called) == ("gate 4", ("flights",))
+    assert (turn.fields["input_tokens"], turn.fields["output_tokens"]) == (7, None)
+
+
+async def test_a_tool_counts_as_an_agent_where_a_case_expects_one_of_its_name():
+    async def tools(message: str):
+        yield Called("flights")
+        yield Called("search")
+        yield "gate 4"
+
+    (turn,) = (await play(tools)).turns
+    assert turn.observation.called == ("flights",)
+
+
+async def test_an_account_without_credit_is_no_wrong_answer():
+    class OutOfCredit(Exception):
+        status_code = 429
+        body = {"code": "insufficient_quota", "message": "You exceeded your current quota"}
+
+    async def broke(message: str) -> str:
+        try:
+            raise OutOfCredit
+        except OutOfCredit as error:
+            raise RuntimeError("the agent failed") from error
+
+    outcome = await system_of(broke).play(CASE, "key")
+    assert isinstance(outcome, Loss) and outcome.error_class == "auth"
+    assert "no credit left" in outcome.line
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), asyncio.CancelledError(), TimeoutError()])
+async def test_nothing_that_a_system_raises_ends_the_run(error: BaseException):
+    async def raising(message: str) -> str:
+        raise error
+
+    played = await play(raising)
+    assert played.turns[0].observation.status == "failed" and played.error
+
+
+async def test_earlier_turns_of_a_case_are_told():
+    heard: list[str] = []
+
+    async def answer(message: str) -> str:
+        heard.append(message)
+        return "ok"
+
+    turns = [
+        {"user": "hi", "expected_sub_agents": [], "assistant": "hello", "skip": True},
+        {"user": "and now?", "expected_sub_agents": []},
+    ]
+    await play(answer, case_of({"turns": turns}, "here", "a"))
+    assert heard == ["User: hi\nAssistant: hello\n\nand now?"]
+
+
+@realtime
+def test_a_plain_function_that_hangs_does_not_keep_the_run_from_ending(tmp_path: Path):
+    import threading
+
+    def stuck(message: str) -> str:
+        if message == "b":
+            threading.Event().wait()
+        return "gate 4"
+
+    rows = [{"message": name, "expected_text": "gate 4"} for name in "ab"]
+    spec = systems_spec(
+        [SystemSource("stuck", stuck, tmp_path)], rows, limits={"seconds": 5, "concurrency": 1}
+    )
+    run = run_grid(spec, tmp_path / "out", OPENER, 1)
+    assert (run.done, run.failed) == (2, 0)
+
+
+PROGRAM = """
+import json, os, sys, time
+message = json.loads(sys.stdin.readline())["message"]
+if message == "hang":
+    open("pid", "w").write(str(os.getpid()))
+    time.sleep(600)
+if message == "fail":
+    sys.exit("it broke")
+if message == "text":
+    print("gate 4")
+else:
+    usage = {"input_tokens": 3, "cost": 0.5}
+    print(json.dumps({"text": "gate 4", "calls": ["flights"], "usage": usage}))
+"""
+
+
+@realtime
+def test_a_command_is_asked_in_json_and_answers_as_it_likes(tmp_path: Path):
+    async def ask(message: str) -> PlayedCell:
+        bridge = command_bridge((sys.executable, "program.py"), tmp_path)
+        case = case_of({"message": message, "expected_agents": "flights"}, "here", "a")
+        return await play(bridge, case)
+
+    async def ask_all() -> list[PlayedCell]:
+        return [await ask(message) for message in ("text", "json", "fail")]
+
+    (tmp_path / "program.py").write_text(PROGRAM)
+    text, told, failed = asyncio.run(ask_all())
+    assert (text.turns[0].observation.text, text.turns[0].observation.routed) == ("gate 4", False)
+    assert told.turns[0].observation.called == ("flights",) and told.dollars == 0.5
+    assert told.turns[0].fields["output_tokens"] is None
+    assert failed.error.startswith("CommandError: exit code 1: it broke")
+
+
+@realtime
+def test_a_command_that_nobody_waits_for_is_killed(tmp_path: Path):
+    async def stop() -> None:
+        bridge: Bridge = command_bridge((sys.executable, "program.py"), tmp_path)
+        case = case_of({"message": "hang", "expected_agents": "none"}, "here", "a")
+        task = asyncio.create_task(play(bridge, case))
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    (tmp_path / "program.py").write_text(PROGRAM)
+    asyncio.run(stop())
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+@realtime
+async def test_a_service_that_leaves_out_whom_it_asked_is_not_taken_to_have_asked_nobody():
+    replies: dict[str, Any] = {
+        "silent": {"text": "gate 4"},
+        "nobody": {"text": "gate 4", "calls": []},
+        "flights": {"text": "gate 4", "calls": ["flights"], "usage": {"input_tokens": 3}},
+    }
+
+    async def reply(request: Request) -> Response:
+        message = (await request.json())["message"]
+        if message in replies:
+            return JSONResponse(replies[message])
+        return Response(status_code=401)
+
+    seen: list[tuple[str, ...] | None] = []
+    async with serving(Starlette(routes=[Route("/", reply, methods=["POST"])])) as url:
+        system = system_of(load_bridge(url, Path()))
+        for message in replies:
+            case = case_of({"message": message, "expected_agents": "flights"}, "here", message)
+            played = await system.play(case, "key")
+            assert isinstance(played, PlayedCell)
+            observation = played.turns[0].observation
+            seen.append(observation.called if observation.routed else None)
+        refused = await system.play(CASE, "key")
+    assert seen == [None, (), ("flights",)]
+    assert isinstance(refused, Loss) and refused.error_class == "network"
+
+
+def spans(*names: Sequence[Any]) -> Any:
+    """A system that says what it does in OpenTelemetry spans alone, each inside the one before."""
+    from contextlib import ExitStack
+
+    from opentelemetry import trace
+
+    async def answer(message: str) -> str:
+        with ExitStack() as stack:
+            for name, attributes in names:
+                span = trace.get_tracer("agents").start_as_current_span(name)
+                stack.enter_context(span).set_attributes(
+                    {f"gen_ai.{key}": value for key, value in attributes.items()}
+                )
+                await asyncio.sleep(0.01)
+        return "gate 4"
+
+    return answer
+
+
+ROOT = ("invoke_agent front", {"operation.name": "invoke_agent", "agent.name": "front"})
+FLIGHTS = ("invoke_agent flights", {"operation.name": "invoke_agent", "agent.name": "flights"})
+TOOL = ("execute_tool look_up", {"operation.name": "execute_tool", "tool.name": "look_up"})
+CHAT = (
+    "chat small",
+    {
+        "operation.name": "chat",
+        "request.model": "small",
+        "usage.input_tokens": 100,
+        "usage.output_tokens": 10,
+    },
+)
+SMALL = ModelSpec(key="small", provider="openai", price_in=1.0, price_out=10.0)
+
+
+async def test_spans_of_a_framework_say_who_was_asked_and_what_was_spent():
+    played = await play(spans(ROOT, FLIGHTS, TOOL, CHAT), prices={"small": SMALL})
+    (turn,) = played.turns
+    assert turn.observation.called == ("flights",), "neither the system itself nor a plain tool"
+    assert (turn.fields["model_calls"], turn.fields["input_tokens"]) == (1, 100)
+    assert played.dollars == pytest.approx(0.0002)
+
+
+async def test_spans_that_name_nobody_tell_no_routing_and_no_price_is_no_cost():
+    (turn,) = (await play(spans(CHAT))).turns
+    assert not turn.observation.routed and turn.fields["cost"] is None
+    (turn,) = (await play(spans(ROOT))).turns
+    assert turn.observation.routed and turn.observation.called == (), "it was seen to ask nobody"
+
+
+async def test_turns_at_the_same_time_hear_their_own_spans():
+    system = system_of(spans(ROOT, FLIGHTS, CHAT))
+    other = system_of(spans(ROOT, CHAT))
+    cells = await asyncio.gather(*[s.play(CASE, "key") for s in (system, other) * 3])
+    called = [cell.turns[0].observation.called for cell in cells if isinstance(cell, PlayedCell)]
+    assert called == [("flights",), ()] * 3
+
+
+async def test_a_report_goes_before_what_spans_say():
+    async def answer(message: str) -> Reported:
+        await spans(ROOT, FLIGHTS)(message)
+        return Reported("gate 4", ["hotels"])
+
+    (turn,) = (await play(answer)).turns
+    assert turn.observation.called == ("hotels",)
