@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from benchmarks import foreign_systems
 from kit import Reported, Usage
 from kit.bench.case import Case
 from kit.bench.grid.grid_file import read_grid
@@ -39,6 +40,7 @@ from tests.grids.test_grid import OPENER
 realtime = pytest.mark.realtime
 CASES = 20
 MINE = """
+from benchmarks import foreign_systems
 from kit import Reported, Usage
 from words import GATE
 
@@ -169,6 +171,39 @@ def test_a_second_run_asks_nothing_and_an_edit_is_asked_anew(
     (folder / "words.py").write_text('GATE = "gate 5"\n')
     main(["bench", *command])
     assert "20 cells played, 0 were there" in capsys.readouterr().out, "a file it imports"
+
+
+JUDGES = """
+def short(case, observation):
+    return float(len(observation.text) < 12)
+
+def broken(case, observation):
+    return observation.txt
+"""
+
+
+@realtime
+def test_a_judge_of_ones_own_scores_answers_and_a_broken_one_costs_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    (folder / "judges.py").write_text(JUDGES)
+    command = ["./mine.py:silent", "cases.csv", "--against", "./mine.py:answer"]
+    code, result, _ = bench(*command, "--judge", "./judges.py:short", capsys=capsys)
+    by_judge = [way["estimate"]["value"] for way in result["ways"] if way["scorer"] == "short"]
+    assert code == 0 and by_judge == [0.0, 0.0]
+    code, result, words = bench(*command, "--judge", "./judges.py:broken", capsys=capsys)
+    assert code == 2 and not result
+    assert "judge 'broken': AttributeError" in words and "(judges.py:6, in broken)" in words
+
+
+@realtime
+def test_provenance_names_each_system_and_a_digest_of_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    bench("./mine.py:silent", "cases.csv", capsys=capsys)
+    (made,) = json.loads((folder / "out" / "provenance.json").read_text())["runs"].values()
+    (system,) = made["systems"].values()
+    assert system["source"] == "./mine.py:silent" and len(system["digest"]) == 24
 
 
 @realtime
@@ -547,3 +582,13 @@ async def test_a_report_goes_before_what_spans_say():
 
     (turn,) = (await play(answer)).turns
     assert turn.observation.called == ("hotels",)
+
+
+@realtime
+def test_equal_systems_are_seldom_told_apart_and_a_worse_one_is_found_as_often_as_promised():
+    """A small sample of `python benchmarks/foreign_systems.py`."""
+    runs = 12
+    assert foreign_systems.false_verdicts(runs) <= foreign_systems.most_false(runs)
+    assert foreign_systems.false_verdicts(runs, decided=True) <= foreign_systems.most_false(runs)
+    finds, _ = foreign_systems.found(5, 231)
+    assert finds >= foreign_systems.least_found(5)

@@ -22,6 +22,7 @@ class Decision:
         self._plan = plan
         self._rows: list[Row] = []
         self._failures: dict[str, Row] = {}
+        self._next_look = 0
         self.samples = 0
         """Cases, each as often as it is repeated, that every way has ended."""
         self.is_settled = False
@@ -34,7 +35,8 @@ class Decision:
                 self.add_lines(cell.lines)
             else:
                 self._failures[cell.key] = json.loads(cell.lines)
-        self.look()
+        if len(self._rows) >= self._next_look:
+            self.look()
 
     def add_lines(self, lines: str) -> None:
         """Takes the lines of a scored cell."""
@@ -42,6 +44,8 @@ class Decision:
 
     def look(self) -> None:
         """Compares what there is."""
+        # A look reads every row: of a large run it is taken after each fiftieth part more.
+        self._next_look = len(self._rows) + 1 + len(self._rows) // 50
         ends: dict[tuple[object, object], set[object]] = {}
         for row in (*self._rows, *self._failures.values()):
             ends.setdefault((row["case"], row["repeat"]), set()).add(tuple(row[a] for a in AXES))

@@ -131,7 +131,10 @@ def provenance(spec: GridSpec) -> dict[str, object]:
     models: dict[str, Any] = {}
     for key, model in spec.every_model.items():
         models[key] = json.loads(model.model_dump_json(exclude_defaults=True))
-    return {
+    systems: dict[str, Any] = {}
+    for name, system in spec.systems.items():
+        systems[name] = {"source": system.words, "digest": system.identity}
+    made_of: dict[str, object] = {
         "grid": spec.grid.name,
         "date": datetime.now(UTC).date().isoformat(),
         "kinds": spec.kinds,
@@ -143,6 +146,9 @@ def provenance(spec: GridSpec) -> dict[str, object]:
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in PACKAGES},
     }
+    if systems:
+        made_of["systems"] = systems
+    return made_of
 
 
 def revision() -> str:

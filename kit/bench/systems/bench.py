@@ -110,7 +110,7 @@ def systems_spec(
         raise DataError(f"the baseline {baseline!r} is no system of these: {', '.join(names)}")
     grid = Grid(
         name=name or f"bench-{digest(names, file)[:6]}",
-        systems={source.name: str(source.value) for source in sources},
+        systems={source.name: source.words for source in sources},
         cases=(CaseFile(file=file),),
         repeats=repeats,
         scorers=scorers,

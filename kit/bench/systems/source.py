@@ -44,6 +44,13 @@ class SystemSource:
     def is_address(self) -> bool:
         return isinstance(self.value, str) and self.value.startswith(("http://", "https://"))
 
+    @property
+    def words(self) -> str:
+        """What it is, as a person reads it; of an object the name of its function, or of its class."""
+        if isinstance(self.value, CommandLine):
+            return COMMAND + " ".join(self.value.command)
+        return str(plain_or_name(self.value))
+
     @cached_property
     def file(self) -> Path | None:
         """The file of Python that a reference names; None for all else."""
