@@ -19,9 +19,11 @@ from kit.core.language.words import STOP, words
 from kit.core.model import EmbedderName
 from kit.models.offline import minilm
 from kit.models.offline.english import FAINT, NEGATED
+from kit.models.offline.sentence_classifier import SentenceClassifier
 from kit.models.offline.wording import (
     MOST_WORDS,
     Floats,
+    RequestClassifier,
     TermTable,
     WordingClassifier,
     elsewhere,
@@ -33,9 +35,6 @@ LONGEST = 4000
 DOUBT = 0.1
 """How much more a text may be worded like what is asked of a document than like what is asked elsewhere, and count as
 elsewhere: an honest "none of us" does less harm than an answer to something else."""
-CLOSE = 0.25
-"""The score from which a text is for a document that lists requests, even one that is worded like what is asked
-elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +50,9 @@ class Scale:
     """The score below which a text hardly fits a document."""
     far: float
     """The score below which a text is hardly for a document that lists no requests."""
+    close: float
+    """The score from which a text is for a document that lists requests, even one that is worded like what is
+    asked elsewhere."""
     clear: float
     """What a further document must gain over those chosen, on a clause of its own, before a request is split."""
     stay: float
@@ -68,6 +70,7 @@ STATIC = Scale(
     terms=0.15,
     fits=0.15,
     far=0.12,
+    close=0.25,
     clear=0.06,
     stay=0.1,
     question=0.12,
@@ -82,6 +85,7 @@ CONTEXTUAL = Scale(
     terms=0.15,
     fits=0.22,
     far=0.21,
+    close=0.4,
     clear=0.05,
     stay=0.06,
     question=0.08,
@@ -241,9 +245,12 @@ class Index:
         return _unit(vectors.sum(axis=0))
 
     @cached_property
-    def _wordings(self) -> WordingClassifier:
+    def _wordings(self) -> RequestClassifier:
         """Learnt when it is first asked. The last list is of what is asked elsewhere."""
-        return WordingClassifier.of([*self._lists, elsewhere(sum(map(len, self._lists)))])
+        return self._classifier([*self._lists, elsewhere(sum(map(len, self._lists)))])
+
+    def _classifier(self, requests: Sequence[Sequence[str]]) -> RequestClassifier:
+        return WordingClassifier.of(requests)
 
     def score(self, text: str) -> Floats:
         """Closeness of a text to each document, about -0.1 (unrelated) to 1 (the same)."""
@@ -288,7 +295,7 @@ class Index:
         if not self._lists:
             return doubt >= 0 and closest < self.scale.far
         scores = self._wordings.score(text)
-        return scores[-1] > scores[:-1].max() - doubt and closest < CLOSE
+        return scores[-1] > scores[:-1].max() - doubt and closest < self.scale.close
 
 
 def _starts(groups: Sequence[Sequence[str]]) -> NDArray[np.intp]:
@@ -312,6 +319,9 @@ class ContextualIndex(Index):
 
     def _vector_of(self, text: str, vectors: Floats) -> Floats:
         return minilm.vector(text[:LONGEST])
+
+    def _classifier(self, requests: Sequence[Sequence[str]]) -> RequestClassifier:
+        return SentenceClassifier.of(requests)
 
 
 @lru_cache(maxsize=256)

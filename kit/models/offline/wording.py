@@ -14,6 +14,7 @@ from hashlib import blake2s
 from importlib.util import cache_from_source
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, Protocol
 from zipfile import BadZipFile
 
 import numpy as np
@@ -116,6 +117,14 @@ class TermTable:
         return columns, np.asarray(values / max(length, 1e-9), np.float32)
 
 
+class RequestClassifier(Protocol):
+    """Tells by which list of requests a text is asked."""
+
+    def score(self, text: str) -> Floats:
+        """How much a text is like what each list holds: about 0 for nothing, 1 for one of its requests."""
+        ...
+
+
 class WordingClassifier:
     """A linear classifier of texts by the list of requests that they are worded like: ridge regression over terms."""
 
@@ -129,16 +138,14 @@ class WordingClassifier:
         """Learns from the requests of each list, or reads what an earlier process learnt from the same ones."""
         if sum(map(len, requests)) < LONG_TO_LEARN:
             return _learn(requests)
-        path = _path_of(requests)
-        try:
-            with path.open("rb") as file, np.load(file) as archive:
-                return cls(
-                    TermTable(archive["terms"].tolist(), archive["rarity"]), archive["weights"]
-                )
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
-            # There is none yet, or it is broken.
-            classifier = _learn(requests)
-        classifier._save(path)
+        path = path_of(requests, "wording")
+        arrays = read_arrays(path)
+        if arrays is not None:
+            return cls(TermTable(arrays["terms"].tolist(), arrays["rarity"]), arrays["weights"])
+        classifier = _learn(requests)
+        table = classifier._table
+        terms = np.array(table.terms)
+        keep_arrays(path, terms=terms, rarity=table.rarity, weights=classifier._weights)
         return classifier
 
     def score(self, text: str) -> Floats:
@@ -147,29 +154,40 @@ class WordingClassifier:
         scores = values @ self._weights[columns]
         return np.asarray(scores - scores.mean(), np.float32)
 
-    def _save(self, path: Path) -> None:
-        # Another process may read or write it at the same time, so that it appears there whole.
-        unfinished = path.with_suffix(f".{os.getpid()}.npz")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            terms = np.array(self._table.terms)
-            np.savez(unfinished, terms=terms, rarity=self._table.rarity, weights=self._weights)
-            unfinished.replace(path)
-            files = sorted(path.parent.glob("wording.*.npz"), key=lambda file: file.stat().st_mtime)
-            for old in files[:-MOST_KEPT]:
-                old.unlink(missing_ok=True)
-        except OSError:
-            log.debug("what was learnt is not kept: %s cannot be written", path)
+
+def read_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
+    """Returns what an earlier process learnt; None where it is not there, or is broken."""
+    try:
+        with path.open("rb") as file, np.load(file) as archive:
+            return dict(archive)
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        return None
 
 
-def _path_of(requests: Sequence[Sequence[str]]) -> Path:
-    """The file of what is learnt from these requests, beside the bytecode of this module: it is derived as that is."""
+def keep_arrays(path: Path, **arrays: NDArray[Any]) -> None:
+    """Writes what was learnt for other processes, where the folder can be written."""
+    # Another process may read or write it at the same time, so that it appears there whole.
+    unfinished = path.with_suffix(f".{os.getpid()}.npz")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(unfinished, allow_pickle=False, **arrays)
+        unfinished.replace(path)
+        files = sorted(path.parent.glob("wording.*.npz"), key=lambda file: file.stat().st_mtime)
+        for old in files[:-MOST_KEPT]:
+            old.unlink(missing_ok=True)
+    except OSError:
+        log.debug("what was learnt is not kept: %s cannot be written", path)
+
+
+def path_of(requests: Sequence[Sequence[str]], learner: str) -> Path:
+    """The file of what a learner makes of these requests, beside the bytecode of this module: derived, as that is."""
     digest = blake2s(Path(__file__).read_bytes())
-    digest.update(json.dumps(requests).encode())
+    digest.update(json.dumps([learner, requests]).encode())
     return Path(cache_from_source(__file__)).with_name(f"wording.{digest.hexdigest()[:16]}.npz")
 
 
-def _learn(requests: Sequence[Sequence[str]]) -> WordingClassifier:
+def sample_of(requests: Sequence[Sequence[str]]) -> tuple[list[str], list[int]]:
+    """Returns the requests that are learnt from, and the number of the list of each."""
     step = 1 + sum(map(len, requests)) // MOST_REQUESTS
     texts: list[str] = []
     owners: list[int] = []
@@ -177,14 +195,24 @@ def _learn(requests: Sequence[Sequence[str]]) -> WordingClassifier:
         sample = owner_requests[::step]
         texts += sample
         owners += [number] * len(sample)
-    terms = [_terms_of(text) for text in texts]
-    table = TermTable.of(terms, base=0.0, fewest=FEWEST)
-    rows = table.rows(terms)
-    sizes = np.bincount(owners, minlength=len(requests))
+    return texts, owners
+
+
+def weights_of(rows: Floats, owners: Sequence[int], lists: int, ridge: float) -> Floats:
+    """Returns the weight of each column for each list: ridge regression of the owners of the rows on them."""
+    sizes = np.bincount(owners, minlength=lists)
     # A list of many requests must not draw texts for that reason alone.
-    penalty = np.asarray(RIDGE * sizes[owners] / sizes[owners].mean(), np.float32)
-    wanted = np.zeros((len(owners), len(requests)), np.float32)
+    penalty = np.asarray(ridge * sizes[owners] / sizes[owners].mean(), np.float32)
+    wanted = np.zeros((len(owners), lists), np.float32)
     wanted[np.arange(len(owners)), owners] = 1.0
     wanted -= wanted.mean(axis=0)
     shares = np.asarray(np.linalg.solve(rows @ rows.T + np.diag(penalty), wanted), np.float32)
-    return WordingClassifier(table, np.asarray(rows.T @ shares, np.float32))
+    return np.asarray(rows.T @ shares, np.float32)
+
+
+def _learn(requests: Sequence[Sequence[str]]) -> WordingClassifier:
+    texts, owners = sample_of(requests)
+    terms = [_terms_of(text) for text in texts]
+    table = TermTable.of(terms, base=0.0, fewest=FEWEST)
+    weights = weights_of(table.rows(terms), owners, len(requests), RIDGE)
+    return WordingClassifier(table, weights)

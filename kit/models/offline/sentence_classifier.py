@@ -1,0 +1,48 @@
+"""Which of several documents a text is asked of, learnt from the meaning and the wording of what people ask of each."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kit.models.offline import minilm
+from kit.models.offline.wording import (
+    Floats,
+    WordingClassifier,
+    keep_arrays,
+    path_of,
+    read_arrays,
+    sample_of,
+    weights_of,
+)
+
+RIDGE = 0.1
+"""How much the learnt weights are held back. From 0.03 to 0.3 it makes no difference on our own cases."""
+
+
+class SentenceClassifier:
+    """The mean of two linear classifiers: one of the vectors of whole sentences, one of terms.
+
+    Together they are wrong half as often as the terms alone. Learning 2,600 requests takes 15 s of CPU, once: what was
+    learnt is kept beside Python's bytecode.
+    """
+
+    def __init__(self, weights: Floats, wording: WordingClassifier):
+        self._weights = weights
+        self._wording = wording
+
+    @classmethod
+    def of(cls, requests: Sequence[Sequence[str]]) -> "SentenceClassifier":
+        """Learns from the requests of each list, or reads what an earlier process learnt from the same ones."""
+        path = path_of(requests, "sentences")
+        arrays = read_arrays(path)
+        if arrays is None:
+            texts, owners = sample_of(requests)
+            rows = np.stack([minilm.vector(text) for text in texts])
+            arrays = {"weights": weights_of(rows, owners, len(requests), RIDGE)}
+            keep_arrays(path, **arrays)
+        return cls(arrays["weights"], WordingClassifier.of(requests))
+
+    def score(self, text: str) -> Floats:
+        """How much a text is like each list: about 0 for nothing, 1 for one of its requests."""
+        scores = minilm.vector(text) @ self._weights
+        return np.asarray((scores - scores.mean() + self._wording.score(text)) / 2, np.float32)
