@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, cast
 
+from kit.bridges.framework import text_with_context
 from kit.bridges.part import Bridge, Part, Piece, Question, Reported
 from kit.core.errors import CodeError
 
@@ -27,10 +28,7 @@ class FunctionBridge:
     async def ask(self, question: Question) -> AsyncGenerator[Part, None]:
         """Calls the function; a plain one runs in a thread, which nobody can stop. Raises TypeError
         for an answer that is neither text nor a Reported."""
-        text = question.text
-        if question.prior_context:
-            text = f"{question.prior_context}\n\n{text}"
-        arguments: list[Any] = [text]
+        arguments: list[Any] = [text_with_context(question)]
         if self.takes_principal:
             arguments.append(question.principal)
         if inspect.isasyncgenfunction(self.function):

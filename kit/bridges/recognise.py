@@ -4,11 +4,19 @@ from pathlib import Path
 
 from kit.bridges.function import function_bridge
 from kit.bridges.http import HttpBridge, is_address
+from kit.bridges.langgraph import graph_bridge
+from kit.bridges.openai_agents import openai_agent_bridge
 from kit.bridges.part import Bridge, Recogniser
+from kit.bridges.pydantic_ai import pydantic_agent_bridge
 from kit.core.errors import CodeError
 from kit.tools.loading import load_reference
 
-_RECOGNISERS: tuple[Recogniser, ...] = (function_bridge,)
+_RECOGNISERS: tuple[Recogniser, ...] = (
+    graph_bridge,
+    pydantic_agent_bridge,
+    openai_agent_bridge,
+    function_bridge,
+)
 """Frameworks first: a graph or an agent of theirs may be callable as well."""
 
 

@@ -52,6 +52,7 @@ PLANTED = {
     "Frames and figures": ("runtime/turn.py", "import pandas"),
     "SciPy and statsmodels": ("bench/grid/forecast.py", "import scipy"),
     "In the bench": ("bench/statistics/power.py", "import kit.bench.grid.grid_file"),
+    "Another framework is imported": ("runtime/team.py", "import langgraph"),
     "Values touch nothing": ("core/outcome.py", "import asyncio"),
     "Stores know values": ("stores/sqlite.py", "import langchain_core.messages"),
 }

@@ -62,6 +62,7 @@ class ApiAgent:
                 async with aclosing(self.bridge.ask(question)) as parts:
                     async for part in parts:
                         reading.take(part)
+            reading.is_whole = True
         except BridgeFault as fault:
             return self._failure(call, fault.reason, str(fault), "invocation")
         finally:
@@ -102,6 +103,8 @@ class _Reading:
         self._text: str | None = None
         self._open: dict[str, tuple[RunContext, str]] = {}
         self._tells_tokens = False
+        self._leaves_out_tokens = False
+        self.is_whole = False
         self._tells_cost = False
 
     @property
@@ -146,10 +149,12 @@ class _Reading:
                 )
             )
         self._open.clear()
-        usage = Usage(
-            untold_tokens=int(not self._tells_tokens), untold_costs=int(not self._tells_cost)
+        # What a system was doing when it was broken off it does not say any more.
+        has_tokens = self.is_whole and self._tells_tokens and not self._leaves_out_tokens
+        has_cost = self.is_whole and self._tells_cost
+        self._ctx.ledger.charge(
+            Usage(untold_tokens=int(not has_tokens), untold_costs=int(not has_cost))
         )
-        self._ctx.ledger.charge(usage)
 
     def _begin(self, name: str, call_id: str, arguments: Mapping[str, Any] | None) -> None:
         ctx = self._ctx
@@ -186,7 +191,10 @@ class _Reading:
         )
 
     def _book(self, usage: Usage) -> None:
-        self._tells_tokens = self._tells_tokens or not usage.untold_tokens
+        if usage.untold_tokens:
+            self._leaves_out_tokens = True
+        else:
+            self._tells_tokens = True
         self._tells_cost = self._tells_cost or usage.cost is not None
         # Whether something stays untold is known at the end, and counted then.
         self._ctx.ledger.charge(usage.replace(untold_tokens=0, untold_costs=0))
