@@ -364,10 +364,18 @@ def test_thumbs_and_a_word_about_an_answer_are_kept(store: Path):
     assert given is not None and (given.score, given.note) == (1, "too short")
 
 
+def captions(page: AppTest) -> str:
+    return "\n".join(caption.value for caption in page.caption)
+
+
 def test_the_first_screen_says_what_this_is_and_what_the_panel_will_show(store: Path):
     page = open_page()
     assert len(page.pills[0].options) == 4 and "each part goes to the sub-agent" in text(page)
     assert "whose data was read" in htmls(page, "turn") and "Offer details" in htmls(page, "turn")
+    introduction = "You are u-001 of acme. A rule-based stand-in answers, not a language model"
+    assert introduction in captions(page)
+    page.chat_input[0].set_value("how many points do I have").run()
+    assert introduction not in captions(page), "only before the first turn"
 
 
 @pytest.mark.req("K-18")

@@ -21,6 +21,7 @@ from kit.ui.shared.host import Host
 from kit.ui.shared.turn_fold import advance, interrupt
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.visitor import is_operator, visitor
+from kit.ui.shared.wording import is_simulated, literal
 
 WINDOW = 10
 """Turns shown at first, and added by each "Show earlier"."""
@@ -49,6 +50,7 @@ def converse(layout: Places, question: Question | None, *, fresh: bool) -> None:
     views = host.views(session, limit=window)
     if not views and not fresh:
         layout.first_screen()
+    layout.introduce(_introduction(host, choices))
     _draw_buttons(layout, turns=len(views), window=window)
     panel = _draw_panel(layout, host, views, choices)
     slots = _slots(views)
@@ -90,6 +92,16 @@ def _draw_badges(layout: Places, host: Host, choices: Scenario) -> None:
         color="gray",
         help="Today, for the models and the services",
     )
+
+
+def _introduction(host: Host, choices: Scenario) -> str:
+    """Says who asks and who answers."""
+    principal = visitor(host)
+    asks = f"You are {literal(principal.user_id)} of {literal(principal.tenant_id)}."
+    model = host.words_of(choices.model)
+    if is_simulated(model):
+        return f"{asks} A rule-based stand-in answers, not a language model; set a key for one."
+    return f"{asks} The model {literal(model)} answers."
 
 
 def _draw_buttons(layout: Places, turns: int, window: int) -> None:

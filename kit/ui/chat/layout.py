@@ -13,6 +13,7 @@ from kit.core.picture import mark_pictures
 from kit.ui.chat.chat_input import Question, ask, read_question, waiting
 from kit.ui.chat.tour import draw_scene, draw_start
 from kit.ui.chat.user_message import draw_user_message
+from kit.ui.shared.frame import draw_link
 
 FOLDER = Path(__file__).parent
 
@@ -31,6 +32,8 @@ class Places:
     asked: Question | None
     """What was just asked."""
     slots: list[DeltaGenerator] = field(default_factory=list[DeltaGenerator])
+    introductions: list[DeltaGenerator] = field(default_factory=list[DeltaGenerator])
+    """On the first screen, where it will say who asks and who answers: nobody knows before the kit is open."""
 
     @classmethod
     def lay_out(cls, page: PageSettings) -> "Places":
@@ -106,7 +109,16 @@ class Places:
                 )
             if self.page.suggestions_note:
                 st.caption(self.page.suggestions_note)
-            draw_start(self.page.tour)
+            with st.container(horizontal=True, vertical_alignment="center"):
+                draw_start(self.page.tour)
+                draw_link(st.empty(), "compare", "Compare patterns", ":material/compare_arrows:")
+            # At the end, so that nothing moves when the words come.
+            self.introductions.append(st.empty())
+
+    def introduce(self, words: str) -> None:
+        """Says who asks and who answers, where the first screen is shown."""
+        for place in self.introductions:
+            place.caption(words)
 
 
 def _script(html: str, name: str) -> None:
