@@ -372,9 +372,9 @@ def test_the_first_screen_says_what_this_is_and_what_the_panel_will_show(store: 
     page = open_page()
     assert len(page.pills[0].options) == 4 and "each part goes to the sub-agent" in text(page)
     assert "whose data was read" in htmls(page, "turn") and "Offer details" in htmls(page, "turn")
-    introduction = "You are u-001 of acme. A rule-based stand-in answers, not a language model"
+    introduction = r"You are u\-001 of acme. A rule-based stand-in answers, not a language model"
     assert introduction in captions(page)
-    page.chat_input[0].set_value("how many points do I have").run()
+    ask(page, "how many points do I have")
     assert introduction not in captions(page), "only before the first turn"
 
 
