@@ -24,6 +24,14 @@ OWN = Path(sys.executable)
 PEERS = HOME / ".kit" / "conformance" / "bin" / "python"
 SYSTEMS = {
     "kit": ("subagent_kit", OWN),
+    "langgraph": ("langchain_agents", PEERS),
+    "deepagents": ("deep_agents", PEERS),
+    "openai": ("openai_agents", PEERS),
+    "pydantic": ("pydantic_agents", PEERS),
+    "adk": ("google_adk", PEERS),
+    "microsoft": ("ms_agent_framework", PEERS),
+    "strands": ("strands_agents", PEERS),
+    "smolagents": ("smol_agents", PEERS),
     "gather": ("gather", OWN),
 }
 """Name on the command line -> the adapter, and the Python that has its packages."""
@@ -49,6 +57,12 @@ def play_all(names: Sequence[str], scenarios: Sequence[str]) -> dict[str, Any]:
     return {"date": today, "systems": [result.as_json() for result in results]}
 
 
+def in_lines(content: dict[str, Any]) -> str:
+    """The result as JSON with a line for each play, so that a change of one is one line of a diff."""
+    text = json.dumps(content, ensure_ascii=False)
+    return text.replace('{"scenario"', '\n{"scenario"').replace('{"name"', '\n{"name"') + "\n"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="The contract of parallel failure, as a table.")
     parser.add_argument("--only", default=",".join(SYSTEMS), help="systems, with commas between")
@@ -72,7 +86,7 @@ def main() -> int:
     if names != list(SYSTEMS) or scenarios != list(BY_ID):
         print(f"\n{page(table)}\n\n{PAGE.relative_to(HOME)} stays as it is: it takes everything.")
         return 0
-    RESULT.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    RESULT.write_text(in_lines(content))
     head, _, _ = PAGE.read_text().partition(MARK)
     PAGE.write_text(f"{head}{MARK}\n{page(table)}\n")
     FIGURE.write_text(figure(table))

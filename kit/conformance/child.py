@@ -151,5 +151,5 @@ class _Script:
         while ("payments", "answered") not in self.receipts.read():
             await asyncio.sleep(TICK)
         # Whoever writes down what has ended gets the time to do so.
-        await asyncio.sleep(2.0)
+        await asyncio.sleep(4.0)
         os.kill(os.getpid(), signal.SIGKILL)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 from kit.conformance.scenario import ChildPlan, Composer, Scenario
 
@@ -34,10 +34,20 @@ class ModelTurn:
 
 
 def orchestrator_turn(
-    scenario: Scenario, composer: Composer, messages: Sequence[JSON], tools: Sequence[JSON]
+    scenario: Scenario,
+    composer: Composer,
+    messages: Sequence[JSON],
+    tools: Sequence[JSON],
+    opening: str,
 ) -> ModelTurn:
-    """The next turn of the orchestrator's model: its calls, and after them the composed text."""
-    results = _after_calls(messages, scenario.message)
+    """The next turn of the orchestrator's model: its calls, and after them the composed text.
+
+    `opening` is the last message of the user as it stood at the model's first call.
+    """
+    names = [child.name for child in scenario.calls]
+    results = _after_calls(messages, scenario.message, names)
+    if results is None:
+        results = _appendix(messages, opening)
     if results is None:
         return ModelTurn(calls=tuple(_calls(scenario, tools)))
     if composer == "faithful":
@@ -48,10 +58,16 @@ def orchestrator_turn(
 
 
 def child_turn(
-    child: ChildPlan, calls_so_far: int, messages: Sequence[JSON], tools: Sequence[JSON]
+    child: ChildPlan,
+    calls_so_far: int,
+    messages: Sequence[JSON],
+    tools: Sequence[JSON],
+    opening: str,
 ) -> ModelTurn:
     """The next turn of a child's own model: it calls its tool, and repeats what that said."""
-    results = _after_calls(messages, "")
+    results = _after_calls(messages, "", ())
+    if results is None:
+        results = _appendix(messages, opening)
     endless = child.fault == "never_ends" and calls_so_far < ENDLESS
     own = _tool_of(f"{child.name}_lookup", tools)
     if own is not None and (results is None or endless):
@@ -70,7 +86,9 @@ def _turn_of(text: str, tools: Sequence[JSON]) -> ModelTurn:
 # ── what came of the calls ────────────────────────────────────────────────────────────────────────────────
 
 
-def _after_calls(messages: Sequence[JSON], question: str) -> list[tuple[str, str]] | None:
+def _after_calls(
+    messages: Sequence[JSON], question: str, children: Sequence[str]
+) -> list[tuple[str, str]] | None:
     """Pairs of a child and what came of it, after the calls of this turn; None where none were made yet."""
     start = 0
     for place, message in enumerate(messages):
@@ -85,17 +103,54 @@ def _after_calls(messages: Sequence[JSON], question: str) -> list[tuple[str, str
         if message["role"] == "assistant":
             has_called = has_called or bool(message.get("tool_calls") or text_of(message))
             for call in message.get("tool_calls") or ():
-                names.setdefault(call["id"], []).append(_name_of(call["function"]))
+                names.setdefault(call["id"], []).append(_name_of(call["function"], children))
         elif message["role"] == "tool":
             waiting = names.get(message.get("tool_call_id", ""))
             name = waiting.pop(0) if waiting else ""
-            results.append((name, text_of(message)))
+            results.append((name, _unwrap(text_of(message))))
         elif has_called and text_of(message):
             # Some frameworks hand results on as words of the user.
-            results.append(("", text_of(message)))
+            results += _in_order(text_of(message), children)
     if not has_called and not results:
         return None
     return results
+
+
+def _unwrap(content: str) -> str:
+    """The text in a JSON object of one text, as which some frameworks hand a result on."""
+    try:
+        value: Any = json.loads(content)
+    except ValueError:
+        return content
+    if isinstance(value, dict):
+        texts = [str(text) for text in cast("JSON", value).values()]
+        if len(texts) == 1:
+            return texts[0]
+    return content
+
+
+def _in_order(content: str, children: Sequence[str]) -> list[tuple[str, str]]:
+    """The lines of a text with the children in the order of their calls, where there is one for each."""
+    lines = content.strip().splitlines()
+    if len(lines) == len(children) + 1 and lines[0].endswith(":"):
+        return list(zip(children, lines[1:], strict=True))
+    return [("", content)]
+
+
+def last_of_user(messages: Sequence[JSON]) -> str:
+    """The text of the last message in the role of the user."""
+    for message in reversed(messages):
+        if message["role"] == "user":
+            return text_of(message)
+    return ""
+
+
+def _appendix(messages: Sequence[JSON], opening: str) -> list[tuple[str, str]] | None:
+    """What was added to the user's message: some frameworks hand errors on in it, and not the call."""
+    text = last_of_user(messages)
+    if opening and text.startswith(opening) and text != opening:
+        return [("", text.removeprefix(opening))]
+    return None
 
 
 def text_of(message: JSON) -> str:
@@ -109,12 +164,17 @@ def text_of(message: JSON) -> str:
     return "".join(parts)
 
 
-def _name_of(function: JSON) -> str:
+def _name_of(function: JSON, children: Sequence[str]) -> str:
     """The child that a call names: its tool's name, or the argument of a tool that starts agents."""
+    written = function.get("arguments") or "{}"
     try:
-        arguments: Any = json.loads(function.get("arguments") or "{}")
+        arguments: Any = json.loads(written)
     except ValueError:
         arguments = {}
+        # Who wrote broken arguments knows whom they were for.
+        for child in children:
+            if child in written:
+                return child
     if "subagent_type" in arguments:
         return str(arguments["subagent_type"])
     return str(function["name"]).removeprefix("ask_")

@@ -10,7 +10,13 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from kit.conformance.composer import JSON, ModelTurn, child_turn, orchestrator_turn
+from kit.conformance.composer import (
+    JSON,
+    ModelTurn,
+    child_turn,
+    last_of_user,
+    orchestrator_turn,
+)
 from kit.conformance.scenario import Composer, Scenario
 
 ORCHESTRATOR = "orchestrator"
@@ -27,6 +33,8 @@ class Play:
     """When each request came, on the clock of the machine."""
     calls_made: Counter[str] = field(default_factory=Counter[str])
     """Requests by model."""
+    openings: dict[str, str] = field(default_factory=dict[str, str])
+    """Model -> the last message of the user at its first request."""
     refusals: int = 0
     tools_called: list[str] = field(default_factory=list[str])
     """The tools that the orchestrator's model called, in order."""
@@ -41,10 +49,11 @@ class Play:
             self.times.append(time.monotonic())
             self.calls_made[model] += 1
             number = self.calls_made[model]
+            opening = self.openings.setdefault(model, last_of_user(messages))
             if model != ORCHESTRATOR:
                 children = {child.name: child for child in self.scenario.children}
-                return child_turn(children[model], number, messages, tools)
-            turn = orchestrator_turn(self.scenario, self.composer, messages, tools)
+                return child_turn(children[model], number, messages, tools, opening)
+            turn = orchestrator_turn(self.scenario, self.composer, messages, tools, opening)
             if self._refuses(turn, number):
                 self.refusals += 1
                 return None

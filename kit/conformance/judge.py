@@ -63,7 +63,7 @@ def judge(scenario: Scenario, evidence: Evidence) -> Judgement:
         if complaint:
             words.append(complaint)
     if evidence.error and words:
-        words.append(f"the turn end with {evidence.error}")
+        words.append(f"the turn ended with {evidence.error}")
     return Judgement("fail" if words else "pass", answers, "; ".join(words))
 
 

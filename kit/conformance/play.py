@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from kit.conformance.child import Receipts
-from kit.conformance.endpoint import Endpoint, Play, serve_models
+from kit.conformance.endpoint import Play, serve_models
 from kit.conformance.judge import Evidence, Judgement, judge
-from kit.conformance.scenario import BY_ID, COMPOSERS, Composer, Scenario
-from kit.conformance.stage import Job
+from kit.conformance.scenario import BY_ID, COMPOSERS, Composer
+from kit.conformance.stage import PATIENCE, Job
 from kit.core.errors import KitError
 
 HOME = Path(__file__).resolve().parents[2]
 """What a stage needs on its path: the folder that holds this package."""
-EXCERPT = 1_000
+EXCERPT = 400
 """Characters of a text that a result keeps."""
 
 
@@ -86,41 +86,30 @@ def play_system(
     composers: Sequence[Composer] = tuple(COMPOSERS),
     configurations: Sequence[bool] = (False, True),
     python: str = sys.executable,
+    patience: float = PATIENCE,
 ) -> Result:
     """Plays `file.py:NAME` through scenarios with each composer, in each configuration (True: the best one).
 
-    `python` is the interpreter that has the system's packages. Raises StageError where the system
-    cannot be imported.
+    `python` is the interpreter that has the system's packages, `patience` how many seconds a user
+    waits. Raises StageError where the system cannot be imported.
     """
     if not Path(reference.rpartition(":")[0]).is_file():
         raise StageError(f"{reference!r} names no file; write ./file.py:NAME")
-    with tempfile.TemporaryDirectory(prefix="conformance-") as name, serve_models() as endpoint:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory(prefix="conformance-") as place, serve_models() as endpoint:
+        folder = Path(place)
         plays: list[tuple[Job, Play]] = []
         for best in configurations:
             for composer in composers:
                 for scenario in scenarios:
-                    plays.append(
-                        _play(endpoint, folder, BY_ID[scenario], composer, best, len(plays))
-                    )
+                    name = f"play{len(plays):03}"
+                    play = Play(BY_ID[scenario], composer)
+                    (folder / name).mkdir()
+                    url = endpoint.add(name, play)
+                    job = Job(scenario, best, url, str(folder / name), patience)
+                    plays.append((job, play))
         _run_stage(python, reference, folder, [job for job, _ in plays])
         about = About(**json.loads((folder / "about.json").read_text()))
         return Result(about, tuple([_cell(job, play) for job, play in plays]))
-
-
-def _play(
-    endpoint: Endpoint,
-    folder: Path,
-    scenario: Scenario,
-    composer: Composer,
-    best: bool,
-    number: int,
-) -> tuple[Job, Play]:
-    play = Play(scenario, composer)
-    place = folder / f"play{number:03}"
-    place.mkdir()
-    url = endpoint.add(place.name, play)
-    return Job(scenario.id, best, url, str(place)), play
 
 
 def _run_stage(python: str, reference: str, folder: Path, jobs: Sequence[Job]) -> None:
@@ -146,6 +135,8 @@ def _variables() -> dict[str, str]:
         "LANGSMITH_TRACING": "false",
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
         "OPENAI_AGENTS_DISABLE_TRACING": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "DO_NOT_TRACK": "1",
     }
 
 

@@ -181,7 +181,11 @@ SCENARIOS: tuple[Scenario, ...] = (
     ),
     Scenario("storm_passes", "Each model call is refused once with 429.", _WELL, "storm_passes"),
     Scenario(
-        "storm_stays", "The composing call is refused with 429 for good.", _WELL, "storm_stays"
+        "storm_stays",
+        "The composing call is refused with 429 for good.",
+        _WELL,
+        "storm_stays",
+        most_calls=16,
     ),
     Scenario(
         "unknown_tool", "The model calls a tool that does not exist, too.", _WELL, "unknown_tool"

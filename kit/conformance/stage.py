@@ -26,10 +26,10 @@ from kit.conformance.task import Model, Task
 
 PATIENCE = 15.0
 """Seconds a user waits for an answer; then the turn is cancelled, as a server does whose client has gone."""
-GRACE = 1.0
+GRACE = 2.0
 """Seconds in which what was stopped may come to its end."""
-HARD_LIMIT = PATIENCE + 15.0
-"""Seconds after which the process of a play is killed."""
+OVERTIME = 15.0
+"""Seconds beyond the patience after which the process of a play is killed."""
 AT_ONCE = 3
 """Plays that run at the same time: most of them wait."""
 
@@ -43,6 +43,7 @@ class Job:
     base_url: str
     folder: str
     """Its receipts, its result and whatever the system stores."""
+    patience: float = PATIENCE
 
 
 @dataclass(slots=True)
@@ -83,15 +84,15 @@ async def play(system: Any, job: Job, resumes: bool) -> Ending:
     turn = asyncio.ensure_future(_call(system, task))
     ending = Ending()
     if scenario.stops:
-        await _wait_for_the_middle(receipts, turn)
+        await _wait_for_the_middle(receipts, turn, job.patience)
         turn.cancel()
         await asyncio.wait([turn], timeout=GRACE)
     else:
-        await asyncio.wait([turn], timeout=PATIENCE)
+        await asyncio.wait([turn], timeout=job.patience)
     if turn.done():
         _read(turn, ending)
     else:
-        ending.error = f"no answer within {PATIENCE:.0f} s"
+        ending.error = f"no answer within {job.patience:.0f} s"
         turn.cancel()
     ending.seconds = time.monotonic() - start
     deadline = time.monotonic() + GRACE
@@ -124,8 +125,10 @@ async def _call(system: Any, task: Task) -> str:
     return str(await asyncio.to_thread(system, task))
 
 
-async def _wait_for_the_middle(receipts: Receipts, turn: "asyncio.Future[str]") -> None:
-    deadline = time.monotonic() + PATIENCE
+async def _wait_for_the_middle(
+    receipts: Receipts, turn: "asyncio.Future[str]", patience: float
+) -> None:
+    deadline = time.monotonic() + patience
     while ("hotels", "hangs") not in receipts.read() and not turn.done():
         if time.monotonic() > deadline:
             return
@@ -189,7 +192,7 @@ def run(system: Any, jobs: Sequence[Job]) -> None:
                 is_killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
                 if is_killed and BY_ID[job.scenario].kills and not resumes:
                     running[_fork(system, job, resumes=True)] = (job, time.monotonic(), True)
-            elif time.monotonic() - start > HARD_LIMIT:
+            elif time.monotonic() - start > job.patience + OVERTIME:
                 _kill_group(process)
         time.sleep(0.02)
 

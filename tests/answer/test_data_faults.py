@@ -203,6 +203,26 @@ def test_what_counts_as_a_refusal_in_prose_and_what_as_owning_up(
     assert (only_refuses(text), only_owns_up(text)) == (refuses, owns)
 
 
+@pytest.mark.parametrize(
+    ("text", "is_error"),
+    [
+        ("Error 503: connect to 10.20.30.40:5432 failed", True),
+        ("503 Service Unavailable", True),
+        ("HTTP 429", True),
+        ("ConnectionError: db.internal:5432", True),
+        ('Traceback (most recent call last):\n  File "a.py", line 3', True),
+        ("Error 404 means that there is no such page.", False),
+        ("Error 503: the shop is overloaded, so wait a minute and try again.", False),
+        ("Your order 503 is on its way.", False),
+        ("Error codes are listed on the box.", False),
+    ],
+)
+async def test_the_error_of_a_machine_is_no_answer_and_what_explains_one_is(
+    text: str, is_error: bool
+):
+    assert isinstance(await outcome([text]), Failure) == is_error
+
+
 @pytest.mark.parametrize("text", ["NO_ANSWER", "I'm sorry, but I can't help with that."])
 async def test_a_refusal_in_prose_is_no_answer(text: str):
     failure = await outcome([text])

@@ -19,7 +19,8 @@ pytestmark = pytest.mark.realtime
 
 
 def cell_of(reference: str, scenario: str, best: bool = False) -> Cell:
-    result = play_system(reference, [scenario], ["claiming"], [best])
+    # A busy machine may take its time: only what hangs is late.
+    result = play_system(reference, [scenario], ["claiming"], [best], patience=120.0)
     (cell,) = result.cells
     return cell
 

@@ -12,6 +12,7 @@ LOCKS = (
     "requirements-docs.txt",
     "benchmarks/peers/requirements.txt",
     "benchmarks/conformance/requirements.txt",
+    "benchmarks/logs/requirements.txt",
 )
 INSTALLERS = (".ci/venv", ".ci/browser", ".ci/docs", "Dockerfile", "Makefile", "CONTRIBUTING.md")
 

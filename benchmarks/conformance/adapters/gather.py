@@ -4,6 +4,8 @@ import asyncio
 import json
 from typing import Any
 
+from openai import AsyncOpenAI
+
 from kit.conformance.task import Child, Task
 
 NAME = "gather loop"
@@ -39,8 +41,6 @@ async def _call(children: dict[str, Child], call: Any, task: Task) -> str:
 
 
 async def _loop(model: Any, children: tuple[Child, ...], prompt: str, text: str, task: Task) -> str:
-    from openai import AsyncOpenAI
-
     client = AsyncOpenAI(base_url=model.base_url, api_key=model.api_key)
     tools: Any = [_tool(child) for child in children]
     names = {child.name: child for child in children}

@@ -10,15 +10,13 @@ from kit.conformance.task import Child, Model, Task
 from kit.core.card import Policy
 from kit.core.envelope import EnricherRequest, EnricherResponse, Inbound
 from kit.core.model import ModelSpec
-from kit.runtime.agents.api_agent import Service
-from kit.runtime.context import RunContext
 from kit.tools.enricher import PAYLOAD_VERSION, EnricherSpec, Rendering, Wording, enricher_tool
 from kit.wire import Kit
 
 NAME = "subagent-kit"
 PACKAGES = ["langchain-core", "langchain-openai"]
-DEFAULTS_SOURCE = "docs/memory.md"
-BEST_SOURCE = "docs/decisions.md"
+DEFAULTS_SOURCE = "memory.md"
+BEST_SOURCE = "decisions.md"
 CONFIGURATION = (
     "the cap of the scenario, `time_budget_ms` and `cost` of a policy, an enricher for data of the "
     "context service, `kit.resume` for a turn whose process died"
@@ -37,13 +35,6 @@ def _spec(model: Model) -> ModelSpec:
         price_in=PRICE * 10_000,
         price_out=0.0,
     )
-
-
-def _service(child: Child) -> Service:
-    async def ask(question: str, ctx: RunContext) -> str:
-        return await child.ask(question)
-
-    return ask
 
 
 class _Row(Inbound):
@@ -129,7 +120,7 @@ async def _ask(kit: Kit, session: Session, task: Task) -> str:
 
 
 async def system(task: Task) -> str:
-    services = {child.name: _service(child) for child in task.children if child.model is None}
+    services = {child.name: child.ask for child in task.children if child.model is None}
     settings = Settings(
         store=str(task.folder / "kit.db"),
         openai_api_key="none",

@@ -31,7 +31,7 @@ from kit.core.schema.validator import Validator
 from kit.core.value import builder
 from kit.models.json_prose import prose
 from kit.runtime.answer.clauses import is_general_advice, numbers, only_owns_up, only_refuses
-from kit.runtime.answer.raw_text import is_written_call
+from kit.runtime.answer.raw_text import is_error_text, is_written_call
 from kit.runtime.call_model import ModelReply
 from kit.runtime.call_tool import lookup_key
 from kit.tools.tool import ToolResult
@@ -76,13 +76,15 @@ class Contract:
 
         What the model reports itself goes first: NO_ANSWER, `"answered": false` or a `"refusal"` in
         a structured reply. Then plain rules over English prose: words that only refuse are no
-        answer. A closed agent may not ask the user: a reply of questions alone, in prose or in the
-        fields of a schema, is low confidence, and the parent decides. Replies that say anything
-        beside the question stand; agents that talk with the user over turns do not close their
-        hand-off.
+        answer, nor is the error of a machine. A closed agent may not ask the user: a reply of
+        questions alone, in prose or in the fields of a schema, is low confidence, and the parent
+        decides. Replies that say anything beside the question stand; agents that talk with the user
+        over turns do not close their hand-off.
         """
         if text.startswith(NO_ANSWER) or only_refuses(prose(text)):
             return Breach("unanswerable", "the model says that it has no answer")
+        if is_error_text(text):
+            return Breach("unavailable", f"an error as its text: {text}")
         if self.closed and only_asks(prose(text)):
             return Breach("low_confidence", "a question to the user instead of an answer", text)
         if self.validator is None:
