@@ -121,7 +121,7 @@ def test_wrong_cases_say_what_was_asked_expected_and_answered(attacked: Path):
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", dates) and f"Played on {dates}" in page.words
     wrong = re.search(r"mine: (\d+) of 8 turns", page.words)
     assert wrong is not None and int(wrong[1]) > 0
-    assert "Expected rewards, shop Asked" in page.words
+    assert "For rewards, shop Asked" in page.words
     assert "network 1 no route" in page.words
 
 
@@ -131,7 +131,7 @@ def test_verdicts_methods_and_a_digest_to_cite_are_on_the_page(tmp_path: Path):
     page = page_of(folder, "--figures", str(tmp_path / "figures"))
     assert "supervisor cannot be told apart from mediated: 85.1 % against 98.5 %" in page.words
     assert "direct is better than mediated: 4.85 s against 6.08 s" in page.words
-    assert "paired by 67 items; p = 0.103 after Holm's correction" in page.words
+    assert "paired by 67 items; p = 0.103 (corrected)" in page.words
     for name in ("Wilson 1927", "Bonett and Price 2012", "mid-p-value", "Holm 1979", "Fisher 1935"):
         assert name in page.words
     cited = hashlib.sha256((folder / RESULTS).read_bytes() + (folder / PROVENANCE).read_bytes())
@@ -152,6 +152,24 @@ def test_what_a_run_did_not_keep_is_said_and_not_made_up(tmp_path: Path):
     assert "The day it was played is not recorded" in page.words
     assert "not known" in page.words and "simulated: no claim about a real model" in page.words
     assert "Message" not in page.words
+
+
+@pytest.mark.realtime
+def test_a_whole_systems_wrong_case_shows_the_text_that_was_expected_and_its_own(tmp_path: Path):
+    (tmp_path / "mine.py").write_text(
+        "async def answer(message):\n    return f'<b>{message}</b>'\n"
+    )
+    (tmp_path / "cases.csv").write_text(
+        "message,expected_text\nsay hello,hello\nhello you,friend\n"
+    )
+    out = tmp_path / "out"
+    mine = f"{tmp_path / 'mine.py'}:answer"
+    played = kit("bench", mine, str(tmp_path / "cases.csv"), "--out", str(out))
+    assert played.returncode == 0, played.stderr
+    page = page_of(out)
+    assert "Message hello you Expected friend Answer <b>hello you</b>" in page.words
+    # Nothing is said of whom it asked, where it does not say so.
+    assert "Asked" not in page.words and "System" in page.words
 
 
 def test_a_run_gives_the_same_page_each_time(tmp_path: Path):

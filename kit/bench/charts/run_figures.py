@@ -21,6 +21,8 @@ FORMATS = ("pdf", "svg")
 _COLOURS = ("#0072B2", "#B8500B", "#6F7782", "#7A4FD0", "#0E8A66", "#B3261E", "#946200", "#C11574")
 _MOST_LINES = 8
 """Ways that a figure of times can tell apart."""
+_LONGEST = 36
+"""Characters of a way's name that leave room for the figure."""
 
 
 class PageFigure(Value):
@@ -52,12 +54,13 @@ def _figures(content: RunContent) -> dict[str, tuple[str, Figure]]:
 
 
 def _shares(content: RunContent) -> tuple[str, Figure] | None:
+    labels = _way_labels(content)
     rows: list[dict[str, Any]] = []
     for summary in content.summaries:
         if summary.estimate.is_share:
             columns = summary.estimate.columns()
             rows.append(
-                {"row": _label(way_name(summary.way)), "line": _label(summary.scorer), **columns}
+                {"row": labels[way_name(summary.way)], "line": _label(summary.scorer), **columns}
             )
     if not rows:
         return None
@@ -77,11 +80,12 @@ def _seconds(content: RunContent) -> tuple[str, Figure] | None:
     slowest_first.reverse()
     if not slowest_first or len(slowest_first) > _MOST_LINES:
         return None
+    labels = _way_labels(content)
     rows: list[dict[str, Any]] = []
     for way, of_way in by_way(content.rows, content.axes).items():
         for row in of_way:
-            rows.append({"way": _label(way), "seconds": row.get("seconds")})
-    names = [_label(spend.way) for spend in slowest_first]
+            rows.append({"way": labels[way], "seconds": row.get("seconds")})
+    names = [labels[spend.way] for spend in slowest_first]
     colours = dict(zip(names, _COLOURS, strict=False))
     title = f"Half of the turns took {_seconds_of(slowest_first[-1]):.2f} s or less"
     if len(names) > 1:
@@ -99,6 +103,7 @@ def _tradeoff(content: RunContent) -> tuple[str, Figure] | None:
     spends = {spend.way: spend for spend in content.spends}
     has_prices = all(spend.dollars for spend in content.spends)
     costs = {way: _cost(spend, has_prices=has_prices) for way, spend in spends.items()}
+    labels = _way_labels(content)
     rows: list[dict[str, Any]] = []
     for summary in content.summaries:
         if summary.scorer != content.measure or not summary.estimate.is_share:
@@ -107,7 +112,7 @@ def _tradeoff(content: RunContent) -> tuple[str, Figure] | None:
         if cost is None:
             return None
         columns = summary.estimate.columns()
-        rows.append({"way": _label(way_name(summary.way)), "x": cost, **columns})
+        rows.append({"way": labels[way_name(summary.way)], "x": cost, **columns})
     if len(rows) < 2:
         return None
     unit = "dollars for 1,000 turns" if has_prices else "tokens of a turn, read and written"
@@ -122,6 +127,17 @@ def _cost(spend: Spend, *, has_prices: bool) -> float | None:
     if spend.tokens_in is None or spend.tokens_out is None:
         return None
     return spend.tokens_in + spend.tokens_out
+
+
+def _way_labels(content: RunContent) -> dict[str, str]:
+    """Way -> its name in a figure: a long one, such as a file's path, is cut, and none is two ways'."""
+    labels: dict[str, str] = {}
+    for number, spend in enumerate(content.spends, 1):
+        label = spend.way
+        if len(label) > _LONGEST:
+            label = f"{number}: …{label[-_LONGEST:]}"
+        labels[spend.way] = _label(label)
+    return labels
 
 
 def _label(text: str) -> str:

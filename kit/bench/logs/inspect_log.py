@@ -5,7 +5,6 @@ yes and true are 1, no and false are 0; digits are their number. Where Inspect w
 score counts as one that is no number.
 """
 
-import json
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 from kit.bench.logs.log import Log, LoggedSample, cluster_in, digest_of, number_of
 from kit.core.errors import DataError
 from kit.core.extra import require
+from kit.core.limits import read_json
 
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -30,7 +30,7 @@ def read_inspect(path: Path, cluster: str | None = None) -> Log:
     Raises DataError for a file that Inspect did not write."""
     try:
         if path.suffix == ".json":
-            header: Any = json.loads(path.read_text(encoding="utf-8"))
+            header: Any = read_json(path.read_text(encoding="utf-8"))
             raw_samples = list(header.get("samples") or ())
         else:
             with ZipFile(path) as archive:
@@ -67,7 +67,7 @@ def _samples(archive: ZipFile, path: Path) -> Iterator[Any]:
 
 def _json(archive: ZipFile, path: Path, file: ZipInfo) -> Any:
     if file.compress_type != ZSTANDARD:
-        return json.loads(archive.read(file))
+        return read_json(archive.read(file).decode())
     require("bench", "zstandard")
     import zstandard
 
@@ -83,7 +83,7 @@ def _json(archive: ZipFile, path: Path, file: ZipInfo) -> Any:
         raise ValueError(f"{file.filename}: {error}") from error
     if zlib.crc32(text) != file.CRC:
         raise ValueError(f"{file.filename} is damaged")
-    return json.loads(text)
+    return read_json(text.decode())
 
 
 def _sample(raw: Any, not_numeric: dict[str, str], cluster: str | None) -> LoggedSample:

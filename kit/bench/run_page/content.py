@@ -48,9 +48,12 @@ class WrongCase(Value):
     repeat: int
     message: str | None
     """None where the folder does not hold what was asked."""
-    expected: str | None
-    called: tuple[str, ...]
-    """Whom the turn asked."""
+    expected_text: str | None
+    """None where nothing is known of the answer."""
+    expected_agents: tuple[str, ...] | None
+    """None where nothing is known of whom it is for."""
+    called: tuple[str, ...] | None
+    """Whom the turn asked; None of a system that does not say so."""
     answer: str | None
     """None where the run kept no answers."""
 
@@ -204,22 +207,27 @@ def _wrong_case(
     way: str, row: Row, cases: Mapping[str, Case], answers: Mapping[tuple[str, int], str]
 ) -> WrongCase:
     message: str | None = None
-    expected: str | None = None
+    expected_text: str | None = None
+    expected_agents: tuple[str, ...] | None = None
     turn: int = row["turn"]
     case = cases.get(row["case"])
     if case is not None and turn < len(case.turns):
         ask = case.turns[turn]
         message = ask.message
-        expected = ", ".join(ask.expected) or "nobody"
+        expected_text = ask.expected_text
+        if not ask.unlabelled:
+            expected_agents = ask.expected
     return WrongCase(
         way=way,
         case=row["case"],
         turn=turn,
         repeat=row["repeat"],
         message=message,
-        expected=expected,
-        called=tuple(row["called"]),
-        answer=answers.get((row["cell"], turn)),
+        expected_text=expected_text,
+        expected_agents=expected_agents,
+        called=tuple(row["called"]) if row.get("routed", True) else None,
+        # The line of a whole system holds its answer.
+        answer=row.get("text", answers.get((row["cell"], turn))),
     )
 
 

@@ -73,7 +73,7 @@ def verdict_sentence(comparison: Comparison) -> str:
         return f"{lead}: {comparison.reason}. Of the completed it is {figures}."
     if comparison.verdict == "equivalent":
         lead += f" within {amount(comparison.margin, measure)}"
-    chance = f"{comparison.adjusted} after Holm's correction"
+    chance = f"{comparison.adjusted} (corrected)"
     if not comparison.planned:
         chance += ", at any look"
     difference = comparison.difference
@@ -152,10 +152,14 @@ def _comparison_methods(content: RunContent, cited: list[str]) -> list[str]:
         "difference has the adjusted Wald interval (Bonett and Price 2012) and the test is McNemar's, "
         "by its mid-p-value (Fagerland, Lydersen and Laake 2013); of other scores, of measures and of "
         "clusters the interval is that of the mean (Hall 1992) and the test flips signs (Fisher 1935).",
-        f"The {many(len(content.comparisons), 'comparison')} were corrected together (Holm 1979), and "
-        "the intervals of differences are as wide as that correction asks.",
     ]
-    cited += ["bonett", "midp", "hall", "fisher", "holm"]
+    cited += ["bonett", "midp", "hall", "fisher"]
+    if len(content.comparisons) > 1:
+        sentences.append(
+            f"The {len(content.comparisons)} comparisons were corrected together (Holm 1979), and the "
+            "intervals of differences are as wide as that correction asks."
+        )
+        cited.append("holm")
     if plan.planned is not None:
         sentences.append(
             f"{many(plan.planned, 'play')} of each way were planned beforehand; a look at that number "
