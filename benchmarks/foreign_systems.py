@@ -117,19 +117,21 @@ def least_found(runs: int) -> float:
 
 def main() -> int:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    needed = cases_needed()
-    at_plan = false_verdicts(runs)
-    at_any_look = false_verdicts(runs, decided=True)
-    finds, _ = found(runs, needed)
-    early, cells = found(runs, needed, decided=True)
     print(
-        f"{runs} runs each; at most {most_false(runs):.1f} false verdicts are allowed, and at least"
+        f"{runs} runs each; at most {most_false(runs):.1f} false verdicts are no broken promise, and"
     )
-    print(f"{least_found(runs):.1f} finds of a system that is {100 * WORSE:.0f} points worse")
-    print(f"equal systems, {CASES} cases:              {at_plan} false verdicts")
-    print(f"the same, stopped when decided:       {at_any_look} false verdicts")
-    print(f"10 points worse, {needed} cases, as the kit says: found {finds} times")
-    print(f"the same, stopped when decided:       found {early} times, after {cells / 2:.0f} cases")
+    print(
+        f"at least {least_found(runs):.1f} finds of a system that is {100 * WORSE:.0f} points worse"
+    )
+    at_plan = false_verdicts(runs)
+    print(f"equal systems, {CASES} cases: {at_plan} false verdicts", flush=True)
+    at_any_look = false_verdicts(runs, decided=True)
+    print(f"the same, stopped when decided: {at_any_look} false verdicts", flush=True)
+    needed = cases_needed()
+    finds, _ = found(runs, needed)
+    print(f"10 points worse, {needed} cases, as the kit says: found {finds} times", flush=True)
+    early, cells = found(runs, needed, decided=True)
+    print(f"the same, stopped when decided: found {early} times, after {cells / 2:.0f} cases")
     is_kept = max(at_plan, at_any_look) <= most_false(runs)
     return 0 if is_kept and min(finds, early) >= least_found(runs) else 1
 

@@ -187,7 +187,9 @@ def _turn_cost(arguments: Namespace) -> int:
 
     if arguments.model is None:
         require_checkout(
-            "what a turn costs", "benchmarks/turn_cost", "; `--model KEY` works without one"
+            "what a turn costs",
+            "benchmarks/turn_cost",
+            "; `bench SYSTEM CASES` and `--model KEY` work without one",
         )
         from benchmarks.turn_cost.measure import report
 

@@ -29,7 +29,7 @@ from kit.bench.systems.case_table import case_of
 from kit.bench.systems.command import command_bridge
 from kit.bench.systems.play import System
 from kit.bench.systems.source import SystemSource, read_source
-from kit.bridges.part import Bridge, Called, Piece, Spent
+from kit.bridges.part import Bridge, Called, Calling, Piece, Spent
 from kit.bridges.recognise import bridge_of, load_bridge
 from kit.cli import main
 from kit.core.errors import DataError
@@ -154,6 +154,10 @@ def test_what_raises_beside_answers_is_an_outcome_and_counts_as_wrong(
     assert all("ValueError: seven" in row["error"] for row in wrong)
     text = (folder / "out" / "report.md").read_text()
     assert "2 of 20 turns without an answer, scored as it stands, such as ValueError" in text
+    assert main(["report", "out"]) == 0
+    page = (folder / "out" / "report.html").read_text()
+    assert "<dd>Gate 4</dd>" in page and "<dt>Asked</dt>" not in page
+    assert "ValueError: seven" in page
 
 
 @realtime
@@ -171,6 +175,43 @@ def test_a_second_run_asks_nothing_and_an_edit_is_asked_anew(
     (folder / "words.py").write_text('GATE = "gate 5"\n')
     main(["bench", *command])
     assert "20 cells played, 0 were there" in capsys.readouterr().out, "a file it imports"
+
+
+@realtime
+def test_agents_of_three_frameworks_are_systems_as_they_are(tmp_path: Path):
+    """As their tutorials build them: a compiled graph, and two agents."""
+    tools = {"flights:graph": "find_flight", "hotels:hotel_agent": "find_room"}
+    tools["weather:weather_agent"] = "get_weather"
+    names = [f"tests.bridges.agents.{name}" for name in tools]
+    rows = [
+        {
+            "message": f"To Leeds, {n} times?",
+            "expected_text": "Leeds",
+            "expected_agents": list(tools.values()),
+        }
+        for n in range(3)
+    ]
+    sources = [read_source(name, name, Path.cwd()) for name in names]
+    spec = systems_spec(sources, rows)
+    run = run_grid(spec, tmp_path / "out", OPENER, 1)
+    assert (run.done, run.failed) == (9, 0)
+    for row in read_results(tmp_path / "out"):
+        tool = tools[row["model"].rpartition(".")[2]]
+        assert row["called"] == [tool] and row["scores"]["contains"] == 1
+        assert row["model_calls"] == 2 and row["input_tokens"] > 0 and row["cost"] is None
+
+
+def test_an_object_is_told_from_another_by_its_name_and_a_function_by_its_source():
+    class Agent:
+        pass
+
+    def digests(value: object) -> set[str]:
+        return {SystemSource(name, value, Path()).identity for name in ("one", "other")}
+
+    async def answer(message: str) -> str:
+        return message
+
+    assert len(digests(Agent())) == 2 and len(digests(answer)) == 1
 
 
 JUDGES = """
@@ -372,6 +413,31 @@ async def test_parts_of_a_bridge_say_who_was_asked_and_what_was_spent():
     assert (turn.fields["input_tokens"], turn.fields["output_tokens"]) == (7, None)
 
 
+async def test_who_says_no_agent_may_still_have_asked_one_and_who_says_nobody_has_not():
+    async def tools(message: str):
+        yield Called("search")
+        yield "gate 4"
+
+    async def nobody(message: str) -> Reported:
+        return Reported("gate 4", [])
+
+    (turn,) = (await play(tools)).turns
+    assert not turn.observation.routed
+    (turn,) = (await play(nobody)).turns
+    assert turn.observation.routed and turn.observation.called == ()
+
+
+async def test_a_call_that_is_named_only_as_it_begins_has_that_name():
+    async def streaming(message: str):
+        yield "I will look."
+        yield Calling("flights", "1")
+        yield Called("tool", call_id="1")
+        yield "gate 4"
+
+    (turn,) = (await play(streaming)).turns
+    assert (turn.observation.called, turn.observation.text) == (("flights",), "gate 4")
+
+
 async def test_a_tool_counts_as_an_agent_where_a_case_expects_one_of_its_name():
     async def tools(message: str):
         yield Called("flights")
@@ -564,7 +630,7 @@ async def test_spans_that_name_nobody_tell_no_routing_and_no_price_is_no_cost():
     (turn,) = (await play(spans(CHAT))).turns
     assert not turn.observation.routed and turn.fields["cost"] is None
     (turn,) = (await play(spans(ROOT))).turns
-    assert turn.observation.routed and turn.observation.called == (), "it was seen to ask nobody"
+    assert not turn.observation.routed, "it may choose among its agents by other means"
 
 
 async def test_turns_at_the_same_time_hear_their_own_spans():
@@ -572,7 +638,7 @@ async def test_turns_at_the_same_time_hear_their_own_spans():
     other = system_of(spans(ROOT, CHAT))
     cells = await asyncio.gather(*[s.play(CASE, "key") for s in (system, other) * 3])
     called = [cell.turns[0].observation.called for cell in cells if isinstance(cell, PlayedCell)]
-    assert called == [("flights",), ()] * 3
+    assert called == [("flights",), ()] * 3 and len(cells) == 6
 
 
 async def test_a_report_goes_before_what_spans_say():

@@ -141,6 +141,8 @@ def _limit(spec: GridSpec, ways: int) -> str:
     sentence = (
         f"no case is begun past ${dollars:,.2f}, and at most {most_after} more are played then"
     )
+    if spec.systems:
+        sentence += "; a system that does not say what it spends is not held to that"
     prices = {key: _price_of(model, spec.grid) for key, model in spec.every_model.items()}
     unpriced = ", ".join(key for key, price in prices.items() if price is None)
     if unpriced:

@@ -122,6 +122,8 @@ def run_grid(
                 play(spec, todo, opener, tally.keep, halt, workers)
             else:
                 _play_on_cluster(on, spec, todo, opener, tally.keep, halt)
+        if tally.decision is not None:
+            tally.decision.look()
         write(folder, spec, all_cells, ledger)
         failed = len(ledger.failures().keys() & model_of.keys())
         missing = len(all_cells) - present - tally.count - failed

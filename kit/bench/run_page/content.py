@@ -54,6 +54,8 @@ class WrongCase(Value):
     """None where nothing is known of whom it is for."""
     called: tuple[str, ...] | None
     """Whom the turn asked; None of a system that does not say so."""
+    error: str | None
+    """What a whole system failed by, in the place of an answer."""
     answer: str | None
     """None where the run kept no answers."""
 
@@ -226,6 +228,7 @@ def _wrong_case(
         expected_text=expected_text,
         expected_agents=expected_agents,
         called=tuple(row["called"]) if row.get("routed", True) else None,
+        error=row.get("error"),
         # The line of a whole system holds its answer.
         answer=row.get("text", answers.get((row["cell"], turn))),
     )

@@ -6,6 +6,8 @@ import unicodedata
 from kit.bench.case import Case, plain
 from kit.bench.scoring.observation import Observation
 
+EXPECTED_TEXT = ("contains", "equals")
+"""Names of the scorers below."""
 _AT_THE_ENDS = " .,;:!?\"'“”"
 
 

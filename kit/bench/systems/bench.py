@@ -9,6 +9,7 @@ from kit.bench.grid.grid import CaseFile, Grid, Limits
 from kit.bench.grid.grid_file import GridSpec, digest
 from kit.bench.own_parts import GivenJudges, OwnParts, own_judges
 from kit.bench.python_grid import GridResult, play_grid
+from kit.bench.scoring.expected_text import EXPECTED_TEXT
 from kit.bench.scoring.scorers import ROUTING, Scorer
 from kit.bench.statistics.verdict import Margin
 from kit.bench.systems.case_table import case_of, read_case_file
@@ -165,8 +166,8 @@ def _scorers(
     verdicts: list[str] = []
     asks = [case.turns[number] for case in cases for number in case.scored]
     if any(ask.expected_text is not None for ask in asks):
-        scorers += ["contains", "equals"]
-        verdicts.append("contains")
+        scorers += EXPECTED_TEXT
+        verdicts.append(EXPECTED_TEXT[0])
     if not all(ask.unlabelled for ask in asks):
         scorers += ROUTING
         verdicts.append("exact")

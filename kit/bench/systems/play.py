@@ -4,7 +4,7 @@ import asyncio
 import socket
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.util import find_spec
 from typing import Any, cast
@@ -54,6 +54,8 @@ class _TurnParts:
 
     pieces: list[str] = field(default_factory=list[str])
     calls: list[Called] = field(default_factory=list[Called])
+    names: dict[str, str] = field(default_factory=dict[str, str])
+    """Id of a call -> its name, which some frameworks say when it begins and not when it ends."""
     usages: list[Usage] = field(default_factory=list[Usage])
     report: Reported | None = None
     first_text: float | None = None
@@ -65,8 +67,10 @@ class _TurnParts:
             case Calling():
                 # What was said before a call is no part of the answer.
                 self.pieces.clear()
+                self.names[part.call_id] = part.name
             case Called():
-                self.calls.append(part)
+                name = self.names.get(part.call_id, part.name)
+                self.calls.append(replace(part, name=name))
             case Spent():
                 self.usages.append(part.usage)
             case Reported():
@@ -192,19 +196,18 @@ class System:
         """Whom the system says it asked, by the first of three ways in which it says anything."""
         if parts_of_turn.report is not None and parts_of_turn.report.calls is not None:
             return tuple(dict.fromkeys(map(str, parts_of_turn.report.calls)))
-        calls: list[Called] | None = parts_of_turn.calls
+        calls = parts_of_turn.calls
         if not calls and spans:
             from kit.bench.systems.spans import calls_of
 
             calls = calls_of(spans)
-        if not calls and not self.bridge.tells_calls:
-            # An empty list of spans' calls is a system that was seen to ask nobody.
-            return None if calls is None or not spans else ()
         names: dict[str, None] = {}
-        for call in calls or ():
+        for call in calls:
             if call.kind == "agent" or call.name in self.agents:
                 names[call.name] = None
-        return tuple(names)
+        # A framework that names its tools may choose among its agents by other means, so that
+        # silence on agents does not say that nobody was asked. A Reported says it: `calls=[]`.
+        return tuple(names) or None
 
     def _usage(self, parts_of_turn: _TurnParts, spans: Sequence[Any]) -> Usage | None:
         if parts_of_turn.report is not None and parts_of_turn.report.usage is not None:

@@ -90,7 +90,7 @@ class SystemSource:
             parts.append(self.value.command)
             parts += _contents(self.folder / word for word in self.value.command)
         elif not isinstance(self.value, str):
-            parts.append(_object_identity(self.value))
+            parts += _object_identity(self.name, self.value)
         else:
             parts.append(self.value)
             if self.file is not None:
@@ -187,8 +187,9 @@ def _package_files(module: str) -> list[Path]:
     return [origin]
 
 
-def _object_identity(value: object) -> Any:
-    """The source of a function; of an agent or a graph the name of its class, which is all it tells."""
+def _object_identity(name: str, value: object) -> list[Any]:
+    """The source of a function; of an agent or a graph its class and the name that its caller gave
+    it, for nothing in it tells one from what it was before."""
     if callable(value) and hasattr(value, "__code__"):
         return code_identity(cast("Any", value))
-    return plain_or_name(value)
+    return [name, plain_or_name(type(value))]

@@ -69,8 +69,8 @@ def turn_spans() -> Generator[list[ReadableSpan]]:
         _spans_of_turn.reset(token)
 
 
-def calls_of(spans: Iterable[ReadableSpan]) -> list[Called] | None:
-    """The agents and tools that were called, in the order in which they began; None where no span says so.
+def calls_of(spans: Iterable[ReadableSpan]) -> list[Called]:
+    """The agents and tools that were called, in the order in which they began.
 
     The first agent that begins, and is part of no other, is the system itself.
     """
@@ -94,8 +94,6 @@ def calls_of(spans: Iterable[ReadableSpan]) -> list[Called] | None:
         seconds = ((span.end_time or 0) - (span.start_time or 0)) / _NANOSECONDS
         call = Called(str(name or span.name), kind, seconds=seconds, fault=fault)
         entries.append((span.start_time or 0, call))
-    if not entries:
-        return None
     entries.sort(key=lambda entry: entry[0])
     calls: list[Called] = []
     is_root_seen = not has_agent
