@@ -38,9 +38,10 @@ from kit.runtime.handoff import hide
 from kit.runtime.message import UNREAD
 from kit.runtime.recording.recorded_call import failure_of, tool_request
 from kit.runtime.recording.replay import replay_tool
-from kit.tools.bounds import ToolBounds, result_of
+from kit.tools.bounds import FunctionTool, ToolBounds, result_of
 from kit.tools.tool import (
     EXEC_PYTHON,
+    LONGEST_RESULT,
     UNAVAILABLE,
     ToolContext,
     ToolLimits,
@@ -135,9 +136,23 @@ async def call_tool(
     is_large = len(result.text) > ctx.turn.settings.large_result
     if is_large and result.fault is None and EXEC_PYTHON in tools:
         result = await _put_away(result, agent, ctx)
+    # A server of MCP and a service have limits of their own.
+    if isinstance(tool, FunctionTool):
+        result = _cut_off(result)
     _close(span, agent, name, call_id, result, was_called)
     text = result.text or NO_TEXT
     return tool_text(text, call_id, failed=bool(result.fault), name=name), result
+
+
+def _cut_off(result: ToolResult) -> ToolResult:
+    """The result with so much of its text as a model can read, and the words that it was cut off."""
+    length = len(result.text)
+    if length <= LONGEST_RESULT:
+        return result
+    note = (
+        f"[cut off: these are the first {LONGEST_RESULT:,} of {length:,} characters; ask for less]"
+    )
+    return result.replace(text=f"{result.text[:LONGEST_RESULT]}\n{note}")
 
 
 def _close(

@@ -13,6 +13,7 @@ of other tools.
 
 import asyncio
 import inspect
+import json
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -25,8 +26,11 @@ from types import FunctionType, MethodType
 from typing import Any, cast
 
 import langchain_core.tools.base
-from langchain_core.messages.tool import ToolCall
+from langchain_core.callbacks import AsyncCallbackManagerForToolRun, CallbackManagerForToolRun
+from langchain_core.messages.tool import ToolCall, ToolOutputMixin
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, Tool
+from pydantic_core import PydanticSerializationError, to_json
 
 from kit.core.event import Body
 from kit.models.direct_call import has_listeners
@@ -35,9 +39,81 @@ from kit.tools.tool import UNAVAILABLE, ToolLimits, ToolResult, tool_context, wi
 THREADS = 16
 """Threads of a synchronous tool that says nothing of `at_once`: one that hangs costs no more than these."""
 _runners = attrgetter("ainvoke", "arun", "_arun")
-_ON_EXECUTOR = tuple(map(_runners, (BaseTool, StructuredTool, Tool)))
-"""Of classes that run a synchronous tool on the loop's executor, whose threads a hanging tool would
-use up for everybody."""
+ROWS = 50
+"""Rows of a frame that a model reads."""
+
+
+class FunctionTool(StructuredTool):
+    """A tool over a function of one's own: what it returns becomes text that a model can read."""
+
+    def _run(
+        self,
+        *args: Any,
+        config: RunnableConfig,
+        run_manager: CallbackManagerForToolRun | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        result = super()._run(*args, config=config, run_manager=run_manager, **kwargs)
+        return readable(result, self.name)
+
+    async def _arun(
+        self,
+        *args: Any,
+        config: RunnableConfig,
+        run_manager: AsyncCallbackManagerForToolRun | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        result = await super()._arun(*args, config=config, run_manager=run_manager, **kwargs)
+        return readable(result, self.name)
+
+
+def readable(value: Any, tool: str) -> Any:
+    """What a function returned, as LangChain makes a message of it: a dataclass, a pydantic model, a
+    frame, and what is made of these as JSON, anything else as it is.
+
+    Raises TypeError for what no model can read: bytes, pictures, an object whose text is its address.
+    """
+    if isinstance(value, str | ToolOutputMixin):
+        return value
+    package = type(value).__module__.partition(".")[0]
+    if package in ("pandas", "polars"):
+        return _rows(value, package)
+    if package == "numpy":
+        value = value.tolist()
+    if isinstance(value, set | frozenset):
+        # In one order, whichever the set has in this process.
+        value = sorted(cast("set[Any]", value), key=str)
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        pass
+    else:
+        # LangChain writes it as JSON itself, and knows messages made of blocks.
+        return value
+    advice = (
+        "which no model can read; return text, numbers, lists, dicts, dataclasses, pydantic "
+        "models or a frame, and of a picture or a file say what is in it"
+    )
+    if isinstance(value, bytes | bytearray):
+        raise TypeError(f"{tool}() returned {len(value):,} bytes, {advice}")
+    try:
+        return to_json(value).decode()
+    except (PydanticSerializationError, ValueError) as error:
+        kind = type(value).__qualname__
+        raise TypeError(f"{tool}() returned a value of type {kind}, {advice}: {error}") from error
+
+
+def _rows(frame: Any, package: str) -> str:
+    """The first rows of a frame or a series, and which of how many they are."""
+    if type(frame).__name__ == "Series":
+        frame = frame.to_frame()
+    count = len(frame)
+    head = frame.head(ROWS)
+    if package == "pandas":
+        rows = head.to_json(orient="records", date_format="iso")
+    else:
+        rows = head.write_json()
+    return f"rows {min(1, count)} to {min(ROWS, count):,} of {count:,}\n{rows}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +153,11 @@ class ToolBounds:
                 raise
             detail = f"no {missing} within {milliseconds / 1000:g} s"
             return ToolResult(text=UNAVAILABLE, fault="timeout", detail=detail)
+
+
+_ON_EXECUTOR = tuple(map(_runners, (BaseTool, StructuredTool, Tool, FunctionTool)))
+"""Of classes that run a synchronous tool on the loop's executor, whose threads a hanging tool would
+use up for everybody."""
 
 
 def is_synchronous(tool: BaseTool) -> bool:
@@ -149,7 +230,7 @@ _DAEMONS = DaemonThreads()
 _langchain: Any = langchain_core.tools.base
 _RUNNERS = ("ainvoke", "arun", "_arun")
 _runners = attrgetter(*_RUNNERS)
-_OF_LANGCHAIN = _runners(StructuredTool)
+_OF_LANGCHAIN = (_runners(StructuredTool), _runners(FunctionTool))
 _OF_WRAPPER = frozenset({"config", "run_manager", "callbacks"})
 """Arguments in whose place the wrapper puts its own values."""
 
@@ -169,6 +250,8 @@ async def result_of(tool: BaseTool, call: ToolCall) -> ToolResult:
     if not _OF_WRAPPER.isdisjoint(arguments):
         return read_answer(await tool.ainvoke({**call, "type": "tool_call"}))
     response: Any = await plain.coroutine(**arguments)
+    if isinstance(tool, FunctionTool):
+        response = readable(response, tool.name)
     content = response
     artifact = None
     if tool.response_format == "content_and_artifact":
@@ -206,7 +289,7 @@ def read_answer(answer: Any) -> ToolResult:
 def _is_plain(tool: BaseTool) -> bool:
     if (
         not isinstance(tool, StructuredTool)
-        or _runners(type(tool)) != _OF_LANGCHAIN
+        or _runners(type(tool)) not in _OF_LANGCHAIN
         or any(name in vars(tool) for name in _RUNNERS)
     ):
         return False

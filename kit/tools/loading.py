@@ -247,7 +247,7 @@ def _tools_of(key: str, item: object, source: str) -> Tools:
 
 def function_tool(name: str, function: Any, source: str = "tools") -> "StructuredTool":
     """A LangChain tool over a plain function, sync or async, under `name` or its own. Raises CodeError."""
-    from langchain_core.tools import StructuredTool
+    from kit.tools.bounds import FunctionTool
 
     name = name or function.__name__
     if not inspect.getdoc(function):
@@ -256,7 +256,7 @@ def function_tool(name: str, function: Any, source: str = "tools") -> "Structure
         )
     field = "coroutine" if inspect.iscoroutinefunction(function) else "func"
     try:
-        return StructuredTool.from_function(**{field: function}, name=name)
+        return FunctionTool.from_function(**{field: function}, name=name)
     except Exception as error:
         # The same border: pydantic and LangChain refuse hints in ways of their own.
         fault = str(error).splitlines()[0]

@@ -96,6 +96,8 @@ def without_limits(config: Mapping[str, Any]) -> dict[str, Any]:
 
 UNAVAILABLE = "This data is unavailable right now."
 """All that a model reads of a tool that has no data."""
+LONGEST_RESULT = 100_000
+"""Characters that a model reads of what a function returned, about 25,000 tokens; that the rest is cut off is said."""
 EXEC_PYTHON = "exec_python"
 """Id of the tool that runs scripts (kit/tools/exec_python.py). An agent that has it reads the
 beginning of a large result."""
