@@ -161,7 +161,7 @@ _GAP = 10
 def figure(table: Table) -> str:
     """The best configurations as an SVG in colours that hold on light and on dark ground."""
     width = _MARGIN + len(SCENARIOS) * _SIZE + 90
-    height = _TOP + len(table.systems) * (_SIZE + _GAP) + 40
+    height = _TOP + len(table.systems) * (_SIZE + _GAP) + 62
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" font-family="sans-serif" font-size="12" fill="#7d8590">',
@@ -173,7 +173,7 @@ def figure(table: Table) -> str:
         parts.append(f'<text transform="translate({x},{_TOP - 8}) rotate(-60)">{label}</text>')
     for place, system in enumerate(table.systems):
         parts += _row(table, system, _TOP + place * (_SIZE + _GAP))
-    parts += _legend(height - 14)
+    parts += _legend(height - 36)
     return "\n".join([*parts, "</svg>\n"])
 
 
@@ -204,4 +204,8 @@ def _legend(base: int) -> Iterator[str]:
         yield _box(x, base - 15, mark)
         yield f'<text x="{x + 14}" y="{base}">{mark}</text>'
         x += 34 + 7 * len(mark)
-    yield f'<text x="{x + 10}" y="{base}">left half: faithful composer, right half: claiming</text>'
+    words = (
+        "Each system in the best configuration that its documentation offers. "
+        "Left half: faithful composer, right half: claiming."
+    )
+    yield f'<text x="{_MARGIN}" y="{base + 24}">{words}</text>'
