@@ -368,6 +368,22 @@ def test_systems_stand_beside_models_in_a_grid_file(tmp_path: Path):
     assert "mine: 1 turn; it does not say whom it asked" in report(spec, run)
 
 
+@realtime
+def test_a_grid_file_of_systems_alone_expects_agents_that_no_deck_has(folder: Path):
+    grid: dict[str, Any] = {
+        "systems": {"mine": "./mine.py:answer", "silent": "./mine.py:silent"},
+        "cases": [{"file": "cases.csv"}],
+        "baseline": "silent",
+        "scorers": ["contains", "exact"],
+        "verdicts": ["contains"],
+    }
+    path = folder / "small.yaml"
+    path.write_text(json.dumps(grid))
+    spec = read_grid(path)
+    run = run_grid(spec, folder / "out", OPENER, 1)
+    assert run.complete and "contains: mine 1.000 against silent 1.000" in report(spec, run)
+
+
 CASE = case_of({"message": "where is it", "expected_agents": "flights"}, "here", "a")
 
 

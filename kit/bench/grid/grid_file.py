@@ -341,13 +341,15 @@ def _parse_faults(texts: Iterable[str], deck: Deck, name: str, source: Source) -
 
 
 def _cases(grid: Grid, agents: Sequence[str], path: Path) -> Iterable[Case]:
+    # Whole systems alone have agents of their own, whose names no deck knows.
+    names = agents if grid.models else None
     first: dict[str, str] = {}
     for part in grid.cases:
         file = beside(part.file, path)
         stop = None
         if part.take is not None:
             stop = part.take * part.every
-        for case in islice(read_case_file(file, agents), 0, stop, part.every):
+        for case in islice(read_case_file(file, names), 0, stop, part.every):
             if case.id in first:
                 raise DataError(
                     f"{file}: case {case.id!r} is in {first[case.id]} too; give one of them another id"
