@@ -70,18 +70,7 @@ class HttpBridge:
     @classmethod
     def at(cls, url: str) -> "HttpBridge":
         """A service at `https://...`, or at `http://...` on this machine. Raises CodeError for another address."""
-        parts = urlsplit(url)
-        if not parts.hostname:
-            raise CodeError(f"{url!r} names no host; write https://host/path")
-        if parts.username or parts.password:
-            raise CodeError(
-                "an address with a password in it stands in traces; call the service from a "
-                "function of your own, `run: ./agents.py:NAME`"
-            )
-        if parts.scheme == "http" and not _is_this_machine(parts.hostname):
-            raise CodeError(
-                f"{url!r} would carry what users write over the network unencrypted; write https://"
-            )
+        check_address(url)
         return cls(url)
 
     async def ask(self, question: Question) -> AsyncGenerator[Part, None]:
@@ -91,12 +80,10 @@ class HttpBridge:
         """
         import httpx
 
-        seconds = question.seconds
-        if seconds is None or math.isinf(seconds):
-            seconds = PATIENCE
+        timeout = httpx.Timeout(seconds_of(question))
         try:
             async with (
-                httpx.AsyncClient(timeout=httpx.Timeout(seconds)) as client,
+                httpx.AsyncClient(timeout=timeout) as client,
                 client.stream("POST", self.url, json=_body(question)) as response,
             ):
                 await _check(response)
@@ -125,6 +112,29 @@ class HttpBridge:
 def is_address(reference: str) -> bool:
     """Whether a text names a service and no code."""
     return reference.startswith(("http://", "https://"))
+
+
+def check_address(url: str) -> None:
+    """Raises CodeError for an address that a deck must not ask."""
+    parts = urlsplit(url)
+    if not parts.hostname:
+        raise CodeError(f"{url!r} names no host; write https://host/path")
+    if parts.username or parts.password:
+        raise CodeError(
+            "an address with a password in it stands in traces; call the service from a "
+            "function of your own, `run: ./agents.py:NAME`"
+        )
+    if parts.scheme == "http" and not _is_this_machine(parts.hostname):
+        raise CodeError(
+            f"{url!r} would carry what users write over the network unencrypted; write https://"
+        )
+
+
+def seconds_of(question: Question) -> float:
+    """How long to wait for a service."""
+    if question.seconds is None or math.isinf(question.seconds):
+        return PATIENCE
+    return question.seconds
 
 
 def _is_this_machine(host: str) -> bool:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from kit.bridges.a2a import A2ABridge, is_card_address
 from kit.bridges.function import function_bridge
 from kit.bridges.http import HttpBridge, is_address
 from kit.bridges.langgraph import graph_bridge
@@ -22,10 +23,12 @@ _RECOGNISERS: tuple[Recogniser, ...] = (
 
 def load_bridge(reference: str, folder: Path) -> Bridge:
     """Loads `./file.py:NAME` or `package.module:NAME` and makes a bridge of what it finds there;
-    an address is asked over HTTP.
+    an address is asked over HTTP, that of an agent's card over A2A.
 
     Raises CodeError, which says what can stand there.
     """
+    if is_address(reference) and is_card_address(reference):
+        return A2ABridge.at(reference)
     if is_address(reference):
         return HttpBridge.at(reference)
     return bridge_of(load_reference(reference, folder), reference)

@@ -1,0 +1,140 @@
+"""An agent behind A2A, served by the protocol's own SDK, as a sub-agent of a deck."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.events import EventQueue
+from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
+from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
+from a2a.types import (
+    AgentCapabilities,
+    AgentCard,
+    AgentInterface,
+    AgentSkill,
+    Message,
+    Part,
+    Role,
+    Task,
+    TaskState,
+    TaskStatus,
+)
+from starlette.applications import Starlette
+
+from kit.core.bodies.speech import Text
+from kit.core.outcome import Usage
+from kit.worlds.service.serve import serving
+from tests.bridges.decks import ask, kit_over, write_deck
+from tests.kits import failures
+
+pytestmark = pytest.mark.realtime
+
+
+def words(text: str) -> Message:
+    return Message(message_id="m", role=Role.ROLE_AGENT, parts=[Part(text=text)])
+
+
+class Desk(AgentExecutor):
+    """Does what the question says."""
+
+    def __init__(self) -> None:
+        self.was_cancelled = asyncio.Event()
+
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        ids = (context.task_id or "", context.context_id or "")
+        updater = TaskUpdater(event_queue, *ids)
+        working = TaskStatus(state=TaskState.TASK_STATE_WORKING)
+        await event_queue.enqueue_event(Task(id=ids[0], context_id=ids[1], status=working))
+        text = context.get_user_input()
+        assert context.message is not None
+        user = context.message.metadata["user_id"]
+        if "hang" in text:
+            await updater.add_artifact([Part(text="Wait. ")], artifact_id="a")
+            await asyncio.sleep(600)
+        elif "fail" in text:
+            await updater.failed(words("zx-broken"))
+        elif "ask back" in text:
+            await updater.requires_input(words("Which day?"))
+        else:
+            await updater.add_artifact([Part(text=f"For {user}: ")], artifact_id="a")
+            await updater.add_artifact([Part(text="noon.")], artifact_id="a", append=True)
+            await updater.complete()
+
+    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+        self.was_cancelled.set()
+        await TaskUpdater(event_queue, context.task_id or "", context.context_id or "").cancel()
+
+
+@asynccontextmanager
+async def served(desk: Desk) -> AsyncGenerator[str]:
+    """Yields the address of the desk's card."""
+    routes: list[Any] = []
+    app = Starlette(routes=routes)
+    async with serving(app) as url:
+        interface = AgentInterface(
+            url=f"{url}/", protocol_binding="JSONRPC", protocol_version="1.0"
+        )
+        card = AgentCard(
+            name="desk",
+            description="A desk.",
+            version="1",
+            supported_interfaces=[interface],
+            capabilities=AgentCapabilities(streaming=True),
+            default_input_modes=["text/plain"],
+            default_output_modes=["text/plain"],
+            skills=[AgentSkill(id="desk", name="desk", description="A desk.", tags=["desk"])],
+        )
+        handler = DefaultRequestHandler(desk, InMemoryTaskStore(), card)
+        app.router.routes += create_jsonrpc_routes(handler, "/")
+        app.router.routes += create_agent_card_routes(card)
+        yield f"{url}/.well-known/agent-card.json"
+        await handler.aclose()
+
+
+async def test_an_agent_behind_its_card_answers_and_what_it_spent_is_not_known(tmp_path: Path):
+    async with served(Desk()) as card:
+        reply = await ask(write_deck(tmp_path, {"desk": card}), "desk")
+    assert reply.text == "For visitor: noon."
+    assert reply.outcomes[0].usage == Usage(untold_tokens=1, untold_costs=1)
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"), [("Please fail.", "exception"), ("Please ask back.", "insufficient")]
+)
+async def test_one_that_fails_or_asks_back_is_a_failure_of_that_agent(
+    tmp_path: Path, message: str, reason: str
+):
+    async with (
+        served(Desk()) as card,
+        kit_over(write_deck(tmp_path, {"desk": card}), "desk") as kit,
+    ):
+        reply = await kit.ask(message, kit.session("s"))
+    assert [failure.reason for failure in failures(reply)] == [reason]
+    assert "zx-" not in reply.text
+
+
+async def test_one_that_is_not_there_is_unavailable(tmp_path: Path):
+    deck = write_deck(tmp_path, {"desk": "http://127.0.0.1:9/.well-known/agent-card.json"})
+    reply = await ask(deck, "desk")
+    assert [failure.reason for failure in failures(reply)] == ["unavailable"]
+
+
+async def test_stop_reaches_the_agent_over_there(tmp_path: Path):
+    desk = Desk()
+    async with (
+        served(desk) as card,
+        kit_over(write_deck(tmp_path, {"desk": card}), "desk") as kit,
+    ):
+        turn = kit.ask("Please hang.", kit.session("s"), "direct")
+        async for event in turn:
+            # Until it has said something, nobody knows the name of its task.
+            if isinstance(event.body, Text) and event.body.text.startswith("Wait"):
+                break
+        turn.cancel()
+        assert (await turn).status == "cancelled"
+        await asyncio.wait_for(desk.was_cancelled.wait(), 60)
