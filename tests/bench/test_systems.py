@@ -320,6 +320,9 @@ def test_ctrl_c_says_what_is_kept_and_how_to_go_on(
         (["command:no-such-program -x", "cases.csv"], "no program 'no-such-program'"),
         (["./mine.py:silent", "plain.csv"], "nothing says what a right answer is"),
         (["./mine.py:silent"], "name the file of cases"),
+        (["./mine.py:silent", "cases.csv", "--dollars", "-1"], "dollars cannot be used"),
+        (["./mine.py:silent", "cases.csv", "--repeats", "0"], "repeats cannot be used"),
+        (["./mine.py:silent", "cases.csv", "--margin", "cost=1"], "no verdict of this grid"),
     ],
 )
 def test_what_cannot_be_played_is_one_sentence(

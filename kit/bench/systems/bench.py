@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from kit.bench.case import Case, check_cases
 from kit.bench.grid.grid import CaseFile, Grid, Limits
 from kit.bench.grid.grid_file import GridSpec, digest
@@ -109,18 +111,23 @@ def systems_spec(
         baseline = names[-1]
     if baseline is not None and baseline not in names:
         raise DataError(f"the baseline {baseline!r} is no system of these: {', '.join(names)}")
-    grid = Grid(
-        name=name or f"bench-{digest(names, file)[:6]}",
-        systems={source.name: source.words for source in sources},
-        cases=(CaseFile(file=file),),
-        repeats=repeats,
-        scorers=scorers,
-        baseline={"model": baseline} if baseline else {},
-        verdicts=verdicts,
-        margin=dict(margin) if isinstance(margin, Mapping) else margin,
-        cluster="cluster" if any(case.cluster for case in every) else None,
-        limits=Limits.model_validate({"concurrency": AT_ONCE, **limits}),
-    )
+    try:
+        grid = Grid(
+            name=name or f"bench-{digest(names, file)[:6]}",
+            systems={source.name: source.words for source in sources},
+            cases=(CaseFile(file=file),),
+            repeats=repeats,
+            scorers=scorers,
+            baseline={"model": baseline} if baseline else {},
+            verdicts=verdicts,
+            margin=dict(margin) if isinstance(margin, Mapping) else margin,
+            cluster="cluster" if any(case.cluster for case in every) else None,
+            limits=Limits.model_validate({"concurrency": AT_ONCE, **limits}),
+        )
+    except ValidationError as error:
+        fault = error.errors()[0]
+        field = ".".join(map(str, fault["loc"])) or "the comparison"
+        raise DataError(f"{field} cannot be used: {fault['msg'].lower()}") from error
     return GridSpec(
         grid,
         _NO_DECK,
