@@ -323,3 +323,17 @@ def test_a_packed_part_that_is_broken_is_told(tmp_path: Path):
     path = tmp_path / "broken.eval"
     path.write_bytes(content)
     refused(kit("verdict", str(path), str(path)), "no whole log of Inspect")
+
+
+# promptfoo's prompts
+
+
+def test_a_provider_with_several_prompts_is_several_systems(tmp_path: Path):
+    content = json.loads((FOLDER / "promptfoo.json").read_text())
+    for result in content["results"]["results"]:
+        result["prompt"]["label"] = "short" if result["provider"]["label"] == "plain" else "long"
+        result["provider"]["label"] = "one"
+    path = tmp_path / "prompts.json"
+    path.write_text(json.dumps(content))
+    printed = kit("verdict", f"{path}#one / short", f"{path}#one / long", "--by", "exact").stdout
+    assert "exact: one / long 0.773 against one / short 0.558" in printed

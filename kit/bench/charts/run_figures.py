@@ -87,9 +87,9 @@ def _seconds(content: RunContent) -> tuple[str, Figure] | None:
             rows.append({"way": labels[way], "seconds": row.get("seconds")})
     names = [labels[spend.way] for spend in slowest_first]
     colours = dict(zip(names, _COLOURS, strict=False))
-    title = f"Half of the turns took {_seconds_of(slowest_first[-1]):.2f} s or less"
+    title = f"Half of the turns took {_seconds_of(slowest_first[-1]):.3g} s or less"
     if len(names) > 1:
-        title += f" by the fastest way, {_seconds_of(slowest_first[0]):.2f} s by the slowest"
+        title += f" by the fastest way, {_seconds_of(slowest_first[0]):.3g} s by the slowest"
     columns = {"seconds": "to the last text"}
     figure = ecdf(pd.DataFrame(rows), columns, "way", colours, title, "seconds of a turn")
     return "Share of turns that were done after so many seconds, a line for each way.", figure
