@@ -115,13 +115,17 @@ class GridSpec:
             return False
         if self.grid.sub_agents == "world" and self.deck.tools.servers:
             return False
-        # What an agent of another framework waits for, nobody here knows.
-        if self.grid.sub_agents != "stubs" and self.deck.code.agents:
+        if self.runs_agents:
             return False
         for model in self.every_model.values():
             if model.provider not in _KINDS:
                 return False
         return True
+
+    @property
+    def runs_agents(self) -> bool:
+        """Whether it asks agents of other frameworks: what they wait for, nobody here knows."""
+        return self.grid.sub_agents != "stubs" and bool(self.deck.code.agents)
 
     @property
     def replayed(self) -> bool:
@@ -131,7 +135,8 @@ class GridSpec:
     @property
     def timeless(self) -> bool:
         """Whether it can be played in virtual time: it is simulated, or was recorded."""
-        return self.virtual or self.replayed
+        # No recording holds what an agent of another framework answered: it is asked again.
+        return self.virtual or (self.replayed and not self.runs_agents)
 
     @property
     def kinds(self) -> dict[str, str]:
