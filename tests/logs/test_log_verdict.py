@@ -325,6 +325,12 @@ def test_a_packed_part_that_is_broken_is_told(tmp_path: Path):
     refused(kit("verdict", str(path), str(path)), "no whole log of Inspect")
 
 
+def test_logs_of_two_tools_are_paired_by_the_ids_of_their_samples():
+    first, second = str(FOLDER / "rows.csv#plain"), str(FOLDER / "promptfoo.json#careful")
+    printed = kit("verdict", first, second, "--by", "exact").stdout
+    assert "exact: careful 0.773 against plain 0.558; difference +0.208" in printed
+
+
 # promptfoo's prompts
 
 
