@@ -213,6 +213,7 @@ def test_what_counts_as_a_refusal_in_prose_and_what_as_owning_up(
         ('Traceback (most recent call last):\n  File "a.py", line 3', True),
         ("Error 404 means that there is no such page.", False),
         ("Error 503: the shop is overloaded, so wait a minute and try again.", False),
+        ("HTTP 503 came from the shop between 10:30 and 11:00; it has been up since then.", False),
         ("Your order 503 is on its way.", False),
         ("Error codes are listed on the box.", False),
     ],

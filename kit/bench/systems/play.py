@@ -1,4 +1,4 @@
-"""Plays a case on a whole system: what it answered, whom it says it asked, and what it says it usages."""
+"""Plays a case on a whole system: what it answered, whom it says it asked, and what it says it has spent."""
 
 import asyncio
 import socket
@@ -42,8 +42,6 @@ _REMEDIES: Mapping[ErrorClass, str] = {
     "network": "nothing answers there, or the connection broke",
     "server": "the endpoint failed: try again later",
 }
-
-
 _OF_BRIDGES: Mapping[str, ErrorClass] = {"unavailable": "network", "rate_limited": "limit"}
 """Why a bridge has no answer -> what of the infrastructure lost it."""
 

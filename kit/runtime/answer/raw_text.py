@@ -84,7 +84,7 @@ _ERROR_HEAD = re.compile(
     )""",
     re.X,
 )
-_MACHINE = re.compile(r"\d+\.\d+\.\d+\.\d+|\w:\d{2,5}\b|\berrno\b|\b0x[0-9a-f]+|\bFile \"", re.I)
+_MACHINE = re.compile(r"\d+\.\d+\.\d+\.\d+|[a-z]:\d{2,5}\b|\berrno\b|\b0x[0-9a-f]+|\bFile \"", re.I)
 """An address, a port, a number of the system: what an explanation of an error does without."""
 FEW = 4
 """Words after a colon that are no more than the name of the error."""
