@@ -9,7 +9,8 @@ from pathlib import Path
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import connect
+from websockets.sync.connection import Connection
 
 LONGEST = 30.0
 
@@ -18,7 +19,7 @@ LONGEST = 30.0
 class RawVisitor:
     """One open page: it runs the script and asks, and looks at nothing."""
 
-    socket: ClientConnection
+    socket: Connection
     address: str = ""
     box: str = ""
     """Id of the chat's input."""
