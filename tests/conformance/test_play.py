@@ -1,6 +1,7 @@
 """Systems are played in processes of their own: what each does wrong is seen, and what is right passes."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -90,6 +91,20 @@ def test_the_command_says_why_a_play_is_no_pass(capsys: pytest.CaptureFixture[st
     assert [cell["verdict"] for cell in cells] == ["pass", "pass"]
     assert main(["conform", f"{SYSTEMS}:right", "--only", "all_wel"]) == 2
     assert "all_well" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("framework", ["langchain", "pydantic_ai", "agents"])
+def test_each_example_of_the_page_is_a_system_that_can_be_played(framework: str, tmp_path: Path):
+    """The page shows anybody's own system in the words of three frameworks."""
+    page = (HOME / "docs" / "conformance.md").read_text()
+    examples = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (example,) = [code for code in examples if re.search(rf"^from {framework}\b", code, re.M)]
+    (tmp_path / "mine.py").write_text(example)
+    result = play_system(f"{tmp_path / 'mine.py'}:system", ["all_well", "refuses"], patience=120.0)
+    verdicts = {(cell.scenario, cell.composer): cell.judgement.verdict for cell in result.cells}
+    assert verdicts["all_well", "faithful"] == verdicts["all_well", "claiming"] == "pass", result
+    assert verdicts["refuses", "faithful"] == "pass", result
+    assert verdicts["refuses", "claiming"] == "fail", "nothing looks at what its model wrote"
 
 
 def test_what_runs_in_a_foreign_environment_needs_the_standard_library_alone():
