@@ -274,7 +274,7 @@ async def _read(
                             f"tokens out: the reply was stopped after {len(reading.chunks)} pieces"
                         )
     _end(reading, ctx)
-    return _merge(reading.chunks, most_calls=max(MOST_CALLS, ctx.turn.cap))
+    return _merge(reading.chunks, ctx.turn.cap)
 
 
 def _take(chunk: Any, reading: _Stream, ctx: RunContext) -> None:
@@ -324,7 +324,7 @@ def _end(stream: _Stream, ctx: RunContext) -> None:
         stream.hear.end()
 
 
-def _merge(chunks: list[Any], *, most_calls: int) -> AIMessage:
+def _merge(chunks: list[Any], cap: int) -> AIMessage:
     if not chunks:
         return AIMessage("")
     message: AIMessage = (
@@ -332,7 +332,7 @@ def _merge(chunks: list[Any], *, most_calls: int) -> AIMessage:
     )
     calls = message.tool_calls
     if calls or message.invalid_tool_calls:
-        if len(calls) > most_calls:
+        if len(calls) > MOST_CALLS and len(calls) > cap:
             raise OverBudget(f"calls: {len(calls)} in one reply")
         calls = calls_of(message)
     whole = (

@@ -31,7 +31,7 @@ from kit.core.schema.validator import Validator
 from kit.core.value import builder
 from kit.models.json_prose import prose
 from kit.runtime.answer.clauses import is_general_advice, numbers, only_owns_up, only_refuses
-from kit.runtime.answer.raw_text import is_error_text, is_written_call
+from kit.runtime.answer.raw_text import ERROR_TEXT, is_written_call
 from kit.runtime.call_model import ModelReply
 from kit.runtime.call_tool import lookup_key
 from kit.tools.tool import ToolResult
@@ -83,7 +83,7 @@ class Contract:
         """
         if text.startswith(NO_ANSWER) or only_refuses(prose(text)):
             return Breach("unanswerable", "the model says that it has no answer")
-        if is_error_text(text):
+        if ERROR_TEXT.match(text) is not None:
             return Breach("unavailable", f"an error as its text: {text}")
         if self.closed and only_asks(prose(text)):
             return Breach("low_confidence", "a question to the user instead of an answer", text)

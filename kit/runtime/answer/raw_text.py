@@ -74,30 +74,22 @@ def looks_raw(text: str) -> bool:
     return _CODE.search(text) is not None and _SHAPES.search(text) is not None
 
 
-_ERROR_HEAD = re.compile(
-    r"""\W*(?:
-        (?i:(?:http|status|error)[\s:=#]{0,3}(?:code\s)?[45]\d\d\b)
-      | (?i:[45]\d\d\s+(?:service\ unavailable|internal\ server\ error|bad\ (?:request|gateway)
+ERROR_TEXT = re.compile(
+    r"""\A\W{0,20}+(?:
+        (?i:(?:http|status|error)[\s:=\#]{0,3}(?:code\s)?[45]\d\d\b)
+      | (?i:[45]\d\d\s{1,3}(?:service\ unavailable|internal\ server\ error|bad\ (?:request|gateway)
         |gateway\ time-?out|not\ found|forbidden|unauthori[sz]ed|too\ many\ requests)\b)
-      | [A-Z]\w+(?:Error|Exception)\b
+      | [A-Z]\w{1,60}(?:Error|Exception)\b
       | Traceback\ \(most
+    )(?:
+        \s*+\Z
+      | \s*+[:(–-]\s*+(?:\S++\s*+){0,3}+\Z
+      | (?s:.{0,2000}?)(?i:\d{1,3}(?:\.\d{1,3}){3}|[a-z]:\d{2,5}\b|\berrno\b|\b0x[0-9a-f]|\bFile\ ")
     )""",
     re.X,
 )
-_MACHINE = re.compile(r"\d+\.\d+\.\d+\.\d+|[a-z]:\d{2,5}\b|\berrno\b|\b0x[0-9a-f]+|\bFile \"", re.I)
-"""An address, a port, a number of the system: what an explanation of an error does without."""
-FEW = 4
-"""Words after a colon that are no more than the name of the error."""
-
-
-def is_error_text(text: str) -> bool:
-    """Whether a reply is nothing but a machine's error. A text that explains one to a person is none."""
-    head = _ERROR_HEAD.match(text)
-    if head is None:
-        return False
-    detail = text[head.end() :].strip()
-    is_bare = detail[:1] in ("", ":", "(", "-", "–") and len(detail.split()) <= FEW
-    return is_bare or _MACHINE.search(detail) is not None
+"""A reply that is nothing but a machine's error: its name alone, with three words at most, or with an address, a port
+or a number of the system. A text that explains an error to a person does without these."""
 
 
 def leaks(text: str, ctx: RunContext) -> tuple[str, ...]:
