@@ -23,6 +23,7 @@ def first(visitor: Visitor) -> None:
 
 def scenario(visitor: Visitor) -> None:
     """More ways to fail."""
+    visitor.page.get_by_test_id("stExpander").get_by_text("Break a part").click()
     visitor.page.get_by_label("More ways to fail").click()
     visitor.page.get_by_role("option", name="Shop").click()
     visitor.page.get_by_text("declines to answer").click()

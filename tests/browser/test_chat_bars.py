@@ -125,6 +125,7 @@ def test_switches_thumbs_and_another_page_leave_a_running_turn_alone(
     visitor.ready()
     visitor.ask("How many points do I have?")
     visitor.settled()
+    visitor.page.get_by_test_id("stExpander").get_by_text("Break a part").click()
     visitor.page.get_by_text("does not answer in time").click()
     visitor.page.wait_for_url("**fault=rewards*")
     hanging(visitor)

@@ -96,14 +96,27 @@ def panel(host: Host) -> Scenario:
             if host.people:
                 simulated = "Services, people and failures are"
             st.caption(f"Break a part, ask, and see what the answer says. {simulated} simulated.")
-            with st.container(key="switches"):
+            group = st.expander("Break a part", icon=":material/bolt:", expanded=_is_open("fault"))
+            with group.container(key="switches"):
                 _failures(host)
-        _choices(host)
+        choices = [part for part in PARTS if part != "fault"]
+        with st.expander(
+            "Pattern, model and more", icon=":material/tune:", expanded=_is_open(*choices)
+        ):
+            _choices(host)
         scenario = Scenario.read(host)
         ignored = _ignored(host, scenario)
         if ignored:
             st.warning(literal(f"Not taken from the address: {', '.join(ignored)}"))
     return scenario
+
+
+def _is_open(*parts: str) -> bool:
+    """Whether a group of controls is shown: from the first choice in it on, until all is reset."""
+    key = f"open-{parts[0]}"
+    if any(address.read(part) for part in parts):
+        st.session_state[key] = True
+    return st.session_state.get(key, False)
 
 
 def _ignored(host: Host, scenario: Scenario) -> list[str]:
@@ -272,4 +285,5 @@ def _choose(name: str, key: str, default: str) -> None:
 def _reset() -> None:
     for name in PARTS:
         address.put(name)
+        st.session_state.pop(f"open-{name}", None)
     st.session_state["part"] = None
