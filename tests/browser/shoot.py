@@ -24,6 +24,7 @@ def first(visitor: Visitor) -> None:
 def scenario(visitor: Visitor) -> None:
     """More ways to fail."""
     visitor.page.get_by_test_id("stExpander").get_by_text("Break a part").click()
+    visitor.page.wait_for_timeout(500)
     visitor.page.get_by_label("More ways to fail").click()
     visitor.page.get_by_role("option", name="Shop").click()
     visitor.page.get_by_text("declines to answer").click()
@@ -33,7 +34,7 @@ def scenario(visitor: Visitor) -> None:
 def working(visitor: Visitor) -> None:
     """Sub-agents at work, side by side."""
     visitor.ask(MIXED)
-    visitor.page.get_by_text("Looking through today's offers").wait_for()
+    visitor.page.locator("span", has_text="Looking through today").last.wait_for()
     visitor.page.wait_for_timeout(150)
 
 
@@ -74,7 +75,7 @@ def waterfall(visitor: Visitor) -> None:
 
 def compared(visitor: Visitor) -> None:
     """One question on all patterns."""
-    visitor.page.get_by_role("link", name="Compare").click()
+    visitor.page.get_by_test_id("stTopNav").get_by_role("link", name="Compare").click()
     visitor.page.get_by_label("One question on all patterns").fill(MIXED)
     visitor.page.keyboard.press("Enter")
     visitor.page.get_by_text("lost nothing").wait_for()
