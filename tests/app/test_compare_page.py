@@ -124,8 +124,8 @@ def test_two_turns_stand_side_by_side_on_one_axis_with_what_differs(page: AppTes
     assert "They differ in how it ended, made to fail, " in words
     same = words.partition("The same in all: ")[2]
     assert (
-        same.startswith("pattern mediated, model offline stand-in, limit 4")
-        and "cost $0" in same.partition(". ")[0]
+        same.startswith("pattern (mediated), model (offline stand-in), limit (4)")
+        and "cost ($0)" in same.partition(". ")[0]
     )
     assert (
         sum("4,975 points" in one.value for one in page.markdown) == 1

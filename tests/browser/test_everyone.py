@@ -97,7 +97,7 @@ def walk(visitor: Visitor, served: Served, look: Callable[[str], None]) -> None:
     look("plans, the list")
     page.goto(f"{served.url}/compare?turns={newest}")
     page.get_by_role("button", name="On all 7 patterns").click()
-    page.get_by_role("tab", name="H A2a").wait_for()
+    page.get_by_role("tab", name="H A2A").wait_for()
     page.get_by_text("So far").wait_for(state="hidden")
     look("compare, all patterns")
     page.goto(f"{served.url}/compare")

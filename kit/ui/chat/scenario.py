@@ -215,7 +215,7 @@ def _choices(host: Host) -> None:
         "pattern",
         _modes(host),
         host.kit.pattern.name,
-        lambda name: name.replace("_", " ").capitalize(),
+        label,
     )
     _models(host)
 

@@ -52,7 +52,7 @@ def differences_html(turns: Mapping[str, TurnView]) -> str:
         if any(figures[head] != text for figures in rows.values()):
             differing.append(head)
         elif text not in (UNKNOWN, *NONE):
-            alike.append(f"{head.lower()} {text}")
+            alike.append(f"{head.lower()} ({text})")
     lines: list[list[str]] = []
     for name, figures in rows.items():
         lines.append([name, *(figures[head] for head in differing)])

@@ -92,8 +92,9 @@ def moment(at: float) -> str:
 
 
 def label(agent: str) -> str:
-    """Returns an agent's id in plain words, as a heading."""
-    return agent.replace("_", " ").replace("-", " ").strip().capitalize()
+    """Returns the id of an agent or a pattern in plain words, as a heading."""
+    words = agent.replace("_", " ").replace("-", " ").strip().capitalize()
+    return words.replace("A2a", "A2A")  # the name of a protocol
 
 
 def agent_labels(agents: Iterable[str], failed: Container[str]) -> list[str]:
