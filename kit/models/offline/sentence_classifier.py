@@ -16,14 +16,16 @@ from kit.models.offline.wording import (
 )
 
 RIDGE = 0.1
-"""How much the learnt weights are held back. From 0.03 to 0.3 it makes no difference on our own cases."""
+"""How much the learnt weights are held back. From 0.03 to 0.3 the sentences alone are right on our own cases within a
+point of one another."""
 
 
 class SentenceClassifier:
     """The mean of two linear classifiers: one of the vectors of whole sentences, one of terms.
 
-    Together they are wrong half as often as the terms alone. Learning 2,600 requests takes 15 s of CPU, once: what was
-    learnt is kept beside Python's bytecode.
+    On four sets of our own the two together are wrong less often than the terms alone, by a quarter (single) to three
+    quarters (pairs). Their equal weights were chosen among seven variants on these sets, mixed_unseen among them.
+    Learning 2,600 requests takes 15 s of CPU, once: what was learnt is kept beside Python's bytecode.
     """
 
     def __init__(self, weights: Floats, wording: WordingClassifier):
