@@ -168,6 +168,7 @@ def _fork(system: Any, job: Job, resumes: bool) -> int:
         ending = loop.run_until_complete(play(system, job, resumes))
         (Path(job.folder) / "ending.json").write_text(json.dumps(asdict(ending)))
         code = 0
+    # A border: a fork must end here whatever a system raises, and its code says that it failed.
     except BaseException:
         traceback.print_exc()
     finally:

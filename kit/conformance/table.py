@@ -83,8 +83,15 @@ def _scores(table: Table) -> str:
         for best in CONFIGURATIONS:
             count, number = table.score(system, best)
             row.append(f"{count} of {number}" if number else "")
+        best_marks = [mark for key, mark in table.marks(system).items() if key[2]]
+        row.append(str(best_marks.count("not offered")))
         rows.append(row)
-    return markdown_table(["system", "defaults", "best configuration"], rows)
+    heads = ["system", "defaults", "best configuration", "of these not offered"]
+    note = (
+        "A play of what a framework does not offer counts among all and never as passed. The last "
+        "column says how many of the plays of its best configuration these are."
+    )
+    return f"{markdown_table(heads, rows)}\n\n{note}"
 
 
 def _grid(table: Table, composer: Composer) -> str:

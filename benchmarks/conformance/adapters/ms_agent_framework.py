@@ -34,6 +34,7 @@ async def _words(
 ) -> None:
     try:
         await call_next()
+    # As its documentation words the errors of tools: a tool may raise anything.
     except Exception:
         context.result = f"The tool {context.function.name} is not available. Say that it failed."
 
