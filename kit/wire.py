@@ -24,7 +24,7 @@ from kit.core.context import Principal, Session
 from kit.core.errors import CodeError, FaultError, SettingsError, StoreBusy, nearest
 from kit.core.extra import require
 from kit.core.fault import Fault, parse_all
-from kit.core.fault_injection import inject_faults
+from kit.core.fault_injection import current_injection, inject_faults
 from kit.core.model import OFFLINE
 from kit.core.picture import Picture
 from kit.core.record import SessionRecall, TurnRecord
@@ -174,11 +174,11 @@ class Kit:
             raise FaultError(
                 "this kit was opened without faults: open it with open_kit(faults=True)"
             )
-        with (
-            inject_faults(parse_all(faults, self.team.agents, self.team.root))
-            if faults
-            else nullcontext()
-        ):
+        injected = nullcontext()
+        # Whoever set faults around this call keeps them; all others may still break an agent in mid-turn.
+        if faults or (self.faults and current_injection() is None):
+            injected = inject_faults(parse_all(faults, self.team.agents, self.team.root))
+        with injected:
             return self.turns.begin(
                 partial(
                     run_turn,

@@ -13,6 +13,7 @@ from kit.bench.scoring.observation import Observation, observe
 from kit.compose.canary import is_compared, new_for
 from kit.core.bodies.turn import TurnStarted
 from kit.core.display.count import many
+from kit.core.display.made_to_fail import wanted_faults
 from kit.core.event import Event
 from kit.core.record import TurnRecord
 from kit.core.trace import Span, Trace
@@ -109,7 +110,7 @@ class ShadowJudges:
             self._noted = self.shed
         start = next(e.body for e in waiting_turn.events if isinstance(e.body, TurnStarted))
         # What was made to fail on purpose says nothing of a version.
-        if start.faults or not start.versions:
+        if wanted_faults(waiting_turn.events) or not start.versions:
             return
         observation = observe(waiting_turn.events)
         root = self._kit.team.root

@@ -1,32 +1,50 @@
-"""Which faults hold here and now: set around the start of a turn, inherited by every task it starts."""
+"""Which faults hold here and now: set around the start of a turn, inherited by every task it starts.
 
-from collections.abc import Generator, Sequence
+A fault may be added while the turn runs: then it holds from that moment on.
+"""
+
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from kit.core.fault import CATALOGUE, Fault, Target
+from kit.core.fault import CATALOGUE, Fault, Kind, Target
 
 
 @dataclass(frozen=True, slots=True)
 class Injection:
     """The faults of one turn, those of them that happen once and have happened, and those that have struck at all."""
 
-    faults: tuple[Fault, ...]
+    faults: list[Fault]
     one_shots: set[Fault] = field(default_factory=set[Fault])
     landed: set[Fault] = field(default_factory=set[Fault])
+    breakers: list[tuple[str, Callable[[Fault], object]]] = field(
+        default_factory=list[tuple[str, Callable[[Fault], object]]]
+    )
+    """Of each agent at work its id, and what breaks off the call that it is in."""
+
+    def add(self, fault: Fault) -> None:
+        """Makes a fault hold from now on; one that stops work breaks off what its agent does now."""
+        self.faults.append(fault)
+        if fault.kind not in BREAKS_OFF:
+            return
+        for agent, break_off in list(self.breakers):
+            if agent == fault.where:
+                self.landed.add(fault)
+                break_off(fault)
 
 
+BREAKS_OFF: frozenset[Kind] = frozenset(("raise", "hang"))
+"""Kinds that need not wait for the next call: they end the call in which they find their agent."""
 _injection: ContextVar[Injection | None] = ContextVar("injection", default=None)
 
 
 @contextmanager
 def inject_faults(faults: Sequence[Fault]) -> Generator[Injection]:
-    """Tasks started inside have these faults, their children too; nothing else has. Yields what
-    will be known of them."""
-    injection = Injection(tuple(faults))
-    # None where there is nothing to inject: a turn inside another does not inherit its faults.
-    token = _injection.set(injection if faults else None)
+    """Tasks started inside have these faults, their children too; nothing else has, nor does a turn
+    inside another inherit its faults. Yields what will be known of them, and takes more of them."""
+    injection = Injection(list(faults))
+    token = _injection.set(injection)
     try:
         yield injection
     finally:
@@ -56,11 +74,16 @@ def land(fault: Fault) -> None:
         injection.landed.add(fault)
 
 
+def current_injection() -> Injection | None:
+    """The faults of this turn; None where nothing can be made to fail."""
+    return _injection.get()
+
+
 def planned_faults() -> tuple[Fault, ...]:
     """All faults that hold here and now, wherever they strike."""
     injection = _injection.get()
     if injection is not None:
-        return injection.faults
+        return tuple(injection.faults)
     return ()
 
 

@@ -10,6 +10,7 @@ from kit.core.context import Principal
 from kit.core.documents.document import WAITING, Plan
 from kit.core.errors import ResumeError, StoreError
 from kit.core.event import Event
+from kit.core.fault_injection import Injection
 from kit.patterns.plan_execute import PLAN
 from kit.planning.plan import OVER
 from kit.planning.record import cancel
@@ -49,6 +50,7 @@ class _Follower:
 
     begun = True
     stop_requested = False
+    injection: Injection | None = None
 
     def __init__(self, kit: SharedKit, turn_id: str, principal: Principal):
         loop = asyncio.get_running_loop()

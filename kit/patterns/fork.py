@@ -155,7 +155,7 @@ def check_record(
         recorded = [RecordedCall(place=name, request=old_request)]
         card = f"the card of {name}"
         raise CassetteError(mismatch(f"turn {turn.id}", card, now, recorded, ADVICE))
-    faults = parse_all(stored_turn.turn.faults, team.agents, team.root)
+    faults = parse_all(stored_turn.faults, team.agents, team.root)
     if faults and not kit.faults:
         raise FaultError(
             "this turn was made to fail, and this kit was opened without faults: open it with open_kit(faults=True)"

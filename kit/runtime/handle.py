@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
-from kit.core.bodies.turn import PlanEnded
+from kit.core.bodies.call import AgentEnded, AgentStarted
+from kit.core.bodies.turn import AgentBroken, PlanEnded
 from kit.core.display.html import folded, notebook_html, table, text
 from kit.core.display.turn_parts import TurnParts, ending_words, turn_parts
-from kit.core.errors import ClosedError, StoreError
+from kit.core.errors import ClosedError, FaultError, StoreError
 from kit.core.event import Event
+from kit.core.fault import Fault
+from kit.core.fault_injection import Injection
 from kit.core.outcome import Outcome, RoutingDecision, Usage
 from kit.core.record import Measures, TurnRecord
 from kit.core.trace import Trace, trace_of, waterfall
@@ -125,6 +128,8 @@ class Runner(Protocol):
     reply: asyncio.Future[Reply]
     begun: bool
     stop_requested: bool
+    injection: Injection | None
+    """What its agents are made to fail by; None where they cannot be."""
 
     async def run(self) -> None: ...
 
@@ -198,6 +203,34 @@ class Turn:
             self._task.add_done_callback(lambda _: timer.cancel())
         else:
             self._runner.stop_requested = True
+
+    def break_agent(self, fault: Fault) -> None:
+        """Makes an agent fail from now on, in the middle of what it does, and says so in the turn's log.
+
+        A fault that comes after the agent has answered is in the log too, and changes nothing.
+        Raises FaultError for a turn whose agents cannot be made to fail, or that is over.
+        """
+        injection = self._runner.injection
+        if injection is None or self.done:
+            raise FaultError(
+                "nothing of this turn can be made to fail: it is over, it runs in another process, or "
+                "its kit was opened without faults: open_kit(faults=True)"
+            )
+        # Said first: what it breaks off ends after it.
+        span_id, parent_id = self._span_of(fault.where)
+        self._log.emit(AgentBroken(agent=fault.where, fault=fault.kind), span_id, parent_id)
+        injection.add(fault)
+
+    def _span_of(self, agent: str) -> tuple[str, str | None]:
+        """Returns the newest open span of an agent and the span above it; the turn's own where there is none."""
+        ended: set[str] = set()
+        for event in reversed(self._log.events):
+            if isinstance(event.body, AgentEnded):
+                ended.add(event.span_id)
+            is_start = isinstance(event.body, AgentStarted) and event.body.agent == agent
+            if is_start and event.span_id not in ended:
+                return event.span_id, event.parent_span_id
+        return self._log.events[0].span_id, None
 
     def on_end(self, callback: Callable[[], object]) -> None:
         """Calls back once the turn has ended and is stored, at once where it has."""

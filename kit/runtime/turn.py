@@ -20,7 +20,7 @@ from kit.core.context import DynamicContext, InheritedContext, Session
 from kit.core.display.turn_parts import TurnStatus, final_status, turn_parts
 from kit.core.errors import SessionError, StoreBusy, StoreError
 from kit.core.event import Event
-from kit.core.fault_injection import planned_faults
+from kit.core.fault_injection import Injection, current_injection
 from kit.core.language.small_talk import takes_rest
 from kit.core.outcome import (
     AgentCall,
@@ -136,6 +136,8 @@ class _Runner:
     begun = False
     stop_requested = False
     at_work = False
+    injection: Injection | None = None
+    """What the turn is made to fail by; None where nothing can be."""
     started_at: float | None = None
     """Set where a stored turn goes on."""
     unsaved: str | None = None
@@ -297,6 +299,10 @@ class _Runner:
     async def _begin(self) -> None:
         started_at = self.started_at or time.time()
         self.state.keep = partial(self.kit.store.keep_log, self.log.turn_id, self.log.events)
+        self.injection = current_injection()
+        faults: tuple[str, ...] = ()
+        if self.injection is not None:
+            faults = tuple(map(str, self.injection.faults))
         self.ctx.emit(_THINKING)
         self.ctx.emit(
             _turn_started(
@@ -309,7 +315,7 @@ class _Runner:
                 cohort=self.root.prompt.cohort,
                 cap=self.state.cap,
                 model=self.root.model.spec.key,
-                faults=tuple(map(str, planned_faults())),
+                faults=faults,
                 pictures=tuple(map(attrgetter("ref"), self.state.pictures)),
                 versions=self.kit.team.versions,
             )

@@ -14,7 +14,7 @@ from kit.core.bodies.call import AgentStarted
 from kit.core.bodies.speech import Text
 from kit.core.bodies.turn import TurnStarted
 from kit.core.context import OPERATOR, Principal, Session
-from kit.core.errors import BindError, KitError, UnknownId
+from kit.core.errors import BindError, FaultError, KitError, UnknownId
 from kit.core.event import Event
 from kit.core.record import TurnRecord
 from kit.settings import Settings
@@ -76,6 +76,28 @@ def test_following_returns_at_its_time_when_nothing_happens(host: Host):
     assert host.follow(turn_id, count, timeout=600).done
     assert time.monotonic() - began < 120
     assert host.follow("unknown").done
+
+
+def test_a_sub_agent_of_a_running_turn_is_broken_and_its_lead_is_not(host: Host):
+    turn_id = host.start(MIXED, own(host))
+    events: list[Event] = []
+    while not any(isinstance(e.body, AgentStarted) and e.body.agent == "shop" for e in events):
+        events += host.follow(turn_id, len(events), timeout=5).events
+    with pytest.raises(FaultError, match="leads the turn"):
+        host.break_agent(turn_id, "orchestrator", "raise")
+    with pytest.raises(UnknownId):
+        host.break_agent(turn_id, "nobody", "raise")
+    host.break_agent(turn_id, "shop", "raise")
+    ended(host, turn_id)
+    view = host.view(turn_id, own(host).principal)
+    assert view is not None and view.faults == ("shop=raise",)
+    assert {step.agent: step.state for step in view.steps} == {
+        "support": "ok",
+        "rewards": "ok",
+        "shop": "failed",
+    }
+    with pytest.raises(FaultError, match="it is over"):
+        host.break_agent(turn_id, "shop", "raise")
 
 
 def test_a_cancelled_turn_ends_as_stopped(host: Host):

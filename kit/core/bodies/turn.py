@@ -7,6 +7,7 @@ from pydantic import BeforeValidator
 from kit.core.bodies import earlier
 from kit.core.bodies.call import CallFailure
 from kit.core.context import Principal
+from kit.core.fault import Kind
 from kit.core.outcome import RoutingDecision, Usage
 from kit.core.picture import PictureRef
 from kit.core.value import Value
@@ -38,6 +39,14 @@ class TurnStarted(Value):
     pictures: tuple[PictureRef, ...] = ()
     versions: dict[str, str] = {}
     """Card -> the version that this session has, of each card that shares its sessions with a new one."""
+
+
+class AgentBroken(Value):
+    """Somebody made an agent fail while the turn ran: from this moment on."""
+
+    kind: Literal["agent_broken"] = "agent_broken"
+    agent: str
+    fault: Kind
 
 
 class TurnUsage(Value):
@@ -146,6 +155,7 @@ class Completed(Value):
 TurnBody = (
     Thinking
     | TurnStarted
+    | AgentBroken
     | TurnUsage
     | Routing
     | Fork

@@ -1,24 +1,83 @@
-"""An agent that can be made to fail: same card, same prompt and tools, or the same system behind it."""
+"""An agent that can be made to fail: same card, same prompt and tools, or the same system behind it.
+
+It fails by the faults that its turn began with, or by one that comes while it is at work.
+"""
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass, fields, replace
+from types import TracebackType
 from typing import Any
 
 from kit.bridges.part import Bridge, BridgeFault, Part, Piece, Question, Reported
-from kit.core.fault import InjectedFault, Kind
-from kit.core.fault_injection import active_faults, land
-from kit.core.outcome import AgentCall
+from kit.core.fault import Fault, InjectedFault, Kind
+from kit.core.fault_injection import active_faults, current_injection, land
+from kit.core.outcome import AgentCall, Outcome
 from kit.models.faulty import REFUSAL, FaultyModel
 from kit.runtime.agents.api_agent import ApiAgent
 from kit.runtime.agents.llm_agent import LLMAgent, Thread
 from kit.runtime.context import RunContext
 
 
+class BreakingPoint:
+    """`with BreakingPoint(agent):` breaks off what its block awaits once a fault stops the agent.
+
+    What is broken off is cancelled as by `asyncio.timeout`; the block then ends without an error,
+    and `fault` says why. A stop or a deadline that comes at the same moment goes first.
+    """
+
+    def __init__(self, agent: str):
+        self.fault: Fault | None = None
+        self._breaker = (agent, self._break_off)
+        self._injection = current_injection()
+
+    def __enter__(self) -> "BreakingPoint":
+        task = asyncio.current_task()
+        assert task is not None
+        self._task = task
+        self._cancelling = task.cancelling()
+        if self._injection is not None:
+            self._injection.breakers.append(self._breaker)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        if self._injection is not None:
+            self._injection.breakers.remove(self._breaker)
+        if self.fault is None:
+            return False
+        is_own = self._task.uncancel() <= self._cancelling
+        return is_own and kind is asyncio.CancelledError
+
+    def _break_off(self, fault: Fault) -> None:
+        if self.fault is None:
+            self.fault = fault
+            self._task.cancel()
+
+
+async def breakable(agent: str, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+    """Awaits an agent's work; what stops it in the middle makes it raise InjectedFault, or hang first."""
+    point = BreakingPoint(agent)
+    with point:
+        return await work
+    fault = point.fault
+    assert fault is not None
+    if fault.kind == "hang":
+        await asyncio.sleep(fault.pause)
+    raise InjectedFault(fault)
+
+
 class FaultyAgent(LLMAgent):
     """An agent that raises InjectedFault where the turn was told to break it."""
+
+    async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
+        return await breakable(self.card.id, super().run(call, ctx))
 
     def open(self, call: AgentCall, ctx: RunContext) -> Thread:
         for fault in active_faults(self.card.id, "agent"):
@@ -90,6 +149,14 @@ async def _drip(text: str, pause: float) -> AsyncGenerator[Piece, None]:
         yield Piece(word)
 
 
+class FaultyApiAgent(ApiAgent):
+    """An agent elsewhere whose question is broken off where the turn was told to break it."""
+
+    async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
+        return await breakable(self.card.id, super().run(call, ctx))
+
+
 def faulty_api_agent(agent: ApiAgent) -> ApiAgent:
     """Returns the same agent, its system ready for faults."""
-    return replace(agent, bridge=FaultyBridge(agent.card.id, agent.bridge))
+    bridge = FaultyBridge(agent.card.id, agent.bridge)
+    return FaultyApiAgent(agent.card, bridge, agent.policy, agent.contract)

@@ -24,6 +24,7 @@ from kit.core.bodies.call import (
 from kit.core.bodies.speech import Component
 from kit.core.bodies.turn import TurnStarted
 from kit.core.context import Session
+from kit.core.display.made_to_fail import wanted_faults
 from kit.core.errors import ForkError
 from kit.core.event import Body, Event
 from kit.core.outcome import ComponentPayload, Failure
@@ -51,6 +52,8 @@ class StoredTurn:
     turn: TurnStarted
     lines: Mapping[str, str]
     """What its prompts told of the request, by the words before the colon."""
+    faults: tuple[str, ...] = ()
+    """What it was made to fail by, from its start or in the middle, as `agent=kind`."""
     fork_point: ModelStarted | AgentStarted | None = None
     """What is called anew; None for a turn that goes on where it stands."""
     agent: str = ""
@@ -132,7 +135,8 @@ class _Log:
             body = event.body
             if isinstance(body, ModelStarted) and body.system.startswith(PREFIX):
                 suffixes.append(suffix_lines(body.system.removeprefix(PREFIX)))
-        return StoredTurn(self.turn, dict(ChainMap(*suffixes)))
+        faults = tuple(wanted.fault for wanted in wanted_faults(self.events))
+        return StoredTurn(self.turn, dict(ChainMap(*suffixes)), faults)
 
     def above(self, event: Event) -> list[str]:
         """Returns the spans in which a span lies, the nearest first."""

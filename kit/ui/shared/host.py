@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 from kit.compose.page import Person, Renderer
 from kit.core.context import OPERATOR, Principal, Session
 from kit.core.documents.document import AgentEvent, Plan
-from kit.core.errors import ResumeError, StoreBusy, StoreError
+from kit.core.errors import FaultError, ResumeError, StoreBusy, StoreError
 from kit.core.event import INTERNAL
-from kit.core.fault import Fault
+from kit.core.fault import Fault, Kind, parse
 from kit.core.picture import Picture, mark_pictures
 from kit.core.record import SessionRecall, TurnRecord
 from kit.metrics.plan_health import PlanHealth, count_health, plan_health
@@ -258,6 +258,29 @@ class Host:
         live = self._live.get(turn_id)
         if live is not None and not live.done.is_set():
             self._loop.call_soon_threadsafe(live.turn.cancel)
+
+    def break_agent(self, turn_id: str, agent: str, kind: Kind) -> None:
+        """Makes a sub-agent of a running turn fail from now on: in the middle of its call, or, of
+        `foreign_principal`, by the next reply of its service.
+
+        The page lets operators do it, and nobody else. Raises UnknownId for an agent that the deck
+        does not have, FaultError for the orchestrator, for a kind that a sub-agent cannot have, and
+        for a turn that is over or runs elsewhere.
+        """
+        team = self.kit.team
+        if agent == team.root:
+            raise FaultError(f"{agent!r} leads the turn: break one of its sub-agents")
+        fault = parse(f"{agent}={kind}", team.agents, team.root)
+        live = self._live.get(turn_id)
+        if live is None or not isinstance(live.turn, Turn):
+            raise FaultError(
+                "nothing of this turn can be made to fail: it is over, or runs elsewhere"
+            )
+
+        async def add_fault(turn: Turn) -> None:
+            turn.break_agent(fault)
+
+        self._wait(add_fault(live.turn))
 
     def views(self, session: Session, limit: int = 10) -> list[TurnView]:
         """Returns the newest turns of a session, oldest first: stored ones, and this process' own as they stand now.

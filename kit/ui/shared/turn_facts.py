@@ -6,6 +6,7 @@ from kit.core.bodies.call import AgentStarted, Envelope, ModelStarted, ToolEnded
 from kit.core.bodies.guard import GuardActed, GuardAction
 from kit.core.bodies.turn import Fork
 from kit.core.display.count import many
+from kit.core.display.made_to_fail import WantedFault
 from kit.core.display.turn_parts import OwningUp, ending_of
 from kit.core.fault import Fault
 from kit.core.value import Value
@@ -50,6 +51,7 @@ OWNING_UP: dict[OwningUp, str] = {
 DIRECT = "nobody: answered directly"
 EARLY = "nobody: it ended before anybody was asked"
 UNMET = " (it had no part in this turn, so this did not happen)"
+TOO_LATE = " (came too late: {agent} had answered)"
 
 
 class Fact(Value):
@@ -84,24 +86,30 @@ def fault_words(fault: str) -> str:
 
 
 def fault_lines(view: TurnView) -> tuple[str, ...]:
-    """Returns a turn's faults in plain words, and says of one that could not happen that it did not."""
-    agents = {body.agent for body in view.bodies(AgentStarted, ModelStarted)}
-    is_known = bool(agents) and not view.running
+    """Returns a turn's faults in plain words; says of one that was added later when that was, and of
+    one that could not happen that it did not."""
     lines: list[str] = []
-    for text in view.faults:
-        line = fault_words(text)
-        if is_known and _is_absent(text, agents):
-            line += UNMET
+    for wanted in view.wanted_faults:
+        line = fault_words(wanted.fault)
+        if wanted.at is not None:
+            line += f", from {wanted.at:.1f} s on"
+        if not view.running and view.bodies(AgentStarted, ModelStarted):
+            line += _unmet_words(wanted)
         lines.append(line)
     return tuple(lines)
 
 
-def _is_absent(text: str, agents: set[str]) -> bool:
+def _unmet_words(wanted: WantedFault) -> str:
+    """Returns why a fault of a turn that is over did not happen; nothing where it did."""
     try:
-        fault = Fault.from_text(text)
+        fault = Fault.from_text(wanted.fault)
     except ValueError:
-        return False
-    return fault.needs_agent and fault.where not in agents
+        return ""
+    if not wanted.was_asked:
+        return UNMET if fault.needs_agent else ""
+    if wanted.at is not None and not wanted.has_cost:
+        return TOO_LATE.format(agent=label(fault.where))
+    return ""
 
 
 def headline(view: TurnView) -> Tag:

@@ -74,7 +74,6 @@ def _apply(view: TurnView, event: Event) -> TurnView:
                 "principal": begun.principal,
                 "pattern": begun.pattern,
                 "model": begun.model,
-                "faults": begun.faults,
             }
         case AgentStarted() if _step_of(view.steps, event):
             # A member of a race or the like: its asker's step stands for it.

@@ -8,6 +8,7 @@ from kit.core.bodies.speech import Acknowledged, Text
 from kit.core.bodies.turn import PlanTaken
 from kit.core.context import Principal
 from kit.core.display.count import many
+from kit.core.display.made_to_fail import WantedFault, wanted_faults
 from kit.core.display.turn_parts import (
     OwningUp,
     TurnParts,
@@ -189,8 +190,6 @@ class TurnView(Value):
     pattern: str = ""
     model: str = ""
     """Key of the orchestrator's model."""
-    faults: tuple[str, ...] = ()
-    """What it was made to run into on purpose, as `agent=kind`."""
     saved: bool = True
     final: str | None = None
     """The answer as it was stored, for a turn whose events are not at hand."""
@@ -205,6 +204,16 @@ class TurnView(Value):
             if isinstance(event.body, kinds):
                 rows.append(event.body)
         return rows
+
+    @property
+    def wanted_faults(self) -> tuple[WantedFault, ...]:
+        """What it was made to run into on purpose, from its start or in the middle."""
+        return wanted_faults(self.events)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The same, as `agent=kind`."""
+        return tuple(fault.fault for fault in self.wanted_faults)
 
     @property
     def lead(self) -> str:

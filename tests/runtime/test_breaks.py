@@ -1,0 +1,155 @@
+"""A sub-agent is made to fail in the middle of a turn: it alone is lost, the answer owns up, and the log says when."""
+
+import asyncio
+from collections.abc import Mapping
+
+import pytest
+
+from kit.core.bodies.call import AgentStarted, ToolStarted
+from kit.core.bodies.turn import AgentBroken
+from kit.core.card import Policy
+from kit.core.display.made_to_fail import wanted_faults
+from kit.core.errors import FaultError
+from kit.core.fault import CANARY, CANARY_NUMBER, RAW, Fault
+from kit.core.fault_injection import inject_faults
+from kit.runtime.turn import Turn, run_turn
+from kit.settings import Settings
+from kit.ui.shared.turn_facts import fault_lines
+from kit.ui.shared.turn_fold import advance
+from kit.ui.shared.turn_view import TurnView
+from kit.wire import open_kit
+from tests.kits import ALICE, SmallKit, answering, asks, failures, leading, nothing_runs, small_kit
+
+EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
+QUESTION = "how many points do I have, and find coffee deals"
+MARKS = (RAW, CANARY, str(CANARY_NUMBER), f"{CANARY_NUMBER:,}")
+
+
+def slow_kit(*agents: str, delays: Mapping[str, float] | None = None) -> SmallKit:
+    """A kit whose agents answer after ten seconds, have thirty, and can be made to fail."""
+    seconds = {**dict.fromkeys(agents, 10.0), **(delays or {})}
+    models = {agent: answering(f"{agent} is known.", seconds[agent]) for agent in agents}
+    kit = small_kit(leading(asks(*agents)), models, defaults=Policy(time_budget_ms=30_000))
+    kit.team = kit.team.with_faults()
+    return kit
+
+
+def start(kit: SmallKit) -> Turn:
+    with inject_faults(()):
+        return run_turn("about a and b", ALICE, kit)
+
+
+@pytest.mark.parametrize("agents", [("a",), ("a", "b")])
+async def test_an_agent_is_broken_off_in_the_middle_of_its_call_and_the_others_answer(
+    agents: tuple[str, ...],
+):
+    kit = slow_kit(*agents)
+    turn = start(kit)
+    await asyncio.sleep(3)
+    turn.break_agent(Fault(where="a", kind="raise"))
+    reply = await turn
+    [failure] = failures(reply)
+    assert (failure.agent, failure.reason) == ("a", "exception")
+    assert failure.timing is not None and failure.timing.ended == pytest.approx(3, abs=0.1)
+    assert "an answer about a" in reply.text and RAW not in reply.text
+    if "b" in agents:
+        assert "b is known." in reply.text
+    [broken] = [event for event in reply.events if isinstance(event.body, AgentBroken)]
+    assert broken.at == pytest.approx(3, abs=0.1)
+    assert broken.span_id == next(
+        event.span_id
+        for event in reply.events
+        if isinstance(event.body, AgentStarted) and event.body.agent == "a"
+    )
+    assert nothing_runs()
+
+
+async def test_an_agent_that_is_made_to_hang_hangs_until_its_own_deadline():
+    kit = slow_kit("a", "b")
+    turn = start(kit)
+    await asyncio.sleep(3)
+    turn.break_agent(Fault(where="a", kind="hang"))
+    reply = await turn
+    [failure] = failures(reply)
+    assert (failure.agent, failure.reason) == ("a", "timeout")
+    assert failure.timing is not None and failure.timing.ended == pytest.approx(30, abs=0.1)
+    assert "b is known." in reply.text
+    [line] = fault_lines(advance(TurnView(), reply.events))
+    assert line == "A does not answer in time, from 3.0 s on"
+
+
+async def test_a_stop_at_the_moment_of_a_break_stops_the_turn():
+    turn = start(slow_kit("a", "b"))
+    await asyncio.sleep(3)
+    turn.break_agent(Fault(where="a", kind="raise"))
+    turn.cancel()
+    assert (await turn).status == "cancelled" and nothing_runs()
+
+
+async def test_a_break_after_the_answer_changes_nothing_and_says_that_it_came_too_late():
+    turn = start(slow_kit("a", "b", delays={"a": 1}))
+    await asyncio.sleep(3)
+    turn.break_agent(Fault(where="a", kind="hang"))
+    reply = await turn
+    assert reply.status == "ok" and not failures(reply)
+    [line] = fault_lines(advance(TurnView(), reply.events))
+    assert line.endswith("(came too late: A had answered)")
+
+
+async def test_an_agent_that_has_not_begun_fails_when_it_is_asked():
+    turn = start(slow_kit("a", "b"))
+    await turn.wait_for(1)
+    turn.break_agent(Fault(where="b", kind="raise"))
+    reply = await turn
+    assert [failure.agent for failure in failures(reply)] == ["b"]
+    [wanted] = wanted_faults(reply.events)
+    assert wanted.has_cost and wanted.was_asked
+
+
+@pytest.mark.parametrize("moment", [AgentStarted, ToolStarted])
+async def test_the_next_reply_of_a_service_is_somebody_elses_or_the_break_came_too_late(
+    moment: type[AgentStarted] | type[ToolStarted],
+):
+    async with open_kit(EMBEDDED, faults=True) as kit:
+        turn = kit.ask(QUESTION, kit.session("s"))
+        async for event in turn.follow():
+            if isinstance(event.body, moment) and event.body.agent == "rewards":
+                turn.break_agent(Fault(where="rewards", kind="foreign_principal"))
+                break
+        reply = await turn
+    [wanted] = wanted_faults(reply.events)
+    [line] = fault_lines(advance(TurnView(), reply.events))
+    assert wanted.has_cost != line.endswith("(came too late: Rewards had answered)")
+    assert ("4,975" in reply.text) != wanted.has_cost
+    assert wanted.has_cost or moment is ToolStarted
+    assert "Ember Hill Ground Coffee" in reply.text
+    assert not [mark for mark in MARKS if mark in reply.text]
+
+
+async def test_a_fork_of_a_broken_turn_keeps_the_break():
+    async with open_kit(EMBEDDED, faults=True) as kit:
+        turn = kit.ask(QUESTION, kit.session("s"))
+        async for event in turn.follow():
+            if isinstance(event.body, AgentStarted) and event.body.agent == "rewards":
+                turn.break_agent(Fault(where="rewards", kind="raise"))
+                break
+        first = await turn
+        root = first.trace.spans[0].id
+        decide = next(span for span in first.trace.children(root) if span.kind == "model")
+        again = await kit.fork(first.turn_id, decide.id)
+    assert [failure.agent for failure in failures(again)] == ["rewards"]
+    assert "Ember Hill Ground Coffee" in again.text
+
+
+async def test_a_turn_of_a_kit_without_faults_and_one_that_is_over_cannot_be_broken():
+    kit = slow_kit("a", "b")
+    plain = run_turn("about a and b", ALICE, kit)
+    await asyncio.sleep(3)
+    fault = Fault(where="a", kind="raise")
+    with pytest.raises(FaultError, match="opened without faults"):
+        plain.break_agent(fault)
+    assert not failures(await plain)
+    turn = start(kit)
+    await turn
+    with pytest.raises(FaultError, match="it is over"):
+        turn.break_agent(fault)
