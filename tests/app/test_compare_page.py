@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from kit.conformance.table import Table
 from kit.core.bodies.call import AgentEnded, AgentStarted
 from kit.core.bodies.turn import Completed, Routing
 from kit.core.context import OPERATOR
@@ -18,6 +19,7 @@ from kit.settings import Settings
 from kit.stores.recall import repeated_turn
 from kit.stores.sqlite import SqliteStore
 from kit.ui.compare.difference import compare
+from kit.ui.compare.others import RESULT
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.wire import open_kit
@@ -300,3 +302,21 @@ def test_a_sub_agent_that_failed_in_one_of_its_two_parts_lost_one():
     whole, half = view(answered("rewards")), view(failed("rewards", "timeout"))
     parts = compare({"A": whole, "B": half})
     assert [part.reason for part in parts["B"]] == ["took too long"] and not parts["A"]
+
+
+@pytest.mark.req("K-36")
+def test_a_failed_turn_stands_beside_a_plain_loop_and_the_stored_table(page: AppTest, ids: Ids):
+    open_turns(page, ids["whole"], ids["failing"])
+    button(page, "What others would have said").click().run()
+    assert page.query_params["others"] == ids["failing"]
+    words = text(page)
+    assert "Rewards failed, and the answer says so" in words
+    assert "No answer at all. It raised ChildError" in words
+    assert "Rewards lost: the text of an exception in its place" in words
+    outlined = re.findall(r'<li class="lost-part"><b>(\w+)</b>', " ".join(html(page)))
+    assert outlined == ["Support", "Rewards", "Shop", "Rewards"]
+    assert "One of three raises an error. What each of 10 systems said" in words
+    stored = Table.read(RESULT)
+    assert f"From the stored table of {stored.content['date']}" in words
+    for system in stored.systems:
+        assert system["name"] in words

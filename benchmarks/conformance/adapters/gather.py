@@ -1,12 +1,12 @@
-"""A plain loop over the endpoint, as one writes it by hand: all calls of a reply in one `asyncio.gather`."""
+"""A plain loop over the endpoint, as one writes it by hand: `kit/conformance/gather.py` with OpenAI's client."""
 
 import asyncio
-import json
 from typing import Any
 
 from openai import AsyncOpenAI
 
-from kit.conformance.task import Child, Task
+from kit.conformance.gather import JSON, gather_loop
+from kit.conformance.task import Child, Model, Task
 
 NAME = "gather loop"
 PACKAGES = ["openai"]
@@ -16,7 +16,7 @@ CONFIGURATION = "`return_exceptions=True`, and `asyncio.timeout` around each chi
 NOT_OFFERED: dict[str, str] = {}
 
 
-def _tool(child: Child) -> dict[str, Any]:
+def _tool(child: Child) -> JSON:
     parameters = {
         "type": "object",
         "properties": {"request": {"type": "string"}},
@@ -35,34 +35,24 @@ async def _ask(child: Child, request: str, task: Task) -> str:
         return await child.ask(request)
 
 
-async def _call(children: dict[str, Child], call: Any, task: Task) -> str:
-    request = json.loads(call.function.arguments)["request"]
-    return await _ask(children[call.function.name], request, task)
-
-
-async def _loop(model: Any, children: tuple[Child, ...], prompt: str, text: str, task: Task) -> str:
+async def _loop(
+    model: Model, children: tuple[Child, ...], prompt: str, text: str, task: Task
+) -> str:
     client = AsyncOpenAI(base_url=model.base_url, api_key=model.api_key)
     tools: Any = [_tool(child) for child in children]
     names = {child.name: child for child in children}
-    messages: list[Any] = [
-        {"role": "system", "content": prompt},
-        {"role": "user", "content": text},
-    ]
-    while True:
+
+    async def call_model(messages: Any) -> JSON:
         reply = await client.chat.completions.create(
             model=model.name, messages=messages, tools=tools
         )
-        message = reply.choices[0].message
-        if not message.tool_calls:
-            return message.content or ""
-        messages.append(message)
-        results = await asyncio.gather(
-            *[_call(names, call, task) for call in message.tool_calls],
-            return_exceptions=task.best,
-        )
-        for call, result in zip(message.tool_calls, results, strict=True):
-            content = result if isinstance(result, str) else f"Error: {result!r}"
-            messages.append({"role": "tool", "tool_call_id": call.id, "content": content})
+        return reply.choices[0].message.model_dump(exclude_none=True)
+
+    async def call_child(name: str, arguments: JSON) -> str:
+        return await _ask(names[name], arguments["request"], task)
+
+    messages = [{"role": "system", "content": prompt}, {"role": "user", "content": text}]
+    return await gather_loop(messages, call_model, call_child, best=task.best)
 
 
 async def system(task: Task) -> str:

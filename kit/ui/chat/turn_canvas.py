@@ -17,7 +17,7 @@ from kit.ui.chat.components import components_of, draw_components
 from kit.ui.chat.feedback import remark, thumbs
 from kit.ui.chat.growing_text import GrowingText
 from kit.ui.chat.step_box import StepBox
-from kit.ui.chat.turn_panel import open_plan, open_trace
+from kit.ui.chat.turn_panel import open_others, open_plan, open_trace
 from kit.ui.chat.user_message import draw_user_message
 from kit.ui.shared.host import Host
 from kit.ui.shared.template import render
@@ -125,6 +125,8 @@ class Canvas:
             st.markdown(" ".join(badges), width="content")
             feedback = None if self._host.is_remote else thumbs(self._host, view.turn_id)
             open_plan(st.empty(), view)
+            if not self._host.is_remote:
+                open_others(st.empty(), view)
             # The newest turn's is in the panel.
             if not again:
                 open_trace(st.empty(), view.turn_id)

@@ -50,3 +50,13 @@ def open_plan(slot: DeltaGenerator, view: TurnView) -> None:
 def open_trace(slot: DeltaGenerator, turn_id: str) -> None:
     """Draws a link to the turn's trace."""
     draw_link(slot, "traces", "Open trace", ":material/account_tree:", turn=turn_id)
+
+
+def open_others(slot: DeltaGenerator, view: TurnView) -> None:
+    """Draws a link to what others would have said in a turn; nothing where it answered everything."""
+    if view.routing is not None and not view.parts.is_complete and not view.is_plan:
+        icon = ":material/compare:"
+        turn_id = view.turn_id
+        draw_link(
+            slot, "compare", "What others would have said", icon, turns=turn_id, others=turn_id
+        )

@@ -14,6 +14,7 @@ from kit.core.record import TurnRecord
 from kit.stores.recall import repeated_turn
 from kit.ui.compare.ask_again import draw_again, draw_question
 from kit.ui.compare.difference import compare, differences_html, losses_html
+from kit.ui.compare.others import draw_others
 from kit.ui.compare.timeline import axis_end
 from kit.ui.compare.turn_column import TurnColumn
 from kit.ui.shared import address
@@ -111,6 +112,7 @@ def _compare(host: Host, principal: Principal, views: list[TurnView], stop: Delt
     if same_question:
         st.markdown(f"### {literal(views[0].question)}")
     summary = st.empty()
+    others = st.container()
     names: dict[str, str] = {}
     for letter, view in zip("ABCDEFGH", views, strict=False):
         names[view.turn_id] = f"{letter} {label(view.pattern)}"
@@ -137,6 +139,34 @@ def _compare(host: Host, principal: Principal, views: list[TurnView], stop: Delt
         _draw(summary, columns, views)
         running = _running(views)
     stop.empty()
+    with others:
+        _draw_others(host, principal, views)
+
+
+def _draw_others(host: Host, principal: Principal, views: Sequence[TurnView]) -> None:
+    """Draws what others would have said in the turn that the address names in `others`; else offers it of the first
+    turn that lost a part, or of the first."""
+    chosen = views[0]
+    for view in reversed(views):
+        if not view.parts.is_complete:
+            chosen = view
+    for view in views:
+        if view.turn_id == address.read("others"):
+            chosen = view
+    turn = host.kit.store.turn(chosen.turn_id, principal)
+    if turn is None or chosen.routing is None:
+        return
+    if address.read("others") == chosen.turn_id:
+        st.markdown("### What others would have said")
+        draw_others(host, turn, chosen)
+        return
+    st.button(
+        "What others would have said",
+        icon=":material/compare:",
+        help="The same calls, answers and faults, gathered by a plain loop and worded by the same model",
+        on_click=st.query_params.__setitem__,
+        args=("others", chosen.turn_id),
+    )
 
 
 def _running(views: Sequence[TurnView]) -> list[int]:

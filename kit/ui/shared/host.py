@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from kit.compose.page import Person, Renderer
+from kit.conformance.recorded_turn import PlainTurn, Recording, play_plain
 from kit.core.context import OPERATOR, Principal, Session
 from kit.core.documents.document import AgentEvent, Plan
 from kit.core.errors import FaultError, ResumeError, StoreBusy, StoreError
@@ -152,6 +153,23 @@ class Host:
             fork_turn, self.kit, session.principal, turn.id, span_id, past=past, **changes
         )
         return self._play(fork, session, turn.message)
+
+    def plain_turns(self, recording: Recording, model: str) -> list[PlainTurn]:
+        """Plays a plain loop over a stored turn's recording, once as it is first written and once with what
+        asyncio offers; `model` words the answer. Raises UnknownId for a model that is not there any more."""
+        lead = self.kit.team.orchestrator
+        if model != lead.model.spec.key:
+            lead = self.on(model).team.orchestrator
+        composer = lead.composer or lead.model
+        patience = self.kit.deck.settings.turn_budget_ms / 1000
+
+        async def play() -> list[PlainTurn]:
+            turns: list[PlainTurn] = []
+            for best in (False, True):
+                turns.append(await play_plain(recording, composer, best=best, seconds=patience))
+            return turns
+
+        return self._wait(play(), timeout=3 * patience)
 
     def resume(self, turn: TurnRecord, answers: Answers = None) -> None:
         """Lets a turn go on; the answers, and what it raises, are those of `resume_turn`."""
