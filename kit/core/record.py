@@ -87,6 +87,10 @@ class Measures(Value):
     """Whether the composed answer holds the words of a sub-agent byte for byte; None when nothing
     was composed of answers, or the kit put them together itself."""
     compactions: int = 0
+    broken: int = 0
+    """Parts that were lost, or lack data, because their sub-agent was made to fail."""
+    leaked: bool = False
+    """Whether a text of a turn that was made to fail holds what no person may read."""
     spent: tuple[PurposeUsage, ...] = ()
     """What its model calls cost, by what they were for."""
 

@@ -13,6 +13,7 @@ from kit.core.status import UNKNOWN
 from kit.core.timeout import diagnoses
 from kit.core.trace import trace_of
 from kit.core.value import builder
+from kit.metrics.breakages import broken_parts, leaks
 
 _measures = builder(Measures)
 _agent = builder(AgentMeasure)
@@ -61,6 +62,7 @@ class _Fold:
     """Span of a model call -> what it is for."""
     spending: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     is_fork: bool = False
+    is_broken: bool = False
 
 
 def measure(events: Sequence[Event]) -> Measures:
@@ -74,6 +76,9 @@ def measure(events: Sequence[Event]) -> Measures:
         fold.at = event.at
         if body.kind in _FOLDS:
             _FOLDS[body.kind](fold, event, body)
+        # not in _FOLDS, where a plain turn would pay a call for it
+        elif body.kind == "turn_started" and body.faults:
+            fold.is_broken = True
     # Only few turns lose an agent to the clock: why is worked out for those alone.
     if fold.late:
         for span, diagnosis in diagnoses(trace_of(events)):
@@ -85,6 +90,11 @@ def measure(events: Sequence[Event]) -> Measures:
         repeats = False
         for answer in fold.answers:
             repeats = repeats or answer in end.text
+    broken = 0
+    leaked = False
+    if fold.is_broken:
+        broken = broken_parts(events)
+        leaked = leaks(events)
     agents: list[AgentMeasure] = []
     for fields in fold.agents:
         agents.append(_agent(**fields))
@@ -103,6 +113,8 @@ def measure(events: Sequence[Event]) -> Measures:
         acknowledged=fold.acknowledged,
         repeats=repeats,
         compactions=fold.compactions,
+        broken=broken,
+        leaked=leaked,
         spent=tuple(spent),
     )
 
@@ -216,6 +228,10 @@ def _acknowledged(fold: _Fold, event: Event, body: Any) -> None:
     fold.acknowledged = body.path
 
 
+def _agent_broken(fold: _Fold, event: Event, body: Any) -> None:
+    fold.is_broken = True
+
+
 def _compacted(fold: _Fold, event: Event, body: Any) -> None:
     fold.compactions += body.done
 
@@ -235,5 +251,6 @@ _FOLDS: Mapping[str, Callable[[_Fold, Event, Any], None]] = {
     "acknowledged": _acknowledged,
     "routing": _routing,
     "compacted": _compacted,
+    "agent_broken": _agent_broken,
 }
 """Kind of event -> what it adds; looked up by name because every turn pays for this, and a lookup costs no call."""

@@ -77,6 +77,12 @@ class Tally:
         how = owning_up(turn.status, measures.parts, acknowledged)
         if how is not None and how != "nothing_owed":
             counts["acknowledged", how] += 1
+        # A turn that its user stopped owes no answer.
+        if turn.status != "cancelled":
+            counts["broken",] += measures.broken
+            if how not in (None, "nothing_owed", "unsaid"):
+                counts["broken_owned_up",] += measures.broken
+        counts["broken_leaked",] += measures.leaked
         if measures.repeats is not None:
             counts["repeats", str(measures.repeats)] += 1
         self._add_agents(measures.agents)

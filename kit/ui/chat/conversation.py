@@ -7,6 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.context import Session
+from kit.metrics.breakages import breakages
 from kit.settings import Settings
 from kit.ui.chat import scenario
 from kit.ui.chat.chat_input import Question, ask_next, put_back, wait, waiting
@@ -35,6 +36,8 @@ def converse(layout: Places, question: Question | None, *, fresh: bool) -> None:
     """Starts a turn for the question, and draws the session of the address; `fresh` when it has no turn yet."""
     host = open_host(Settings.read())
     choices = scenario.panel(host)
+    counter = st.sidebar.empty()
+    _draw_counter(counter, host)
     _draw_badges(layout, host, choices)
     session = _session(host)
     earlier = waiting().copy()
@@ -75,6 +78,7 @@ def converse(layout: Places, question: Question | None, *, fresh: bool) -> None:
     for view in views:
         if view.running:
             _follow(host, canvases[view.turn_id], panel, view, layout.stop)
+            _draw_counter(counter, host)
     ask_next()
     _look(host, session, newest)
 
@@ -92,6 +96,15 @@ def _draw_badges(layout: Places, host: Host, choices: Scenario) -> None:
         color="gray",
         help="Today, for the models and the services",
     )
+
+
+def _draw_counter(slot: DeltaGenerator, host: Host) -> None:
+    """Says to operators what became of all that was broken on purpose; nothing before anything was."""
+    if host.is_remote or not is_operator():
+        return
+    counts = breakages(host.kit.store)
+    if counts.broken or counts.leaked:
+        slot.caption(f"On purpose, so far: {counts}.")
 
 
 def _introduction(host: Host, choices: Scenario) -> str:

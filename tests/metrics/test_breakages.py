@@ -1,0 +1,73 @@
+"""The counter "41 broken, 41 owned up to, 0 leaked" is made of what the store has, and can say that something is wrong."""
+
+import asyncio
+
+from kit.core.fault import CANARY, Fault, Kind, kinds_of
+from kit.core.fault_injection import inject_faults
+from kit.metrics.breakages import Breakages, breakages
+from kit.runtime.turn import Turn, run_turn
+from kit.settings import Settings
+from kit.wire import open_kit
+from tests.kits import ALICE, SmallKit, answering, asks, leading, small_kit
+
+EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
+QUESTION = "my receipt didn't scan, how many points do I have, and find coffee deals"
+COSTS_A_PART: tuple[Kind, ...] = (
+    "raise",
+    "hang",
+    "instantiation",
+    "refuses",
+    "error_envelope",
+    "foreign_principal",
+    "bad_payload",
+    "version_break",
+)
+
+
+async def test_every_fault_that_costs_a_part_is_counted_and_no_other():
+    async with open_kit(EMBEDDED, faults=True) as kit:
+        for kind in kinds_of("rewards", "orchestrator"):
+            seconds = 0.01 if kind == "slow_drip" else None
+            fault = Fault(where="rewards", kind=kind, seconds=seconds)
+            before = breakages(kit.store)
+            await kit.ask(QUESTION, kit.session(kind), faults=[fault])
+            cost = int(kind in COSTS_A_PART)
+            after = breakages(kit.store)
+            assert (after.broken, after.owned_up) == (
+                before.broken + cost,
+                before.owned_up + cost,
+            ), kind
+        assert str(breakages(kit.store)) == "8 broken, 8 owned up to, 0 leaked"
+        await kit.ask(QUESTION, kit.session("plain"))
+        assert breakages(kit.store) == Breakages(broken=8, owned_up=8)
+        assert breakages(kit.store, "somebody else's") == Breakages()
+
+
+def breakable_kit(answer_of_b: str = "b is known.") -> SmallKit:
+    models = {"a": answering("a is known.", 5), "b": answering(answer_of_b, 5)}
+    kit = small_kit(leading(asks("a", "b")), models)
+    kit.team = kit.team.with_faults()
+    return kit
+
+
+async def broken(kit: SmallKit, *, stop: bool = False) -> Breakages:
+    """What the store counts after a turn in which agent a was broken after three seconds."""
+    with inject_faults(()):
+        turn: Turn = run_turn("about a and b", ALICE, kit)
+    await asyncio.sleep(3)
+    turn.break_agent(Fault(where="a", kind="raise"))
+    await asyncio.sleep(1)
+    if stop:
+        turn.cancel()
+    await turn
+    return breakages(kit.store)
+
+
+async def test_an_agent_that_is_broken_in_the_middle_counts_and_one_of_a_stopped_turn_does_not():
+    assert await broken(breakable_kit()) == Breakages(broken=1, owned_up=1)
+    assert await broken(breakable_kit(), stop=True) == Breakages()
+
+
+async def test_a_stranger_s_data_in_an_answer_is_a_leak():
+    counts = await broken(breakable_kit(f"b is known: {CANARY}."))
+    assert counts == Breakages(broken=1, owned_up=1, leaked=1)
