@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 
-from kit.core.language.clauses import LONGEST, PREPOSITIONS, clauses, tells
+from kit.core.language.clauses import LONGEST, PREPOSITIONS, clauses, opens_as_request, tells
 from kit.core.language.words import content_words, word_set, words
 from kit.core.outcome import NOTHING_LEFT, AgentCall, Answer, LeftOut, MessagePart, Outcome
 from kit.core.picture import strip_marks
@@ -43,6 +43,8 @@ LIST_MARK = re.compile(r"\n|;|/|\d[.)]|\b[a-h]\)|•", re.IGNORECASE)
 """Ends an item of a list that the user wrote as one: what follows is a part whatever its words."""
 NARRATORS = word_set("any i i'd i'm i'll i've we we're we've it it's he she they")
 """Words that tell what is the case, where "my" and "any" as often begin what is wished for."""
+WISHES = word_set("any my mi mis")
+"""Words that tell as well, and with which a wish in few words begins: "any tea offers", "my points"."""
 BACK = re.compile(r"\b(?:it|that|them|those|lo|los|eso)\b", re.IGNORECASE)
 THANKS = re.compile(
     r"""\A\W*(?:(?:many|much|muchas|mil)\s+)?(?:thanks|thank\s+you|thx|gracias)
@@ -50,6 +52,12 @@ THANKS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Thanks for something, up to the next mark: whoever says them asks for nothing by them."""
+ASIDE = re.compile(
+    r"""(?:u+gh|argh|hm+|phew|sigh|lol|haha|so|listen|ok\ listen
+        |(?:(?:kind|best|warm)\ )?regards(?:,?\ \w+)?|(?:un\ )?saludos?(?:,?\ \w+)?)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""A sigh, or the end of a letter: a clause of nothing else asks for nothing."""
 PROMPT = re.compile(
     r"""\b(?:your|system|hidden|secret|initial)\s+(?:(?:system|hidden|secret|initial|own|full|exact)\s+)*prompts?\b
         |\b(?:system|hidden|secret|initial|previous|prior|earlier)\s+(?:instructions?|messages?)\b
@@ -83,6 +91,8 @@ class Part:
     """Those of them that stand in no other part; all of them where every one does."""
     closeness: Mapping[str, float] = field(default_factory=dict[str, float])
     """Agent -> how close its card is; empty where there are no cards to compare with."""
+    wishes: bool = True
+    """Whether it begins as a question or a wish does; "tried 4 times" and "under 80 bucks" only tell."""
 
     @property
     def nearest(self) -> str | None:
@@ -121,6 +131,7 @@ def _parts(text: str, cards: Cards) -> tuple[Part, ...]:
     contents = [content_words(stretch) for stretch in stretches]
     parts: list[Part] = []
     for number, (stretch, content) in enumerate(zip(stretches, contents, strict=True)):
+        wishes = opens_as_request(stretch) or (words(stretch) or [""])[0] in WISHES
         other_contents = [*contents[:number], *contents[number + 1 :]]
         own_words = content.difference(*other_contents)
         parts.append(
@@ -129,6 +140,7 @@ def _parts(text: str, cards: Cards) -> tuple[Part, ...]:
                 content=content,
                 own_words=own_words or content,
                 closeness=_closeness(stretch, cards),
+                wishes=wishes,
             )
         )
     return tuple(parts)
@@ -176,7 +188,7 @@ def _stretches(text: str, cards: Cards) -> Iterator[_Stretch]:
         end = clause.end
         clause = replace(clause, text=THANKS.sub("", clause.text))
         # Dropped here and not later: what nobody can take must neither be owed nor join another part.
-        if not clause.content or PROMPT.search(clause.text) is not None:
+        if not clause.content or PROMPT.search(clause.text) or ASIDE.fullmatch(clause.text):
             continue
         pieces = _cut(clause.text, cards)
         yield _Stretch(
@@ -418,7 +430,8 @@ def _mark_misfits(states: Sequence[_PartState]) -> None:
                 best_other = max(best_other, closeness)
             elif agent in state.agents:
                 best_asked = max(best_asked, closeness)
-        if best_other >= FITS_CLEARLY and best_other - best_asked > bar:
+        bar_of_part = bar if state.part.wishes else MUCH_CLOSER
+        if best_other >= FITS_CLEARLY and best_other - best_asked > bar_of_part:
             gaps.append((best_other - best_asked, state))
     gaps.sort(key=lambda gap: gap[0], reverse=True)
     # each agent that was asked has at least one part: never are all of them owed

@@ -71,3 +71,40 @@ def test_an_answer_that_only_says_there_is_nothing_by_those_words_covers_no_part
     timing = Timing(started=0.0, ended=1.0)
     answer = Answer(call_id="rewards", agent="rewards", text=denial, timing=timing)
     assert coverage(parts, calls, [answer]).left_out.parts == ("read me the items on my last slip",)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "ugh. how many points do I have?",
+        "How many points do I have? Kind regards, Sam",
+        "sigh... find coffee deals",
+        "busca ofertas de café. Un saludo, Ana",
+    ],
+)
+def test_a_sigh_and_the_end_of_a_letter_are_no_parts(cards: Cards, message: str):
+    assert parts_of(message, cards) == ()
+
+
+@pytest.mark.parametrize(
+    ("message", "agents"),
+    [
+        (
+            "verification code never arrives, tried 4 times. what sort of store is that anyway",
+            ("support", "retailer_context"),
+        ),
+        (
+            "a quiet place for dinner, under 80 bucks, and is the fish market on Bay Rd open mondays",
+            ("restaurants", "retailer_context"),
+        ),
+    ],
+)
+def test_what_only_tells_is_not_owed_beside_the_request_it_belongs_to(
+    cards: Cards, message: str, agents: tuple[str, str]
+):
+    first, second = message.rsplit(". " if ". " in message else ", and ", 1)
+    calls = [
+        AgentCall(call_id="1", agent=agents[0], query=first),
+        AgentCall(call_id="2", agent=agents[1], query=second),
+    ]
+    assert coverage(parts_of(message, cards), calls, ()).left_out.count == 0

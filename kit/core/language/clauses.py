@@ -80,8 +80,7 @@ class Clause:
     @property
     def asks(self) -> bool:
         """Whether it begins as a question or a wish does; `when I came home` and `I have a card` only tell."""
-        first, second = [*words(self.text), "", ""][:2]
-        return first in OPENERS - _TELLERS and not (first in _ASKERS and second in _TELLERS)
+        return opens_as_request(self.text)
 
 
 def clauses(text: str, *, opening: bool = False) -> list[Clause]:
@@ -115,6 +114,12 @@ def clauses(text: str, *, opening: bool = False) -> list[Clause]:
             result.append(Clause(begin, start, piece, has_joiner))
         begin = max(begin, end)
     return result
+
+
+def opens_as_request(text: str) -> bool:
+    """Whether a text begins as a question or a wish does."""
+    first, second = [*words(text), "", ""][:2]
+    return first in OPENERS - _TELLERS and not (first in _ASKERS and second in _TELLERS)
 
 
 def tells(text: str) -> bool:
