@@ -1,23 +1,45 @@
 """May a card go live? A draft, when it fits its deck, routes well enough on switches, and its answers pass; a card's
-new version, when it fits its deck and both of its evaluations hold beside the version in place."""
+new version, when it fits its deck and both of its evaluations hold beside the version in place.
 
+A new version is put in place or taken away here, in the one way that `evolve` and the page Cards share.
+"""
+
+import asyncio
+import time
+import uuid
 from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from kit.bench.canary import Gate
+from kit.bench.canary import Gate, gates_of
 from kit.bench.routing_report import RoutedTurn
-from kit.bench.tool_cases import ToolCaseResult
-from kit.compose.canary import gained_tools, newest_of
-from kit.compose.deck import Deck
+from kit.bench.tool_cases import ToolCaseResult, play_cases
+from kit.compose.canary import gained_tools, newest_of, versions_of
+from kit.compose.deck import Deck, load_deck
 from kit.compose.gained import GATED_DAYS
+from kit.compose.read import card_file, next_file
+from kit.compose.revision import RevisionError, check_clean
 from kit.core.card import AgentCard
-from kit.core.errors import DeckError, UnknownId
+from kit.core.context import OPERATOR, Principal
+from kit.core.documents.document import AgentEvent
+from kit.core.errors import DeckError, StoreError, UnknownId
 from kit.core.value import Value
 from kit.metrics.estimate import Estimate, share
+from kit.metrics.judgement import judgements
+from kit.patterns.agents_as_tools import MEDIATED
+from kit.stores.documents.protocol import EventFilter, EventStore
+
+if TYPE_CHECKING:
+    from kit.wire import Kit
 
 THRESHOLD = 0.95
 """The source's first target, for each vertical, on intent switches."""
+CHANGE = "card.changed"
+"""Type of the event."""
+MOST = 50
+"""Changes that are read, the newest."""
 
 
 class Promotion(Value):
@@ -177,3 +199,120 @@ def _failed_tool_cases(card: AgentCard, results: Iterable[ToolCaseResult]) -> li
         if reason is not None:
             texts.append(f"{case.mode} of {case.tool!r}, asked {case.ask!r}: {reason}")
     return texts
+
+
+class CardChange(Value):
+    """What was decided of a card's new version, and who decided it."""
+
+    card: str
+    version: str
+    """As the new version's card calls itself."""
+    change: Literal["promoted", "rolled back"]
+    by: str
+    at: float
+
+    def __str__(self) -> str:
+        return f"version {self.version or 'unknown'} of {self.card} was {self.change} by {self.by}"
+
+
+async def examine(kit: "Kit", card_id: str) -> Promotion:
+    """Plays the tool cases of a card's new version, and sets what was judged of both against each other.
+
+    Raises UnknownId for a card that has no new version, and StoreError.
+    """
+    deck = kit.deck
+    if card_id not in deck.next_cards:
+        raise UnknownId("card with a new version", card_id, deck.next_cards)
+    verdicts = await judgements(kit.store.open_documents().events)
+    team = kit.stages.team(MEDIATED, newer=frozenset((card_id,)))
+    tools = await play_cases(team, card_id)
+    return promote(deck, card_id, tool_results=tools, gates=gates_of(deck, card_id, verdicts))
+
+
+async def put_in_place(
+    kit: "Kit", folder: Path, card_id: str, who: Principal, by: str
+) -> Promotion:
+    """Writes a card's new version over the one in place where nothing speaks against it, and returns what does.
+
+    Processes that run have the change once they are started again. Raises UnknownId, RevisionError for a file with
+    changes that are not committed and for cards that are others than this kit was opened with, OSError and StoreError.
+    """
+    card = card_file(folder, card_id)
+    newer = next_file(folder, card_id)
+    if card is None or newer is None:
+        raise UnknownId("card with a new version", card_id, kit.deck.next_cards)
+    for path in (card, newer):
+        await asyncio.to_thread(check_clean, path)
+    await asyncio.to_thread(_check_same, kit, folder, card_id)
+    verdict = await examine(kit, card_id)
+    if verdict.promoted:
+        card.write_bytes(newer.read_bytes())
+        newer.unlink()
+        change = CardChange(
+            card=card_id,
+            version=verdict.card.version,
+            change="promoted",
+            by=by,
+            at=time.time(),
+        )
+        await _keep(kit.store.open_documents().events, change, who)
+    return verdict
+
+
+def _check_same(kit: "Kit", folder: Path, card_id: str) -> None:
+    """Raises RevisionError where the files hold other versions than those that run, and were judged."""
+    deck = kit.deck
+    stored = load_deck(folder, (), environment=kit.settings.environment)
+    versions: list[object] = []
+    for loaded in (deck, stored):
+        both = (loaded.cards.get(card_id), loaded.next_cards.get(card_id))
+        versions.append((both, versions_of(loaded, ()), versions_of(loaded, loaded.next_cards)))
+    if versions[0] != versions[1]:
+        raise RevisionError(
+            f"the files of {card_id!r} were changed since this process was started, and that was never judged: "
+            "start it again first"
+        )
+
+
+async def take_away(
+    events: EventStore, folder: Path, card_id: str, version: str, who: Principal, by: str
+) -> Path:
+    """Removes the file of a card's new version, and returns it; `version` is what that card calls itself.
+
+    Raises RevisionError where there is none, or one with changes that are not committed, OSError and StoreError.
+    """
+    newer = next_file(folder, card_id)
+    if newer is None:
+        raise RevisionError(
+            f"{card_id!r} has no new version here; say by --to which revision to go back to"
+        )
+    await asyncio.to_thread(check_clean, newer)
+    newer.unlink()
+    change = CardChange(card=card_id, version=version, change="rolled back", by=by, at=time.time())
+    await _keep(events, change, who)
+    return newer
+
+
+async def card_changes(events: EventStore) -> list[CardChange]:
+    """The changes of all cards, the newest first. Raises StoreError."""
+    by = EventFilter(tenant_id=OPERATOR, event_type=CHANGE)
+    stored = await events.query(by, MOST, newest_first=True)
+    return [CardChange.model_validate(event.payload) for event in stored]
+
+
+async def _keep(events: EventStore, change: CardChange, who: Principal) -> None:
+    event = AgentEvent(
+        event_id=uuid.uuid4().hex,
+        tenant_id=who.tenant_id,
+        user_id=who.user_id,
+        agent=change.card,
+        event_type=CHANGE,
+        payload=change.model_dump(),
+        ts=change.at,
+    )
+    try:
+        await events.append(event)
+    except StoreError as error:
+        raise StoreError(
+            f"the files of {change.card!r} are changed, and that {change.by} did it could not be stored: {error}"
+        ) from error

@@ -1,11 +1,13 @@
 """`kit evolve`: a card's new version beside the one in place, what was judged of both, and the way forward or back."""
 
 import asyncio
+import getpass
+import time
 from argparse import Namespace
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Awaitable, Callable
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kit.core.display.command import command
 from kit.core.display.count import many
@@ -13,10 +15,13 @@ from kit.core.errors import DeckError
 from kit.home import find_deck
 
 if TYPE_CHECKING:
-    from kit.bench.promotion import Promotion
+    from kit.bench.promotion import CardChange, Promotion
     from kit.compose.deck import Deck
     from kit.metrics.judgement import Judgement
     from kit.settings import Settings
+    from kit.wire import Kit
+
+T = TypeVar("T")
 
 
 def add(commands: Any) -> None:
@@ -65,16 +70,9 @@ def _read(arguments: Namespace) -> "tuple[Settings, Path, Deck]":
     return settings, folder, load_deck(folder, (), environment=settings.environment)
 
 
-def _check_shared(deck: "Deck", card_id: str) -> None:
-    """Raises UnknownId for a card that has no new version."""
-    from kit.core.errors import UnknownId
-
-    if card_id not in deck.next_cards:
-        raise UnknownId("card with a new version", card_id, deck.next_cards)
-
-
 def _status(arguments: Namespace) -> int:
     from kit.bench.canary import decide, gates_of
+    from kit.bench.promotion import card_changes
     from kit.compose.canary import canary_of, version_of, with_next
     from kit.metrics.judgement import judgements, turns_shed
     from kit.stores.opening import open_store
@@ -82,14 +80,14 @@ def _status(arguments: Namespace) -> int:
     settings, _, deck = _read(arguments)
     if not deck.next_cards:
         print(f"no card of {deck.name} has a new version")
-        return 0
 
-    async def read() -> "tuple[list[Judgement], int]":
+    async def read() -> "tuple[list[Judgement], int, list[CardChange]]":
         with closing(open_store(settings.store, documents=settings.documents)) as store:
             events = store.open_documents().events
-            return await judgements(events), await turns_shed(events)
+            verdicts = await judgements(events) if deck.next_cards else []
+            return verdicts, await turns_shed(events), await card_changes(events)
 
-    verdicts, shed = asyncio.run(read())
+    verdicts, shed, changes = asyncio.run(read())
     for card_id in deck.next_cards:
         old = version_of(card_id, deck)
         new = version_of(card_id, with_next(deck, [card_id]))
@@ -102,33 +100,37 @@ def _status(arguments: Namespace) -> int:
         print(f"  {decide(gates)}")
     if shed:
         print(f"not judged, for the judges were behind: {many(shed, 'turn')}")
+    for change in changes:
+        moment = time.strftime("%Y-%m-%d %H:%M", time.gmtime(change.at))
+        print(f"{moment} UTC: {change}")
     return 0
 
 
 def _decide(arguments: Namespace) -> int:
+    from kit.bench.promotion import examine
+
     settings, _, deck = _read(arguments)
-    return _print_decision(_decision(settings, deck, arguments.card))
+    return _print_decision(_with_kit(settings, deck, lambda kit: examine(kit, arguments.card)))
 
 
-def _decision(settings: "Settings", deck: "Deck", card_id: str) -> "Promotion":
-    """Plays the tool cases of a card's new version, and sets what was judged of both against each other."""
-    from kit.bench.canary import gates_of
-    from kit.bench.promotion import promote
-    from kit.bench.tool_cases import play_cases
-    from kit.metrics.judgement import judgements
-    from kit.patterns.agents_as_tools import MEDIATED
+def _with_kit(settings: "Settings", deck: "Deck", work: "Callable[[Kit], Awaitable[T]]") -> "T":
+    """Opens a kit for a piece of work, and returns what this returns."""
     from kit.wire import open_kit
 
-    _check_shared(deck, card_id)
-
-    async def trial() -> "Promotion":
+    async def run() -> "T":
         async with open_kit(settings, deck=deck) as kit:
-            verdicts = await judgements(kit.store.open_documents().events)
-            team = kit.stages.team(MEDIATED, newer=frozenset((card_id,)))
-            tools = await play_cases(team, card_id)
-        return promote(deck, card_id, tool_results=tools, gates=gates_of(deck, card_id, verdicts))
+            return await work(kit)
 
-    return asyncio.run(trial())
+    return asyncio.run(run())
+
+
+def _decider() -> str:
+    """Who types the command."""
+    try:
+        return f"{getpass.getuser()} on the command line"
+    except (KeyError, OSError):
+        # A user of a container need not have a name.
+        return "somebody on the command line"
 
 
 def _print_decision(verdict: "Promotion") -> int:
@@ -145,48 +147,66 @@ def _print_decision(verdict: "Promotion") -> int:
 
 
 def _promote(arguments: Namespace) -> int:
+    from kit.bench.promotion import put_in_place
     from kit.compose.canary import gained_tools
-    from kit.compose.read import card_file, next_file
-    from kit.compose.revision import check_clean
 
     settings, folder, deck = _read(arguments)
-    _check_shared(deck, arguments.card)
-    card = card_file(folder, arguments.card)
-    newer = next_file(folder, arguments.card)
-    assert card is not None and newer is not None, "the deck was read from them"
-    for path in (card, newer):
-        check_clean(path)
-    verdict = _decision(settings, deck, arguments.card)
+    card_id = arguments.card
+
+    def promote(kit: "Kit") -> "Awaitable[Promotion]":
+        return put_in_place(kit, folder, card_id, kit.session("").principal, _decider())
+
+    verdict = _with_kit(settings, deck, promote)
     code = _print_decision(verdict)
     if code == 0:
-        card.write_bytes(newer.read_bytes())
-        newer.unlink()
         print(
-            f"{card.name} holds version {verdict.card.version} now, and {newer.name} is gone: commit both"
+            f"the file of {card_id} holds version {verdict.card.version} now, and that of its new version is gone: "
+            "commit both"
         )
-        for tool in gained_tools(deck.cards[arguments.card], verdict.card):
+        for tool in gained_tools(deck.cards[card_id], verdict.card):
             print(f"turn on the flag {verdict.card.tool_grants[tool].flag!r} of the tool {tool!r}")
     return code
+
+
+def _take_away(arguments: Namespace, folder: Path) -> int:
+    from kit.bench.promotion import take_away
+    from kit.compose.parts import Visitor
+    from kit.core.context import Principal
+    from kit.settings import Settings
+    from kit.stores.opening import open_store
+
+    settings = Settings.read()
+    version = ""
+    visitor = Visitor()
+    # A new version with which the deck cannot be loaded is taken away all the same.
+    with suppress(DeckError):
+        _, _, deck = _read(arguments)
+        visitor = deck.settings.visitor
+        if arguments.part in deck.next_cards:
+            version = deck.next_cards[arguments.part].version
+    who = Principal(
+        tenant_id=settings.tenant or visitor.tenant_id, user_id=settings.user or visitor.user_id
+    )
+
+    async def take() -> Path:
+        with closing(open_store(settings.store, documents=settings.documents)) as store:
+            events = store.open_documents().events
+            return await take_away(events, folder, arguments.part, version, who, _decider())
+
+    newer = asyncio.run(take())
+    print(f"{newer.name} is gone: every session has the version in place")
+    return 0
 
 
 def _rollback(arguments: Namespace) -> int:
     import difflib
 
-    from kit.compose.read import next_file
-    from kit.compose.revision import RevisionError, check_clean, part_at
+    from kit.compose.revision import check_clean, part_at
     from kit.settings import Settings
 
     folder = Path(arguments.deck or Settings.read().deck)
     if arguments.to is None:
-        newer = next_file(folder, arguments.part)
-        if newer is None:
-            raise RevisionError(
-                f"{arguments.part!r} has no new version here; say by --to which revision to go back to"
-            )
-        check_clean(newer)
-        newer.unlink()
-        print(f"{newer.name} is gone: every session has the version in place")
-        return 0
+        return _take_away(arguments, folder)
     path, text = part_at(folder, arguments.part, arguments.to, arguments.key)
     check_clean(path)
     now = path.read_text(encoding="utf-8") if path.exists() else ""

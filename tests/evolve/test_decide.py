@@ -103,12 +103,14 @@ def test_a_version_that_is_not_worse_in_either_evaluation_takes_the_place_of_the
     assert main(["evolve", "decide", "rewards"]) == 0
     assert (deck / "rewards.next.yaml").exists(), "to decide changes nothing"
     assert main(["evolve", "promote", "rewards"]) == 0
-    assert "rewards.yaml holds version 2 now" in capsys.readouterr().out
+    assert "the file of rewards holds version 2 now" in capsys.readouterr().out
     assert (deck / "rewards.yaml").read_text() == NEXT
     assert not (deck / "rewards.next.yaml").exists()
     assert load_deck(deck).cards["rewards"].version == "2"
     assert main(["evolve", "status"]) == 0
-    assert "no card of desk has a new version" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "no card of desk has a new version" in out
+    assert "UTC: version 2 of rewards was promoted by " in out
     assert main(["evolve", "promote", "rewards"]) == 2
     assert "unknown card with a new version 'rewards'" in capsys.readouterr().err
 
@@ -128,6 +130,8 @@ def test_one_evaluation_that_wins_does_not_make_up_for_the_other(
     assert (deck / "rewards.yaml").read_text() == FILES["desk/rewards.yaml"]
     assert main(["evolve", "rollback", "rewards"]) == 0
     assert not (deck / "rewards.next.yaml").exists()
+    assert main(["evolve", "status"]) == 0
+    assert "version 2 of rewards was rolled back by" in capsys.readouterr().out
 
 
 @pytest.mark.req("SO-9")

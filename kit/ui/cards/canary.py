@@ -1,5 +1,7 @@
-"""Which cards share their sessions with a new version, who is on which, and what the judges say so far."""
+"""Which cards share their sessions with a new version, who is on which, what the judges say, and the decision."""
 
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -7,13 +9,18 @@ import streamlit as st
 from kit.compose.canary import canary_of, versions_of
 from kit.compose.deck import Deck
 from kit.core.display.command import command
+from kit.core.errors import KitError
 from kit.metrics.judgement import judgements
+from kit.settings import Settings
 from kit.ui.shared.host import Host
 from kit.ui.shared.tag import Tag, Tone
 from kit.ui.shared.template import table_html
+from kit.ui.shared.visitor import identify, is_demo, is_operator, visitor
+from kit.ui.shared.wording import literal
 
 if TYPE_CHECKING:
     from kit.bench.canary import Gate
+    from kit.bench.promotion import CardChange
 
 HEAD = ("Evaluation", "The new one is", "New version", "In place", "Difference, at any look")
 _WORDS = {
@@ -30,21 +37,112 @@ def draw_canaries(host: Host) -> None:
 
     deck = host.kit.deck
     for card_id in deck.next_cards:
-        gates = _gates(host, card_id, str(versions_of(deck, [card_id])))
+        versions = str(versions_of(deck, [card_id]))
+        gates = _gates(host, str(host.kit.settings.store), card_id, versions)
         st.markdown(f"#### Two versions of {deck.cards[card_id].label} share the sessions")
         st.markdown(f"{_WORDS[decide(gates)]} {_shares(deck, card_id)}")
         st.html(
             table_html("Evaluations of both versions", map(_row, gates), HEAD, kind="metrics rows")
         )
+        _draw_decision(host, card_id)
+
+
+def _draw_decision(host: Host, card_id: str) -> None:
+    """Draws who decided, else the two buttons for an operator who is signed in, else the commands."""
+    version = host.kit.deck.next_cards[card_id].version
+    change = _change_of(host, card_id, version)
+    if change is not None:
+        moment = time.strftime("%Y-%m-%d %H:%M", time.gmtime(change.at))
+        st.success(
+            f"Version {literal(version)} was {change.change} by {literal(change.by)} on {moment} UTC. Both versions go "
+            "on sharing the sessions until the processes of this deck are started again. Commit the files.",
+            icon=":material/gavel:",
+        )
+        return
+    # Whoever opens a demo is nobody, and must not change the files of the deck. Before a service the evidence is there.
+    if is_demo() or host.is_remote or not is_operator():
         st.caption(
             f"`{command('evolve', 'decide', card_id)}` plays the cases for failing tools as well, "
             f"`{command('evolve', 'promote', card_id)}` puts the new version in place, and "
             f"`{command('evolve', 'rollback', card_id)}` takes it away."
         )
+        return
+    with st.container(horizontal=True, key=f"decision-{card_id}"):
+        with st.popover("Promote", icon=":material/check:"):
+            st.markdown(
+                f"The cases for failing tools are played. If nothing speaks against version {literal(version)}, its "
+                "file takes the place of the other. It is everybody's with the next start."
+            )
+            if st.button(f"Promote version {literal(version)}", key=f"promote-{card_id}"):
+                _promote(host, card_id)
+        with st.popover("Roll back", icon=":material/undo:"):
+            st.markdown(
+                f"The file of version {literal(version)} is removed. From the next start on all sessions have the "
+                "version in place."
+            )
+            if st.button(f"Roll back version {literal(version)}", key=f"rollback-{card_id}"):
+                _roll_back(host, card_id)
+
+
+def _promote(host: Host, card_id: str) -> None:
+    from kit.bench.promotion import put_in_place
+
+    by = identify(Settings.read()).name
+    folder = Path(host.kit.settings.deck)
+    try:
+        with st.spinner("The cases for failing tools are played"):
+            verdict = host.wait_long(put_in_place(host.kit, folder, card_id, visitor(host), by))
+    except TimeoutError:
+        st.warning("It takes longer than ten minutes and goes on. Look here again later.")
+        return
+    except (KitError, OSError) as error:
+        st.error(_sentence(error), icon=":material/error:")
+        return
+    if verdict.promoted:
+        st.rerun()
+    reasons = "\n".join(f"- {literal(fault)}" for fault in verdict.faults)
+    st.warning(
+        f"It stays as it is, for this speaks against it:\n{reasons}", icon=":material/block:"
+    )
+
+
+def _roll_back(host: Host, card_id: str) -> None:
+    from kit.bench.promotion import take_away
+
+    by = identify(Settings.read()).name
+    folder = Path(host.kit.settings.deck)
+    version = host.kit.deck.next_cards[card_id].version
+    who = visitor(host)
+    try:
+        host.documents(lambda stores: take_away(stores.events, folder, card_id, version, who, by))
+    except (KitError, OSError) as error:
+        st.error(_sentence(error), icon=":material/error:")
+        return
+    st.rerun()
+
+
+def _sentence(error: KitError | OSError) -> str:
+    if isinstance(error, KitError):
+        return literal(str(error), len(str(error)))
+    return literal(f"The files of the deck cannot be changed here: {error}")
+
+
+def _change_of(host: Host, card_id: str, version: str) -> "CardChange | None":
+    """Returns what was decided of a card's new version since this process began to run it."""
+    from kit.bench.promotion import card_changes
+    from kit.compose.read import next_file
+
+    # The file is there until somebody has decided.
+    if next_file(Path(host.kit.settings.deck), card_id) is not None:
+        return None
+    for change in host.documents(lambda stores: card_changes(stores.events)):
+        if change.card == card_id and change.version == version:
+            return change
+    return None
 
 
 @st.cache_resource(show_spinner=False, ttl=20)
-def _gates(_host: Host, card_id: str, versions: str) -> "tuple[Gate, ...]":
+def _gates(_host: Host, store: str, card_id: str, versions: str) -> "tuple[Gate, ...]":
     """Reads what was judged of a card's versions; a page that is drawn often reads it every twenty seconds."""
     from kit.bench.canary import gates_of
 

@@ -249,6 +249,12 @@ class Host:
 
         return self._wait(answer())
 
+    def wait_long(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs work on the kit's loop for ten minutes at most, and returns what it returns, or raises what it raises.
+
+        Raises TimeoutError where it takes longer; it goes on."""
+        return self._wait(work, timeout=600)
+
     def runs(self, turn_id: str) -> bool:
         """Whether a turn runs in this process."""
         live = self._live.get(turn_id)
