@@ -140,6 +140,15 @@ def test_a_mixed_question_shows_its_sub_agents_and_the_stored_routing(store: Pat
         page, "found"
     )
     assert "offline stand-in" in text(page)
+    canvas = "".join(one.proto.body for one in page.get("html") if "data-lane" in one.proto.body)
+    assert re.findall('data-lane="([^"]+)"', canvas) == [
+        "Orchestrator",
+        "Support",
+        "Rewards",
+        "Shop",
+        "Answer",
+    ]
+    assert canvas.count('data-phase="ended"') == 5 and "4,975 points" in canvas
 
 
 def test_a_turn_nobody_finished_is_interrupted_and_can_be_asked_again(store: Path):
@@ -302,9 +311,13 @@ def test_faults_come_with_the_address_and_unknown_ones_are_told(store: Path):
     (turn,) = kept.turns(session_id=session_of(page))
     assert turn.cap == 1 and turn.pattern == "mediated" and panel(page)["cap"] == "over 1"
     kept.close()
-    assert "left out" in htmls(page, "turn") and not [
-        one for one in page.expander if one.label == "How this was answered"
+    assert "left out" in htmls(page, "turn")
+    boxes = [
+        one for one in page.expander if one.icon in (":material/check_circle:", ":material/error:")
     ]
+    assert boxes and not [
+        html for box in boxes for html in box.get("html") if " s · " in html.proto.body
+    ], "simple detail shows no acts"
 
 
 def test_a_page_without_its_address_gets_it_back(store: Path):
@@ -393,6 +406,6 @@ def test_the_tour_of_a_deck_asks_its_scenes_one_by_one(store: Path):
         if number == len(tour):
             assert "over the limit of 2 at once, 1 left out" in htmls(
                 page, "turn"
-            ) and "left out" in htmls(page, "skipped")
+            ) and "left out" in htmls(page, "lane omitted warn")
         page.button(key="tour-next" if number < len(tour) else "tour-end").click().run()
     assert "tour" not in page.query_params and len(page.chat_message) == 2 * len(tour)

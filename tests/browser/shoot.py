@@ -34,7 +34,9 @@ def scenario(visitor: Visitor) -> None:
 def working(visitor: Visitor) -> None:
     """Sub-agents at work, side by side."""
     visitor.ask(MIXED)
-    visitor.page.locator("span", has_text="Looking through today").last.wait_for()
+    visitor.page.locator(
+        "[data-lane=Shop] span:visible", has_text="Looking through today"
+    ).last.wait_for()
     visitor.page.wait_for_timeout(150)
 
 
@@ -63,14 +65,12 @@ def panel(visitor: Visitor) -> None:
     visitor.page.wait_for_timeout(600)
 
 
-def waterfall(visitor: Visitor) -> None:
-    """The trace of a turn, under its answer."""
+def trace(visitor: Visitor) -> None:
+    """The trace of a turn."""
     answered(visitor)
-    visitor.page.get_by_text("How this was answered").click()
+    visitor.page.get_by_role("link", name="Open trace").first.click()
     visitor.page.locator("path[aria-roledescription=bar]").first.wait_for()
     visitor.page.wait_for_timeout(600)
-    visitor.page.evaluate("document.querySelector('[data-testid=stMain]').scrollTo(0, 1e6)")
-    visitor.page.wait_for_timeout(400)
 
 
 def compared(visitor: Visitor) -> None:
@@ -101,8 +101,8 @@ SCENES: dict[str, Scene] = {
     "failed-part-light": (failed, TALL, "light", "as it is"),
     "failed-part-dark": (failed, TALL, "dark", "as it is"),
     "blocked-dark": (blocked, TALL, "dark", "as it is"),
-    "trace-light": (waterfall, TALL, "light", "as it is"),
-    "trace-dark": (waterfall, TALL, "dark", "as it is"),
+    "trace-light": (trace, TALL, "light", "as it is"),
+    "trace-dark": (trace, TALL, "dark", "as it is"),
     "compare-light": (compared, TALL, "light", "as it is"),
     "compare-dark": (compared, TALL, "dark", "as it is"),
     "phone-first-light": (first, PHONE, "light", "as it is"),

@@ -17,10 +17,8 @@ import pytest
 from playwright.sync_api import expect
 
 from case_pictures import draw_picture
-from kit.core.context import OPERATOR
 from kit.core.picture import LARGEST
 from kit.core.record import TurnRecord
-from kit.core.trace import trace_of
 from kit.settings import HOME, Settings
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
@@ -151,22 +149,29 @@ def test_switches_thumbs_and_another_page_leave_a_running_turn_alone(
     assert given and given.score == 1
 
 
-def test_every_span_of_the_stored_trace_has_its_labelled_bar(visitor: Visitor, served: Served):
-    visitor.open()
+def test_a_turn_is_played_again_and_a_link_opens_it_at_its_moment(visitor: Visitor, served: Served):
+    visitor.open("?fault=rewards%3Draise")
     visitor.ready()
     visitor.ask(MIXED)
     visitor.settled()
-    visitor.page.get_by_text("How this was answered").click()
-    chart = visitor.page.get_by_test_id("stVegaLiteChart")
-    bars = chart.locator("path[aria-roledescription=bar]")
-    bars.first.wait_for()
-    (turn,) = turns_of(served, visitor)
-    with stored(served) as store:
-        spans = trace_of(store.events(turn.id, OPERATOR)).spans
-    assert bars.count() == len(spans) > 10
-    labels = chart.locator("g.role-axis-label text").all_text_contents()
-    names = [label.strip("└─ ") for label in labels if not label[:1].isdigit()]
-    assert len(names) == len(spans) and names[0] == "turn" and names.count("rewards") == 1
+    page = visitor.page
+    rewards = page.locator("[data-lane=Rewards]")
+    assert rewards.get_attribute("data-phase") == "ended" and "failed" in rewards.inner_text()
+    moment = page.get_by_role("slider", name="Moment")
+    moment.focus()
+    moment.press("Home")
+    assert rewards.get_attribute("data-phase") == "waiting" and not rewards.inner_text().split()[1:]
+    page.get_by_label("Speed").select_option("0.25")
+    page.get_by_role("button", name="Play").click()
+    page.locator("[data-lane=Support][data-phase=working]").wait_for()
+    page.locator("[data-lane=Answer][data-phase=ended]").wait_for()
+    page.get_by_role("button", name="Play").wait_for()  # it stopped by itself
+    began = float(rewards.get_attribute("data-from") or 0)
+    moment.fill(f"{began + 0.01:.2f}")
+    link = page.get_by_role("link", name="Link to this moment").get_attribute("href")
+    page.goto(f"{served.url}/{link}")
+    page.locator("[data-lane=Rewards][data-phase=working]").wait_for()
+    assert page.locator("[data-lane=Answer]").get_attribute("data-phase") == "waiting"
 
 
 @pytest.mark.req("SAT-14")
@@ -261,9 +266,9 @@ def test_a_session_of_fifty_turns_opens_and_goes_on_quickly(visitor: Visitor, se
     visitor.page.mouse.move(600, 300)
     visitor.page.mouse.wheel(0, -1500)
     visitor.page.wait_for_timeout(500)
-    visitor.page.get_by_text("How this was answered").last.evaluate(
+    visitor.page.locator("details summary", has_text="Rewards").last.evaluate(
         "one => one.click()"
-    )  # the page grows at its end
+    )  # the page grows near its end
     visitor.page.wait_for_timeout(500)
     assert visitor.below() > 500, "it went down under a reader who had scrolled up"
     visitor.page.get_by_role("button", name="Newest").click()

@@ -5,18 +5,17 @@ from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
-from markupsafe import Markup
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.compose.page import PageSettings
 from kit.core.display.count import many
 from kit.core.picture import strip_marks
+from kit.ui.canvas.turn_lanes import TurnLanes
 from kit.ui.chat.approval import draw_approval
 from kit.ui.chat.chat_input import Question, ask
 from kit.ui.chat.components import components_of, draw_components
 from kit.ui.chat.feedback import remark, thumbs
 from kit.ui.chat.growing_text import GrowingText
-from kit.ui.chat.step_box import StepBox
 from kit.ui.chat.turn_panel import open_others, open_plan, open_trace
 from kit.ui.chat.user_message import draw_user_message
 from kit.ui.shared.host import Host
@@ -53,13 +52,16 @@ class Canvas:
         with slot.chat_message("assistant", avatar=":material/hub:"):
             self._chips = st.empty()
             self._lead = st.empty()
-            self._steps = st.container(gap=None)
-            self._skipped = st.empty()
+            self._lanes = TurnLanes(
+                st.container(gap=None, key=f"canvas-{view.turn_id}"),
+                host.kit.team.agents,
+                page,
+                full=full,
+            )
             self._answer = GrowingText(st.container(key=f"answer-{view.turn_id}"))
             self._components = st.empty()
             self._foot = st.empty()
-        self._boxes: list[StepBox] = []
-        self._current = {"faults": "", "lead": "", "skipped": ""}
+        self._current = {"faults": "", "lead": ""}
 
     def draw(self, view: TurnView, *, steps: bool = True, again: bool = False) -> None:
         """Brings the place up to date; `steps` is off for turns long past, `again` offers to ask once more."""
@@ -75,12 +77,11 @@ class Canvas:
             "lead", literal(view.lead, len(view.lead)) if preamble else prose(view.lead)
         ):
             self._lead.markdown(self._current["lead"])
-        if steps:
-            self._draw_steps(view, now)
-            skipped = [Markup("<b>{}</b>: left out").format(part) for part in view.skipped]
-            self._draw_marks(self._skipped, "skipped", "Left out", skipped)
+        has_lanes = steps and self._lanes.draw(view, now)
         self._answer.draw(view.answer or view.regret, whole=not view.running)
-        if view.running:
+        if view.running and has_lanes:
+            self._foot.empty()
+        elif view.running:
             self._foot.caption(f"{view.headline} · {now:.1f} s")
         else:
             self._end(view, details=steps, again=again)
@@ -95,18 +96,6 @@ class Canvas:
     def _update(self, part: str, text: str) -> bool:
         was, self._current[part] = self._current[part], text
         return text != was
-
-    def _draw_steps(self, view: TurnView, now: float) -> None:
-        for step in view.steps[len(self._boxes) :]:
-            agent = self._host.kit.team.agents.get(step.agent)
-            if agent:
-                budget = agent.time_budget
-            else:
-                budget = None
-            with self._steps:
-                self._boxes.append(StepBox(step, self._page, budget, full=self._full))
-        for box, step in zip(self._boxes, view.steps, strict=True):
-            box.draw(step, now)
 
     def _end(self, view: TurnView, *, details: bool, again: bool) -> None:
         if details and components_of(view):
@@ -147,13 +136,3 @@ class Canvas:
             st.caption("This turn could not be saved: the conversation goes on without it.")
         if feedback is not None and details:
             remark(self._host, feedback)
-        if details and self._full and view.trace.spans:
-            key = f"trace-of-{view.turn_id}"
-            icon = ":material/account_tree:"
-            slot = st.expander("How this was answered", key=key, icon=icon, on_change="rerun")
-            # A chart that is drawn while nobody sees it has no width.
-            if slot.open:
-                from kit.ui.shared.waterfall import draw_waterfall
-
-                with slot:
-                    draw_waterfall(view.trace, f"trace-{view.turn_id}")

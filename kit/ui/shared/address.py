@@ -1,6 +1,7 @@
 """The page's address: its session, its visitor, the scenario. It survives a reload and a change of page."""
 
 import uuid
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -66,3 +67,8 @@ def of_visitor() -> dict[str, str]:
         if read(name):
             mapping[name] = read(name)
     return mapping
+
+
+def link(page: str, **query: str) -> str:
+    """Returns the address of another page for the same visitor, relative to the one that is open."""
+    return f"{page}?{urlencode({**query, **of_visitor()})}"

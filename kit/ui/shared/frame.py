@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["visitor"]
 
-STYLE = Path(__file__).with_name("style.css")
+STYLES = (
+    Path(__file__).with_name("style.css"),
+    Path(__file__).parents[1] / "canvas" / "canvas.css",
+)
 STAGE = (
     "html { font-size: 20px !important; } .stMainBlockContainer, "
     "[data-testid=stBottomBlockContainer] { max-width: 1600px; }"
@@ -92,9 +95,8 @@ def draw_style() -> None:
     """Draws what every page begins with: its style, and the colour scheme of the whole document,
     menus and dialogs too."""
     scheme = f":root {{ color-scheme: {st.context.theme.type or 'light dark'} }}"
-    st.html(
-        f"<style>{scheme}\n{STYLE.read_text()}{STAGE if address.read('present') else ''}</style>"
-    )
+    rules = "\n".join(style.read_text() for style in STYLES)
+    st.html(f"<style>{scheme}\n{rules}{STAGE if address.read('present') else ''}</style>")
 
 
 def draw_link(container: DeltaGenerator, page: str, label: str, icon: str, **query: str) -> None:

@@ -277,7 +277,7 @@ class TurnView(Value):
     @property
     def skipped(self) -> tuple[str, ...]:
         """Parts that were not taken on, in words: over the limit, or asked of nobody."""
-        return (*map(label, self._over_cap), *self.parts.left_out.names)
+        return (*map(label, self.over_cap), *self.parts.left_out.names)
 
     @property
     def headline(self) -> str:
@@ -311,14 +311,14 @@ class TurnView(Value):
         for step in self.taken_on:
             if step.note and step.state != "stopped":
                 clauses.append(f"{step.label}: {step.note}")
-        for agent in self._over_cap:
+        for agent in self.over_cap:
             clauses.append(f"{label(agent)}: left out, over the limit")
         for name in self.parts.left_out.names:
             clauses.append(f"{name}: left out, nobody was asked")
         return tuple(clauses)
 
     @property
-    def _over_cap(self) -> tuple[str, ...]:
+    def over_cap(self) -> tuple[str, ...]:
         if self.routing is None:
             return self.left_out
         return self.parts.over_cap

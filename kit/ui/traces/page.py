@@ -1,5 +1,6 @@
 """The page Traces: the visitor's turns, and one of them in full, its routing decision first."""
 
+import time
 from collections.abc import Mapping
 from functools import partial
 
@@ -15,6 +16,9 @@ from kit.metrics.judgement import judgements
 from kit.settings import Settings
 from kit.stores.model_request import ModelRequest, model_request
 from kit.stores.recall import repeated_turn
+from kit.ui.canvas.drawing import axis_end, canvas_html
+from kit.ui.canvas.lane import end_of
+from kit.ui.canvas.replay import draw_replay
 from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link, with_store
 from kit.ui.shared.host import Host
@@ -96,7 +100,7 @@ def _list(host: Host, principal: Principal) -> None:
 
 
 def _back() -> None:
-    for name in ("turn", "span"):
+    for name in ("turn", "span", "at"):
         st.query_params.pop(name, None)
 
 
@@ -122,6 +126,8 @@ def _trace(host: Host, turn: TurnRecord, *, live: bool = False) -> None:
         )
         st.info(sentence, icon=":material/info:")
         return
+    with st.container(gap=None, key=f"canvas-{turn.id}"):
+        _canvas(view)
     st.html(decision_html(view))
     st.markdown("#### Timeline")
     _timeline(host, turn, trace, view)
@@ -129,6 +135,16 @@ def _trace(host: Host, turn: TurnRecord, *, live: bool = False) -> None:
         st.html(log_html(view.events))
     with st.expander("The answer as it was read", icon=":material/chat:"):
         st.markdown(prose(answer_text(view)))
+
+
+def _canvas(view: TurnView) -> None:
+    """Draws who worked when, and plays it again; the address may name the moment to open at."""
+    now = end_of(view)
+    if now is None:
+        now = max(0.0, time.time() - view.started_at)
+    st.html(canvas_html(view, axis_end(now), "What each did", now=now))
+    if not view.running and view.steps:
+        draw_replay(st.empty(), view, address.read("at"))
 
 
 def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:

@@ -1,0 +1,87 @@
+"""A sub-agent's lane in the chat: its bar, and on a click its transcript."""
+
+from html import escape
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from kit.compose.page import PageSettings
+from kit.ui.canvas.drawing import lane_html
+from kit.ui.canvas.lane import Lane
+from kit.ui.shared.turn_view import Entry, Step
+from kit.ui.shared.wording import literal, prose
+
+_ICONS = {
+    "running": "spinner",
+    "ok": ":material/check_circle:",
+    "partial": ":material/check_circle:",
+    "failed": ":material/error:",
+    "stopped": ":material/stop_circle:",
+}
+
+
+class LaneBox:
+    """A lane of constant height, which opens. An `st.status` would do, but making one takes it 50 ms of sleep.
+
+    The bar lies over the line of the expander: one whose label changes is closed under the reader's hand.
+    """
+
+    def __init__(self, step: Step, page: PageSettings, budget: float | None, *, full: bool):
+        """Takes the next place of the page. `budget`: seconds the sub-agent may take; `full`: with
+        its request and its acts."""
+        self._page = page
+        self._budget = budget
+        self._full = full
+        with st.container(gap=None):
+            self._head = st.empty()
+            self._lane = st.empty()
+        self._entries = 0
+        self._finding = ""
+        self._state = step.state
+        self._picture: object = None
+        self._body = self._draw_head(step).container(gap=None)
+        if full:
+            self._body.caption(f"“{literal(step.query)}”")
+
+    def draw(self, step: Step, lane: Lane, end: float, now: float) -> None:
+        """Brings the box up to date, on an axis of `end` seconds; `now` in seconds since the turn began."""
+        for entry in step.entries[self._entries :]:
+            self._draw_entry(entry)
+        self._entries = len(step.entries)
+        if lane.finding != self._finding:
+            self._finding = lane.finding
+            self._body.html(f'<p class="act found-text">{escape(lane.finding)}</p>')
+        if step.state != self._state:
+            self._state = step.state
+            # A box in the place of another one keeps what is in it.
+            self._draw_head(step)
+        pace = ""
+        if step.state == "running":
+            pace = self._pace(step, now)
+        # The bar grows by itself: once a second is enough for the time beside it.
+        picture = (lane, end, pace)
+        if picture != self._picture:
+            self._picture = picture
+            self._lane.html(lane_html(lane, end, now, pace))
+
+    def _draw_head(self, step: Step) -> DeltaGenerator:
+        return self._head.expander(
+            f"**{literal(step.label)}**", icon=_ICONS[step.state], type="step"
+        )
+
+    def _draw_entry(self, entry: Entry) -> None:
+        if entry.is_status:
+            self._body.caption(prose(entry.text))
+        elif self._full:
+            self._body.html(f'<p class="act">{entry.at:.1f} s · {escape(entry.text)}</p>')
+
+    def _pace(self, step: Step, now: float) -> str:
+        """Says how a sub-agent at work does, and for how long; of how many seconds, once that matters."""
+        pace = step.pace(now, self._page.quiet_after, self._page.stalled_after)
+        if pace == "active":
+            pace = "working"
+        seconds = step.seconds(now)
+        limit = ""
+        if self._budget and seconds > self._budget / 4:
+            limit = f" of {self._budget:g}"
+        return f"{pace} {int(seconds)}{limit} s"

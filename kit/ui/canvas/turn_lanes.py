@@ -1,0 +1,97 @@
+"""The canvas of a turn in the chat: brought up to date while the turn runs, and played again once
+it has ended."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from kit.compose.page import PageSettings
+from kit.runtime.context import Agent
+from kit.ui.canvas.drawing import axis_end, head_html, lane_html
+from kit.ui.canvas.lane import Lane, lanes_of, waiting_words
+from kit.ui.canvas.lane_box import LaneBox
+from kit.ui.canvas.replay import draw_replay
+from kit.ui.shared.turn_view import TurnView
+
+
+class TurnLanes:
+    """A place for the lanes of one turn; empty as long as nobody was asked."""
+
+    def __init__(
+        self,
+        place: DeltaGenerator,
+        agents: Mapping[str, Agent],
+        page: PageSettings,
+        *,
+        full: bool,
+    ):
+        """`agents` of the deck; `full`: with what sub-agents were asked, and their acts."""
+        self._agents = agents
+        self._page = page
+        self._full = full
+        with place:
+            self._head = st.empty()
+            self._orchestrator = st.empty()
+            self._agent_lanes = st.container(gap=None)
+            self._end = st.empty()
+            self._foot = st.empty()
+        self._boxes: list[LaneBox] = []
+        self._lanes: tuple[Lane, ...] = ()
+        self._events = -1
+        self._picture: dict[str, object] = {}
+        """What each place shows: one that stayed the same is not sent to the browser again."""
+
+    def draw(self, view: TurnView, now: float) -> bool:
+        """Brings the lanes up to date, and returns whether there are any; `now` in seconds since the
+        turn began."""
+        if len(view.events) != self._events or not view.running:
+            self._events = len(view.events)
+            self._lanes = lanes_of(view)
+        if not self._lanes:
+            return False
+        # The page's clock may be behind that of the turn, which has what just happened.
+        now = max(now, view.events[-1].at)
+        end = axis_end(now)
+        first, *rest = self._lanes
+        agent_lanes = rest[: len(view.steps)]
+        last = rest[len(view.steps) :]
+        head = head_html(self._lanes, end, "What each did")
+        if self._changes("head", head):
+            self._head.html(head)
+        self._update_lanes("first", self._orchestrator, [first], end, now)
+        for step in view.steps[len(self._boxes) :]:
+            agent = self._agents.get(step.agent)
+            budget = agent.time_budget if agent else None
+            with self._agent_lanes:
+                self._boxes.append(LaneBox(step, self._page, budget, full=self._full))
+        for box, step, lane in zip(self._boxes, view.steps, agent_lanes, strict=True):
+            box.draw(step, lane, end, now)
+        self._update_lanes("end", self._end, last, end, now)
+        self._draw_foot(view, now)
+        return True
+
+    def _update_lanes(
+        self, part: str, place: DeltaGenerator, lanes: Sequence[Lane], end: float, now: float
+    ) -> None:
+        """Draws some lanes in one place, where they or the axis changed; a bar that works grows by itself."""
+        if self._changes(part, (*lanes, end)):
+            place.html("".join(lane_html(lane, end, now) for lane in lanes))
+
+    def _changes(self, part: str, picture: object) -> bool:
+        """Whether a place shows something else than this; from now on it shows this."""
+        if self._picture.get(part) == picture:
+            return False
+        self._picture[part] = picture
+        return True
+
+    def _draw_foot(self, view: TurnView, now: float) -> None:
+        if not view.running:
+            if self._changes("foot", "replay"):
+                draw_replay(self._foot, view)
+            return
+        words = waiting_words(view) or view.headline
+        html = f'<div class="replay clock">{escape(words)} · {now:.1f} s</div>'
+        if self._changes("foot", html):
+            self._foot.html(html)

@@ -1,0 +1,139 @@
+"""The lanes of a turn, without a page: what stands on them at which moment, live and played again."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from kit.core.bodies.call import AgentStarted, ModelStarted
+from kit.core.bodies.guard import CallDropped
+from kit.core.bodies.speech import Acknowledged
+from kit.core.event import Event
+from kit.core.outcome import Failure
+from kit.ui.canvas.drawing import axis_end, canvas_html, replay_html
+from kit.ui.canvas.lane import Lane, lanes_of, waiting_words
+from kit.ui.shared.turn_fold import advance, interrupt
+from kit.ui.shared.turn_view import TurnView
+from tests.app.logs import answered, begin, decision, end, mixed, stamp
+
+LATE = Failure(
+    call_id="b", agent="shop", axis="invocation", reason="timeout", detail="raw-detail-42"
+)
+EVIL = "<img src=x onerror=alert(1)>"
+
+
+def lanes(events: Iterable[Event]) -> tuple[Lane, ...]:
+    return lanes_of(advance(TurnView(), events))
+
+
+def standing(lane: Lane, moment: float) -> list[str]:
+    """The words on a lane at a moment."""
+    phrases = (*lane.verdicts, *lane.words)
+    return [
+        phrase.text
+        for phrase in phrases
+        if phrase.start <= moment and (phrase.until is None or moment < phrase.until)
+    ]
+
+
+def test_each_sub_agent_has_a_lane_with_its_calls_between_orchestrator_and_answer():
+    first, rewards, shop, answer = lanes(mixed())
+    assert [lane.label for lane in (first, rewards, shop, answer)] == [
+        "Orchestrator",
+        "Rewards",
+        "Shop",
+        "Answer",
+    ]
+    assert (rewards.start, rewards.end, shop.start, shop.end) == (0.2, 0.9, 0.2, 1.1)
+    assert [(mark.name, mark.start, mark.end) for mark in rewards.marks] == [
+        ("get_points", 0.3, 0.5)
+    ]
+    assert [(mark.name, mark.end) for mark in first.marks] == [("decide", 0.1)]
+    assert rewards.used_at == shop.used_at == answer.start == 1.2, "findings go into the answer"
+    assert (rewards.tone, answer.tone) == ("good", "good")
+
+
+@pytest.mark.parametrize("moment", [0.0, 0.15, 0.25, 0.35, 0.65, 0.95, 1.15, 1.25, 2.0])
+def test_a_replay_says_at_each_moment_what_was_said_then(moment: float):
+    log = mixed(LATE)
+    live = lanes([event for event in log if event.at <= moment])
+    replayed = {lane.label: lane for lane in lanes(log)}
+    for lane in live:
+        assert standing(lane, moment) == standing(replayed[lane.label], moment), lane.label
+
+
+def test_a_lane_that_failed_says_so_in_plain_words_and_nothing_flows_from_it():
+    owed = (1.15, "s1", None, Acknowledged(path="composed", owed=("shop",)))
+    *log, routing, usage, done = mixed(LATE)
+    log.append(Event(seq=len(log), at=1.2, turn_id="t1", span_id="s1", body=owed[3]))
+    _, rewards, shop, answer = lanes([*log, routing, usage, done])
+    assert shop.sentence == "Shop, failed 0.9 s: took too long" and shop.used_at is None
+    assert (shop.tone, rewards.tone, answer.tone) == ("bad", "good", "warn")
+    assert answer.sentence == (
+        "Answer, 1 of 2 answered: Says what is missing, in the answer's own words"
+    )
+
+
+def test_while_one_hangs_the_finding_of_the_other_stands_there():
+    running = [event for event in mixed() if event.at < 1.0]
+    first, rewards, shop, _ = lanes(running)
+    assert standing(rewards, 1.0) == ["answered 0.7 s", "Here."]
+    assert shop.end is None and standing(first, 1.0) == ["working", "Still waiting for Shop"]
+    assert waiting_words(advance(TurnView(), running)) == "Still waiting for Shop"
+
+
+def test_what_was_left_out_has_a_lane_of_its_own():
+    log = stamp(
+        [
+            *begin(),
+            (0.2, "s2", "s1", AgentStarted(agent="rewards", call_id="a", query="points")),
+            (0.2, "s1", None, CallDropped(agent="shop", call_id="b", reason="over_cap")),
+            (0.9, "s2", "s1", answered("rewards", "**120** points\n\n- of which 20 are new")),
+            (1.0, "s1", None, decision("rewards", cap=1, behavior="over", dropped=("shop",))),
+            *end("120", "rewards")[1:],
+        ]
+    )
+    assert [lane.kind for lane in lanes(log[:4])] == ["orchestrator", "agent", "omitted", "answer"]
+    first, rewards, shop, _ = lanes(log)
+    assert shop.sentence == "Shop, left out: over the limit"
+    assert first.sentence.endswith("Asked 1 sub-agent, left out 1 part")
+    assert rewards.words[-1].text == "120 points of which 20 are new", "in one line, without marks"
+
+
+def test_a_turn_that_asked_nobody_has_no_lanes_and_a_lost_one_leaves_none_at_work():
+    assert lanes(stamp([*begin(), *end("Hello.")])) == ()
+    lost = lanes_of(interrupt(advance(TurnView(), mixed()[:14])))
+    assert [lane.end for lane in lost if lane.end is None] == []
+    assert "stopped" in lost[1].sentence
+
+
+def test_the_calls_of_members_below_a_sub_agent_are_on_its_lane():
+    member = (0.3, "s7", "s3", AgentStarted(agent="other", call_id="m", query="points"))
+    call = (0.35, "s8", "s7", ModelStarted(agent="other", model="offline", purpose="work"))
+    log = mixed()
+    extra = stamp([member, call])
+    first, rewards, *_ = lanes([*log[:7], *extra, *log[7:]])
+    assert [mark.name for mark in first.marks] == ["decide"], "the orchestrator did not make it"
+    assert rewards.end == 0.9
+
+
+def test_a_canvas_is_drawn_as_of_a_moment_and_nothing_in_it_acts():
+    log = stamp(
+        [
+            *begin(),
+            (0.2, "s2", "s1", AgentStarted(agent=EVIL, call_id="a", query=EVIL)),
+            (0.9, "s2", "s1", answered(EVIL, EVIL)),
+            *end("done", EVIL),
+        ]
+    )
+    view = advance(TurnView(), log)
+    html = canvas_html(view, axis_end(2.0), "Turn", now=0.5) + replay_html(view, EVIL, EVIL)
+    assert "<img" not in html
+    assert html.count('data-phase="working"') == 2 and html.count('data-phase="waiting"') == 1
+    assert '<span data-from="0.2" data-until="0.9">working</span>' in html
+    assert "get_points" in canvas_html(advance(TurnView(), mixed()), 2.0, "Turn", now=2.0)
+
+
+def test_an_axis_has_room_and_round_ticks():
+    assert [axis_end(seconds) for seconds in (0.05, 0.4, 1.5, 1.6, 8.3, 11.0)] == [
+        pytest.approx(end) for end in (0.1, 0.4, 1.5, 2.0, 10.0, 15.0)
+    ]
