@@ -22,6 +22,8 @@ HERE = Path(__file__).parent
 BASE_POINTS = 25
 TENANTS = {"acme": 200, "globex": 100}
 DEMO = ("acme", "u-001")
+SECOND = ("acme", "u-002")
+"""Whom the page offers next: with points of their own, so that a change of person can be seen."""
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 Row = dict[str, Any]
 
@@ -398,15 +400,16 @@ def earnings(
                 }
             )
     demo = (user["tenant_id"], user["id"]) == DEMO
+    second = (user["tenant_id"], user["id"]) == SECOND
     for _ in range(3 if demo else rng.choice([0, 0, 0, 1, 2])):
         when = day(rng.randint(days(user["joined"]), -1))
         rows.append(
             {
                 "date": when,
                 "method": "referral",
-                "points": 2000,
+                "points": 3000 if second else 2000,
                 "ref": None,
-                "note": "A friend joined",
+                "note": "A friend joined, summer campaign" if second else "A friend joined",
             }
         )
     return sorted(rows, key=lambda row: (row["date"], row["method"], row["note"], row["ref"] or ""))

@@ -101,6 +101,14 @@ def test_the_demo_user_has_something_in_every_vertical():
     assert len(truth(w, Principal(tenant_id="acme", user_id="u-001")).receipt_ids["pending"]) == 1
 
 
+def test_the_two_people_whom_the_page_offers_first_have_nothing_in_common():
+    first, second = (
+        truth(world(), Principal(tenant_id="acme", user_id=user)) for user in ("u-001", "u-002")
+    )
+    assert first.points != second.points
+    assert not {*first.receipt_ids["accepted"]} & {*second.receipt_ids["accepted"]}
+
+
 def test_the_same_user_id_in_two_tenants_is_two_people():
     acme, globex = (
         truth(world(), Principal(tenant_id=tenant, user_id="u-001"), "coffee")

@@ -16,7 +16,12 @@ def people(data: Path, environment: Mapping[str, str]) -> list[Person]:
     if URL in environment:
         return []
     return [
-        Person(tenant_id=user.tenant_id, user_id=user.id, location=user.city)
+        Person(
+            tenant_id=user.tenant_id,
+            user_id=user.id,
+            name=f"{user.id} in {user.city}",
+            location=user.city,
+        )
         for user in load_users(data).values()
     ]
 
