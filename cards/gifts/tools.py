@@ -1,0 +1,74 @@
+"""Points, and the gift cards that they are redeemed for: each redemption is an event in the kit's own store."""
+
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from kit.core.context import Principal
+from kit.core.documents.document import AgentEvent
+from kit.stores.documents.protocol import EventFilter, EventStore
+from kit.tools.loading import function_tool
+from kit.tools.tool import Toolbox, tool_context
+from kit.tools.tool_factory import ToolSetup, tool_factory
+
+WELCOME = 5_000
+"""Points that every account begins with."""
+REDEEMED = "points.redeemed"
+
+
+@tool_factory("points_left", "redeem_points")
+@asynccontextmanager
+async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
+    """Opens the tools over the events of the store."""
+
+    async def points_left() -> str:
+        """Says how many points the account has, and what was redeemed so far."""
+        redemptions = await _redemptions(
+            setup.documents().events, tool_context().inherited.principal
+        )
+        spent = sum(event.payload["points"] for event in redemptions)
+        lines = [f"The account has {WELCOME - spent:,} points."]
+        for event in redemptions:
+            lines.append(
+                f"{event.payload['points']:,} points became a gift card of {event.payload['shop']}."
+            )
+        return " ".join(lines)
+
+    async def redeem_points(points: int = 500, shop: str = "Harvest Market") -> str:
+        """Redeems points for a gift card of a shop.
+
+        points: how many points to redeem
+        shop: the shop whose gift card it is
+        """
+        events = setup.documents().events
+        principal = tool_context().inherited.principal
+        key = tool_context().idempotency_key()
+        before = await _redemptions(events, principal)
+        left = WELCOME - sum(event.payload["points"] for event in before if event.event_id != key)
+        if not 0 < points <= left:
+            return f"Nothing was redeemed: the account has {left:,} points."
+        # An event that is reported twice is kept once: so a second run redeems nothing more.
+        await events.append(
+            AgentEvent(
+                event_id=key,
+                tenant_id=principal.tenant_id,
+                user_id=principal.user_id,
+                event_type=REDEEMED,
+                ts=time.time(),
+                payload={"points": points, "shop": shop},
+            )
+        )
+        return (
+            f"{points:,} points were redeemed for a gift card of {shop}. "
+            f"The account has {left - points:,} points left."
+        )
+
+    yield {
+        "points_left": function_tool("points_left", points_left),
+        "redeem_points": function_tool("redeem_points", redeem_points),
+    }
+
+
+async def _redemptions(events: EventStore, principal: Principal) -> list[AgentEvent]:
+    by = EventFilter(tenant_id=principal.tenant_id, user_id=principal.user_id, event_type=REDEEMED)
+    return await events.query(by)

@@ -1,0 +1,98 @@
+"""The gift desk, the shipped deck with an act that asks first: points are redeemed over a yes, once."""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from kit.core.context import OPERATOR, Principal
+from kit.settings import HOME, Settings
+from kit.stores.documents.protocol import EventFilter
+from kit.wire import Kit, open_kit
+from tests.forks import exit_code
+
+BOTH = "How many points do I have, and redeem 500 points for a gift card of Harvest Market"
+MAY_I = "Redeem 500 points for a gift card of Harvest Market?"
+
+
+def settings(folder: Path) -> Settings:
+    return Settings(
+        deck=HOME / "cards" / "gifts", store=str(folder / "kit.db"), pace=0.0, model="offline"
+    )
+
+
+async def redeemed(kit: Kit) -> list[tuple[str, int]]:
+    """Who redeemed how many points, by the events in the store."""
+    events = kit.store.open_documents().events
+    found = await events.query(EventFilter(tenant_id=OPERATOR, event_type="points.redeemed"))
+    return [(event.user_id or "", event.payload["points"]) for event in found]
+
+
+@pytest.mark.parametrize("answer", [True, False])
+async def test_points_are_redeemed_with_a_yes_and_stay_with_a_no(tmp_path: Path, answer: bool):
+    async with open_kit(settings(tmp_path)) as kit:
+        asked = await kit.ask(BOTH, kit.session("s"))
+        assert (asked.status, asked.text) == ("paused", MAY_I)
+        assert await redeemed(kit) == []
+        reply = await kit.resume(asked.turn_id, answer)
+        assert await redeemed(kit) == [("u-001", 500)] * answer
+        assert "The account has 5,000 points." in reply.text
+        assert ("500 points were redeemed" in reply.text) is answer
+        later = await kit.ask("How many points are left?", kit.session("later"))
+        assert f"{4_500 if answer else 5_000:,} points" in later.text
+        other = kit.session("other", user="u-002")
+        theirs = await kit.ask("How many points are left?", other)
+        assert other.principal == Principal(tenant_id="acme", user_id="u-002")
+        assert "The account has 5,000 points." in theirs.text
+
+
+async def test_the_act_still_asks_where_the_part_beside_it_is_made_to_fail(tmp_path: Path):
+    async with open_kit(settings(tmp_path), faults=True) as kit:
+        asked = await kit.ask(BOTH, kit.session("s"), faults=["points=raise"])
+        assert (asked.status, asked.text) == ("paused", MAY_I)
+        reply = await kit.resume(asked.turn_id, True)
+        assert "500 points were redeemed" in reply.text
+        assert reply.parts.answered == 1 and reply.parts.failed == 1
+        assert await redeemed(kit) == [("u-001", 500)]
+
+
+async def test_more_points_than_there_are_are_not_redeemed(tmp_path: Path):
+    async with open_kit(settings(tmp_path)) as kit:
+        asked = await kit.ask("Redeem 9000 points for a gift card", kit.session("s"))
+        reply = await kit.resume(asked.turn_id, True)
+        assert "Nothing was redeemed: the account has 5,000 points." in reply.text
+        assert await redeemed(kit) == []
+
+
+def say_yes_and_die(folder: Path) -> None:
+    """Answers with a yes, and kills its own process once the points are gone and nothing says so yet."""
+
+    async def play() -> None:
+        async with open_kit(settings(folder)) as kit:
+            asked = await kit.ask(BOTH, kit.session("s"))
+            turn = kit.resume(asked.turn_id, True)
+            has_begun = False
+            async for event in turn.follow():
+                has_begun = has_begun or event.kind == "act_started"
+                if has_begun and event.kind == "tool_ended":
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+    asyncio.run(play())
+
+
+@pytest.mark.realtime
+def test_an_act_whose_process_is_killed_in_the_middle_of_it_is_done_once(tmp_path: Path):
+    assert exit_code(say_yes_and_die, tmp_path) == -signal.SIGKILL
+
+    async def go_on() -> None:
+        async with open_kit(settings(tmp_path)) as kit:
+            kit.store.mark_interrupted()
+            [turn] = kit.store.turns()
+            assert turn.status == "interrupted"
+            reply = await kit.resume(turn.id)
+            assert reply.status == "ok" and "500 points were redeemed" in reply.text
+            assert await redeemed(kit) == [("u-001", 500)]
+
+    asyncio.run(go_on())
