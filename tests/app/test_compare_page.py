@@ -102,8 +102,8 @@ def named(page: AppTest) -> list[str]:
     return (value if isinstance(value, str) else value[0]).split(",")
 
 
-def timelines(page: AppTest) -> list[str]:
-    return [one for one in html(page) if '<section class="timeline">' in one]
+def canvases(page: AppTest) -> list[str]:
+    return [one for one in html(page) if '<section class="canvas' in one]
 
 
 @pytest.mark.req("K-8")
@@ -113,8 +113,8 @@ def test_two_turns_stand_side_by_side_on_one_axis_with_what_differs(page: AppTes
         "B Mediated lost Rewards “how many points do I have” (had a problem on its side); A Mediated lost nothing."
         in words
     )
-    first, second = timelines(page)
-    axis = re.compile(r'<div class="axis".*?</div>')
+    first, second = canvases(page)
+    axis = re.compile(r'<div class="lane axis".*?</div>')
     assert axis.findall(first) == axis.findall(second) != []
     assert "Timeline of A Mediated" in first and "get_user_points" in first and "failed" in second
     table = next(one for one in html(page) if 'class="differences"' in one)
@@ -150,9 +150,11 @@ def test_what_a_pattern_lost_in_silence_is_told_from_its_routing(page: AppTest, 
     assert re.search(r"B Mediated lost \w+ “[^”]+” \(nobody was asked\);", words), (
         "it owns up to the part over the cap"
     )
-    assert len(timelines(page)) == 3 and "get_user_points" not in timelines(page)[0], (
-        "small multiples show no calls"
-    )
+    assert [canvas.count('<section class="canvas compact">') for canvas in canvases(page)] == [
+        1,
+        1,
+        1,
+    ], "small multiples show bars alone"
     assert [tab.label for tab in page.tabs] == ["A Mediated", "B Mediated", "C Classifier gateway"]
 
 
@@ -169,19 +171,19 @@ def test_turns_of_different_questions_lose_only_what_they_were_asked(page: AppTe
 
 def test_somebody_elses_turn_is_not_there(page: AppTest, ids: Ids):
     words = text(open_turns(page, ids["theirs"], ids["whole"]))
-    assert "not there, or not yours" in words and len(timelines(page)) == 1 and "u-002" not in words
+    assert "not there, or not yours" in words and len(canvases(page)) == 1 and "u-002" not in words
     assert len(page.multiselect[-1].options) == 5
 
 
 def test_turns_are_chosen_from_a_list_and_the_choice_is_in_the_address(page: AppTest, ids: Ids):
     page.run()
-    assert not timelines(page) and len(page.multiselect[0].options) == 5
+    assert not canvases(page) and len(page.multiselect[0].options) == 5
     page.multiselect[0].set_value([ids["whole"], ids["gateway"]]).run()
     assert page.query_params["turns"] in (
         f"{ids['whole']},{ids['gateway']}",
         [f"{ids['whole']},{ids['gateway']}"],
     )
-    assert len(timelines(page)) == 2
+    assert len(canvases(page)) == 2
 
 
 @pytest.mark.req("K-8")
@@ -199,7 +201,7 @@ def test_a_turn_is_asked_again_on_another_pattern_beside_the_first(
     page.multiselect[0].set_value([])
     button(page, "Ask again").click().run()
     first, second = named(page)
-    assert first == ids["failing"] and len(timelines(page)) == 2
+    assert first == ids["failing"] and len(canvases(page)) == 2
     words = text(page)
     assert (
         "A Mediated asked again" in words
@@ -249,7 +251,7 @@ def test_one_question_runs_on_all_patterns_at_once(page: AppTest, store: tuple[P
     page.run()
     page.text_input[0].set_value(MIXED)
     button(page, "Ask on all 7 patterns").click().run()
-    assert len(named(page)) == 7 == len(timelines(page)) and not page.exception
+    assert len(named(page)) == 7 == len(canvases(page)) and not page.exception
     assert " lost " not in text(page).replace("lost nothing", "")
     kept = SqliteStore(store[0])
     turns = [kept.turn(turn_id, OPERATOR) for turn_id in named(page)]

@@ -99,8 +99,9 @@ def test_what_was_left_out_has_a_lane_of_its_own():
     assert rewards.words[-1].text == "120 points of which 20 are new", "in one line, without marks"
 
 
-def test_a_turn_that_asked_nobody_has_no_lanes_and_a_lost_one_leaves_none_at_work():
-    assert lanes(stamp([*begin(), *end("Hello.")])) == ()
+def test_a_turn_that_asked_nobody_has_an_answer_and_a_lost_one_leaves_no_lane_at_work():
+    orchestrator, answer = lanes(stamp([*begin(), *end("Hello.")]))
+    assert (orchestrator.words[-1].text, answer.tone) == ("Asked nobody", "good")
     lost = lanes_of(interrupt(advance(TurnView(), mixed()[:14])))
     assert [lane.end for lane in lost if lane.end is None] == []
     assert "stopped" in lost[1].sentence
@@ -126,11 +127,11 @@ def test_a_canvas_is_drawn_as_of_a_moment_and_nothing_in_it_acts():
         ]
     )
     view = advance(TurnView(), log)
-    html = canvas_html(view, axis_end(2.0), "Turn", now=0.5) + replay_html(view, EVIL, EVIL)
+    html = canvas_html(lanes(log), axis_end(2.0), "Turn", now=0.5) + replay_html(view, EVIL, EVIL)
     assert "<img" not in html
     assert html.count('data-phase="working"') == 2 and html.count('data-phase="waiting"') == 1
     assert '<span data-from="0.2" data-until="0.9">working</span>' in html
-    assert "get_points" in canvas_html(advance(TurnView(), mixed()), 2.0, "Turn", now=2.0)
+    assert "get_points" in canvas_html(lanes(mixed()), 2.0, "Turn", now=2.0)
 
 
 def test_an_axis_has_room_and_round_ticks():

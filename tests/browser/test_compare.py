@@ -34,11 +34,10 @@ def test_one_question_runs_on_all_patterns_at_once_by_keys_alone(visitor: Visito
     assert (
         page.locator(HEADS).count() == len(PATTERNS) and page.locator(f"{HEADS} .busy").count() == 0
     )
-    ticks = page.locator(".st-key-compare-rows .axis span")
-    bars = page.locator(".st-key-compare-rows li > span:last-child")
+    tracks = page.locator(".st-key-compare-rows .lane > .track")
     edges = {
         (round(box["x"]), round(box["x"] + box["width"]))
-        for one in (ticks.first, *bars.all())
+        for one in tracks.all()
         if (box := one.bounding_box())
     }
     assert len(edges) == 1, "every bar lies on the one axis"

@@ -18,6 +18,8 @@ from kit.core.display.command import command
 from kit.core.display.count import many
 from kit.stores.sqlite import SqliteStore
 from kit.ui.benchmarks.verdict import way_name, words
+from kit.ui.canvas.drawing import axis_end, canvas_html
+from kit.ui.canvas.lane import end_of, lanes_of
 from kit.ui.shared import address
 from kit.ui.shared.selection import draw_rows
 from kit.ui.shared.turn_facts import headline
@@ -87,8 +89,6 @@ def _table(rows: Sequence[Row], measure: str) -> list[dict[str, Any]]:
 
 def _trace(folder: Path, turn_id: str) -> None:
     """Draws the timeline and the answer of a turn, where the run kept it."""
-    from kit.ui.shared.waterfall import draw_waterfall
-
     path = folder / TRACES
     turn = None
     events = ()
@@ -105,5 +105,6 @@ def _trace(folder: Path, turn_id: str) -> None:
     view = stored_view(turn, events)
     st.markdown(f"### {literal(turn.message)}")
     st.markdown(headline(view).badge())
-    draw_waterfall(view.trace, f"trace-{turn_id}")
+    now = end_of(view) or 0.0
+    st.html(canvas_html(lanes_of(view), axis_end(now), "What each did", now=now))
     st.markdown(prose(view.answer or view.lead or view.regret))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from kit.ui.canvas.lane import Lane, end_of, lanes_of
+from kit.ui.canvas.lane import Lane, end_of
 from kit.ui.shared.template import render
 from kit.ui.shared.turn_view import TurnView
 
@@ -22,17 +22,22 @@ def axis_end(seconds: float) -> float:
 
 
 def canvas_html(
-    view: TurnView, end: float, label: str, *, now: float, full: bool = True, axis: bool = True
+    lanes: Sequence[Lane],
+    end: float,
+    label: str,
+    *,
+    now: float,
+    full: bool = True,
+    axis: bool = True,
 ) -> str:
     """Returns a whole canvas on an axis of `end` seconds, as it stands `now`.
 
     `label` names the turn to a screen reader; `full`: with calls of tools and with words, else bars
     alone; `axis`: with its ticks above.
     """
-    lanes = lanes_of(view)
     # HTML of our own templates: it is not escaped again.
-    rows = [Markup(lane_html(lane, end, now)) for lane in lanes]
     head = Markup(head_html(lanes, end, label, axis=axis))
+    rows = [Markup(lane_html(lane, end, now)) for lane in lanes]
     return render("canvas", head=head, lanes=rows, full=full)
 
 

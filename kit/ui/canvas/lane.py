@@ -85,12 +85,7 @@ class Lane(Value):
 
 
 def lanes_of(view: TurnView) -> tuple[Lane, ...]:
-    """Returns the lanes of a turn, from top to bottom; those of sub-agents in the order of its steps.
-
-    None for a turn that asked nobody and left nothing out.
-    """
-    if not view.steps and not view.skipped:
-        return ()
+    """Returns the lanes of a turn, from top to bottom; those of sub-agents in the order of its steps."""
     trace = view.trace
     steps = {step.span_id: step for step in view.steps}
     owners = _owners(trace, steps)
@@ -275,7 +270,9 @@ def _waiting(steps: Sequence[Step], moment: float) -> str:
 
 
 def _request_words(view: TurnView) -> str:
-    words = f"Asked {many(len(view.steps), 'sub-agent')}"
+    words = "Asked nobody"
+    if view.steps:
+        words = f"Asked {many(len(view.steps), 'sub-agent')}"
     if view.skipped:
         words += f", left out {many(len(view.skipped), 'part')}"
     return words

@@ -46,11 +46,11 @@ class TurnLanes:
     def draw(self, view: TurnView, now: float) -> bool:
         """Brings the lanes up to date, and returns whether there are any; `now` in seconds since the
         turn began."""
+        if not view.steps and not view.skipped:
+            return False
         if len(view.events) != self._events or not view.running:
             self._events = len(view.events)
             self._lanes = lanes_of(view)
-        if not self._lanes:
-            return False
         # The page's clock may be behind that of the turn, which has what just happened.
         now = max(now, view.events[-1].at)
         end = axis_end(now)

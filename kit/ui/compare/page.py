@@ -12,10 +12,11 @@ from kit.core.bodies.turn import Fork
 from kit.core.context import Principal
 from kit.core.record import TurnRecord
 from kit.stores.recall import repeated_turn
+from kit.ui.canvas.drawing import axis_end
+from kit.ui.canvas.lane import end_of
 from kit.ui.compare.ask_again import draw_again, draw_question
 from kit.ui.compare.difference import compare, differences_html, losses_html
 from kit.ui.compare.others import draw_others
-from kit.ui.compare.timeline import axis_end
 from kit.ui.compare.turn_column import TurnColumn
 from kit.ui.shared import address
 from kit.ui.shared.frame import with_store
@@ -255,11 +256,7 @@ def _draw(
 
 
 def _elapsed(view: TurnView) -> float:
-    if view.running:
+    end = end_of(view)
+    if end is None:
         return max(0.0, time.time() - view.started_at)
-    if view.seconds is not None:
-        return view.seconds
-    # Of a turn that nobody saw end the last event is all that is known.
-    if view.events:
-        return view.events[-1].at
-    return 0.0
+    return end

@@ -5,7 +5,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.display.count import many
-from kit.ui.compare.timeline import timeline_html
+from kit.ui.canvas.drawing import canvas_html
+from kit.ui.canvas.lane import lanes_of
 from kit.ui.shared.frame import draw_link
 from kit.ui.shared.template import render
 from kit.ui.shared.turn_facts import answer_text, facts, headline
@@ -14,8 +15,8 @@ from kit.ui.shared.wording import is_simulated, prose
 
 
 class TurnColumn:
-    """Head, timeline, answer and facts of a turn, where it is made; in a row, answer and facts have
-    a `body` elsewhere and the timeline shows sub-agents without their calls."""
+    """Head, canvas, answer and facts of a turn, where it is made; in a row, answer and facts have
+    a `body` elsewhere and the canvas shows bars alone."""
 
     def __init__(
         self,
@@ -32,32 +33,37 @@ class TurnColumn:
         self._full = body is None
         self._axis = axis
         self._head = st.empty()
-        self._timeline = st.empty()
+        self._canvas = st.empty()
         with body or st.container():
             self._answer = st.empty()
             self._facts = st.empty()
             draw_link(
                 st.empty(), "traces", "Open trace", ":material/account_tree:", turn=view.turn_id
             )
-        self._html = {"head": "", "timeline": "", "answer": "", "facts": ""}
+        self._html: dict[str, object] = {"answer": ""}
 
     def draw(self, view: TurnView, end: float, now: float) -> None:
         """Brings it up to date. `end`: seconds of the axis that it shares with others; `now`:
         seconds since the turn began."""
-        timeline = timeline_html(view, end, self.label, now=now, full=self._full, axis=self._axis)
+        lanes = lanes_of(view)
         lines = render("turn_facts", facts=facts(view))
-        if self._has_changed("head", self._head_html(view, now)):
-            self._head.html(self._html["head"])
-        if self._has_changed("timeline", timeline):
-            self._timeline.html(timeline)
-        if self._has_changed("answer", prose(answer_text(view))):
-            self._answer.markdown(self._html["answer"])
+        head = self._head_html(view, now)
+        if self._has_changed("head", head):
+            self._head.html(head)
+        # Bars that work grow by themselves: only other lanes, or another axis, are sent.
+        if self._has_changed("canvas", (*lanes, end)):
+            label = f"Timeline of {self.label}"
+            canvas = canvas_html(lanes, end, label, now=now, full=self._full, axis=self._axis)
+            self._canvas.html(canvas)
+        answer = prose(answer_text(view))
+        if self._has_changed("answer", answer):
+            self._answer.markdown(answer)
         if self._has_changed("facts", lines):
             self._facts.html(lines)
 
-    def _has_changed(self, part: str, html: str) -> bool:
+    def _has_changed(self, part: str, html: object) -> bool:
         """Keeps what a part shows now: one that stayed the same is not sent to the browser again."""
-        if self._html[part] == html:
+        if self._html.get(part) == html:
             return False
         self._html[part] = html
         return True

@@ -74,9 +74,9 @@ def row_axis(*, limit: int = 150, **settings: Any) -> alt.Axis:
     )
 
 
-def draw_chart(chart: Layers, height: int, alternative: str, key: str | None = None) -> None:
+def draw_chart(chart: Layers, height: int, alternative: str) -> None:
     """Draws a chart as wide as the page allows. `alternative` says in words what it shows."""
-    st.altair_chart(_finish(chart, height), width="stretch", key=key, alt=alternative)
+    st.altair_chart(_finish(chart, height), width="stretch", alt=alternative)
 
 
 def draw_selection_chart(

@@ -17,7 +17,7 @@ from kit.settings import Settings
 from kit.stores.model_request import ModelRequest, model_request
 from kit.stores.recall import repeated_turn
 from kit.ui.canvas.drawing import axis_end, canvas_html
-from kit.ui.canvas.lane import end_of
+from kit.ui.canvas.lane import end_of, lanes_of
 from kit.ui.canvas.replay import draw_replay
 from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link, with_store
@@ -142,7 +142,7 @@ def _canvas(view: TurnView) -> None:
     now = end_of(view)
     if now is None:
         now = max(0.0, time.time() - view.started_at)
-    st.html(canvas_html(view, axis_end(now), "What each did", now=now))
+    st.html(canvas_html(lanes_of(view), axis_end(now), "What each did", now=now))
     if not view.running and view.steps:
         draw_replay(st.empty(), view, address.read("at"))
 
@@ -207,7 +207,7 @@ def _summary(turn: TurnRecord, view: TurnView) -> str:
 
 
 def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> None:
-    from kit.ui.shared.waterfall import draw_waterfall
+    from kit.ui.traces.waterfall import draw_waterfall
 
     spans = {span.id: span for _, span in trace.rows()}
     failed = None

@@ -12,7 +12,6 @@ from kit.ui.shared.chart import (
     ROW,
     Layers,
     data_of,
-    draw_chart,
     draw_selection_chart,
     palette,
     picked_by,
@@ -26,9 +25,9 @@ LONGEST_REASON = 48
 """Characters of an error that stand beside its bar; the tooltip has all of them."""
 
 
-def draw_waterfall(trace: Trace, key: str, selected: str | None = None) -> None:
-    """Draws a trace. With the id of the `selected` span a click on a bar selects another one, by
-    the part `span` of the address."""
+def draw_waterfall(trace: Trace, key: str, selected: str) -> None:
+    """Draws a trace with the `selected` span marked; a click on a bar selects another one, by the
+    part `span` of the address."""
     height = ROW * len(trace.spans)
     words = f"Timeline of {many(len(trace.spans), 'span')}"
     failed: list[str] = []
@@ -37,12 +36,9 @@ def draw_waterfall(trace: Trace, key: str, selected: str | None = None) -> None:
             failed.append(span_name(span))
     if failed:
         words += f"; with errors: {', '.join(failed)}"
-    if selected is None:
-        draw_chart(waterfall_chart(trace), height, words, key)
-    else:
-        words += "; the list above chooses the same ones by keyboard"
-        chart = waterfall_chart(trace, selected=selected)
-        draw_selection_chart(chart, height, words, key, "span", "id")
+    words += "; the list above chooses the same ones by keyboard"
+    chart = waterfall_chart(trace, selected=selected)
+    draw_selection_chart(chart, height, words, key, "span", "id")
 
 
 def waterfall_rows(trace: Trace) -> list[dict[str, Any]]:
