@@ -212,6 +212,7 @@ class Kit:
         model: str | None = None,
         pattern: str | None = None,
         prompt: str | None = None,
+        faults: Sequence[str | Fault] | None = None,
         who: Principal | None = None,
     ) -> Turn:
         """Starts a turn that is another one up to a span, and then differs. Raises what `fork_turn`
@@ -226,6 +227,7 @@ class Kit:
                 model,
                 pattern,
                 prompt,
+                faults=faults,
             )
         )
 

@@ -2,6 +2,7 @@
 pattern or prompt answers."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -85,6 +86,7 @@ def fork_turn(
     pattern: str | None = None,
     prompt: str | None = None,
     past: SessionRecall | None = None,
+    faults: Sequence[str | Fault] | None = None,
 ) -> Turn:
     """Starts a turn of a principal anew at a span: a model call, or a sub-agent. What began after
     the span had ended is called, and the span itself; all else is played, and nothing is called for
@@ -92,7 +94,8 @@ def fork_turn(
 
     Raises ForkError for what cannot be played and for a turn that is not there, or is somebody
     else's, CassetteError where a card has changed since, and what `Kit.ask` raises. `past` is what
-    its session held before, where the caller has it already.
+    its session held before, where the caller has it already. `faults` are what is called fails by;
+    None: by what the turn was made to fail by.
     """
     store = kit.store
     turn = store.turn(turn_id, principal)
@@ -121,10 +124,14 @@ def fork_turn(
         fork = fork.replace(prompt=agent)
         team, cohort_prompt = _with_prompt(team, agent, prompt)
         store.keep_prompts([cohort_prompt])
-    # Faults on purpose belong to the turn: without them another turn would be played.
-    faults = check_record(kit, turn, stored_turn, team, fork.prompt)
+    # Faults on purpose belong to the turn, unless others are what the fork is for.
+    own_faults = check_record(kit, turn, stored_turn, team, fork.prompt)
+    if faults is not None:
+        own_faults = parse_all(faults, team.agents, team.root)
+        check_faults(kit, own_faults)
+        fork = fork.replace(faults=tuple(map(str, own_faults)))
     host = playing_host(kit, fork, stored_turn, team, chosen_pattern)
-    with inject_faults(faults):
+    with inject_faults(own_faults):
         return run_turn(
             turn.message,
             stored_turn.session_of(session),
@@ -156,11 +163,16 @@ def check_record(
         card = f"the card of {name}"
         raise CassetteError(mismatch(f"turn {turn.id}", card, now, recorded, ADVICE))
     faults = parse_all(stored_turn.faults, team.agents, team.root)
+    check_faults(kit, faults)
+    return faults
+
+
+def check_faults(kit: Forkable, faults: Sequence[Fault]) -> None:
+    """Raises FaultError where a turn is to fail in a kit that cannot make it."""
     if faults and not kit.faults:
         raise FaultError(
-            "this turn was made to fail, and this kit was opened without faults: open it with open_kit(faults=True)"
+            "this turn is made to fail, and this kit was opened without faults: open it with open_kit(faults=True)"
         )
-    return faults
 
 
 def playing_host(

@@ -16,7 +16,7 @@ from kit.core.bodies.call import ToolEnded
 from kit.core.bodies.turn import Completed, Fork
 from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import OPERATOR, Principal
-from kit.core.errors import CassetteError, FaultError, ForkError
+from kit.core.errors import CassetteError, FaultError, ForkError, UnknownId
 from kit.core.picture import Picture
 from kit.core.trace import Span
 from kit.metrics.summary import metrics
@@ -30,6 +30,7 @@ from tests.kits import (
     bodies,
     desk_deck,
     failing,
+    failures,
     leading,
     small_deck,
     stitched,
@@ -340,3 +341,18 @@ async def test_what_no_store_keeps_cannot_be_played():
             kit.fork(told.turn_id, "s1")
         with pytest.raises(FaultError, match="faults=True"):
             replace(kit, faults=False).fork(told.turn_id, span(told, "b"))
+
+
+async def test_a_fork_without_the_faults_of_its_turn_recovers_and_one_with_others_fails_by_them():
+    async with open_kit(settings(), faults=True) as kit:
+        told = await kit.ask(MIXED, kit.session("one"), faults=["restaurants=raise"])
+        assert [failure.agent for failure in failures(told)] == ["restaurants"]
+        lost = span(told, "restaurants")
+        recovered = await kit.fork(told.turn_id, lost, faults=[])
+        assert not failures(recovered)
+        assert bodies(recovered, Fork)[0].faults == ()
+        other = await kit.fork(told.turn_id, span(told, "decide"), faults=["shop=raise"])
+        assert [failure.agent for failure in failures(other)] == ["shop"]
+        assert bodies(other, Fork)[0].faults == ("shop=raise",)
+        with pytest.raises(UnknownId):
+            kit.fork(told.turn_id, lost, faults=["nobody=raise"])

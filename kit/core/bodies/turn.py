@@ -72,7 +72,10 @@ class Fork(Value):
     model: str | None = None
     pattern: str | None = None
     prompt: str | None = None
-    """The agent that got another prompt; of these three, those that are not None are what is other."""
+    """The agent that got another prompt."""
+    faults: tuple[str, ...] | None = None
+    """What it is made to fail by instead, as `agent=kind`; of these four, those that are not None are
+    what is other."""
 
 
 class Replay(Value):

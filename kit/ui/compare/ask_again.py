@@ -8,14 +8,11 @@ import streamlit as st
 
 from kit.core.context import Principal
 from kit.core.errors import PictureError
-from kit.core.fault import Fault, kinds_of
 from kit.core.picture import strip_marks
 from kit.core.record import TurnRecord
 from kit.patterns import PATTERNS, patterns_of
 from kit.ui.shared.host import Host
-from kit.ui.shared.model_choice import usable_models
-from kit.ui.shared.turn_facts import fault_words
-from kit.ui.shared.visitor import is_operator
+from kit.ui.shared.model_choice import draw_faults, usable_models
 from kit.ui.shared.wording import label, model_words
 
 WIDEST = 8
@@ -59,17 +56,7 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
             model = _select("Model", usable_models(host.kit), turn.model, model_words)
             caps = list(map(str, range(1, WIDEST + 1)))
             cap = _select("At once, at most", caps, str(turn.cap))
-            # The browser tells choices apart by their words, and `hang` has those of `hang:3`.
-            faults_by_words = {fault_words(fault): fault for fault in (*_faults(host), *faults)}
-            failing: list[str] = []
-            if is_operator():
-                failing = st.multiselect(
-                    "Made to fail",
-                    list(faults_by_words),
-                    list(map(fault_words, faults)),
-                    placeholder="Nothing",
-                    width=320,
-                )
+            chosen_faults = draw_faults(host.kit.team, faults)
         with st.container(horizontal=True):
             once = st.form_submit_button("Ask again", icon=":material/replay:", type="primary")
             everywhere = st.form_submit_button(ALL, icon=":material/stacked_bar_chart:")
@@ -88,14 +75,13 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
     if everywhere:
         patterns = PATTERNS
     host.prepare(patterns, key)
-    chosen_faults = [faults_by_words[words] for words in failing]
     turn_ids: list[str] = []
     for name in patterns:
         past = host.kit.recall_before(turn)
         turn_id = host.start(
             message,
             past.session,
-            chosen_faults,
+            chosen_faults or (),
             cap=int(cap),
             pattern=name,
             model=key,
@@ -111,12 +97,3 @@ def _select(title: str, options: list[str], default: str, words: Callable[[str],
     if default in options:
         index = options.index(default)
     return st.selectbox(title, options, index=index, format_func=words, width=190)
-
-
-def _faults(host: Host) -> list[str]:
-    team = host.kit.team
-    faults: list[str] = []
-    for agent in team.agents:
-        for kind in kinds_of(agent, team.root):
-            faults.append(str(Fault(where=agent, kind=kind)))
-    return faults

@@ -21,6 +21,7 @@ from kit.ui.compare.turn_column import TurnColumn
 from kit.ui.shared import address
 from kit.ui.shared.frame import with_store
 from kit.ui.shared.host import Host
+from kit.ui.shared.turn_facts import fork_words
 from kit.ui.shared.turn_fold import advance, interrupt
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.visitor import visitor
@@ -193,8 +194,8 @@ def _note(view: TurnView, names: Mapping[str, str], *, same_question: bool) -> s
     first = repeated_turn(view.session_id)
     if first:
         verb = "asked again"
-        if view.bodies(Fork):
-            verb = "forked"
+        for fork in view.bodies(Fork):
+            verb = f"forked, {fork_words(fork)}"
         notes.append(f"{names.get(first, 'An earlier turn')} {verb}")
     if not same_question:
         notes.append(view.question)

@@ -145,12 +145,25 @@ class Host:
         ask = partial(self.on(model).ask, message, session, pattern, cap, faults, images, past=past)
         return self._play(ask, session, mark_pictures(message, images), images)
 
-    def fork(self, turn: TurnRecord, span_id: str, **changes: str | None) -> str:
+    def fork(
+        self,
+        turn: TurnRecord,
+        span_id: str,
+        faults: Sequence[str] | None = None,
+        **changes: str | None,
+    ) -> str:
         """Forks a turn and returns the id of the new one; the changes, and what it raises, are those of `fork_turn`."""
         past = self.kit.recall_before(turn)
         session = past.session
         fork = partial(
-            fork_turn, self.kit, session.principal, turn.id, span_id, past=past, **changes
+            fork_turn,
+            self.kit,
+            session.principal,
+            turn.id,
+            span_id,
+            past=past,
+            faults=faults,
+            **changes,
         )
         return self._play(fork, session, turn.message)
 

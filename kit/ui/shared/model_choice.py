@@ -1,13 +1,17 @@
-"""Which models of a deck can be used here, and what has to be set for the others."""
+"""Which models of a deck can be used here, what has to be set for the others, and what can be made to fail."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from kit.core.extra import ROUTER, install_line
+from kit.core.fault import Fault, kinds_of
 from kit.core.model import ModelSpec
 from kit.models.langchain import missing_packages
+from kit.runtime.team import Team
 from kit.settings import Settings
+from kit.ui.shared.turn_facts import fault_words
+from kit.ui.shared.visitor import is_operator
 from kit.wire import Kit
 
 
@@ -52,3 +56,24 @@ def draw_missing(models: Mapping[str, str]) -> None:
             verb = "set"
         keys = (key for key, name in models.items() if name == variable)
         st.caption(f"With `{variable}` {verb}: {', '.join(keys)}")
+
+
+def draw_faults(team: Team, faults: Sequence[str]) -> list[str] | None:
+    """Draws what can be made to fail, with `faults` chosen, and returns what is; None, and nothing
+    drawn, for visitors who may not choose."""
+    if not is_operator():
+        return None
+    choices: list[str] = []
+    for agent in team.agents:
+        for kind in kinds_of(agent, team.root):
+            choices.append(str(Fault(where=agent, kind=kind)))
+    # The browser tells choices apart by their words, and `hang` has those of `hang:3`.
+    faults_by_words = {fault_words(fault): fault for fault in (*choices, *faults)}
+    chosen = st.multiselect(
+        "Made to fail",
+        list(faults_by_words),
+        list(map(fault_words, faults)),
+        placeholder="Nothing",
+        width=320,
+    )
+    return [faults_by_words[words] for words in chosen]

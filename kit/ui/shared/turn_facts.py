@@ -85,6 +85,22 @@ def fault_words(fault: str) -> str:
         return fault
 
 
+def fork_words(fork: Fork) -> str:
+    """Returns what is other in a fork, in plain words."""
+    changes: list[str] = []
+    if fork.model is not None:
+        changes.append(f"on {model_words(fork.model)}")
+    if fork.pattern is not None:
+        changes.append(f"as {label(fork.pattern).lower()}")
+    if fork.prompt is not None:
+        changes.append(f"with another prompt for {label(fork.prompt)}")
+    if fork.faults:
+        changes.append(f"made to fail: {', '.join(map(fault_words, fork.faults))}")
+    elif fork.faults is not None:
+        changes.append("nothing made to fail")
+    return ", ".join(changes) or "nothing changed"
+
+
 def fault_lines(view: TurnView) -> tuple[str, ...]:
     """Returns a turn's faults in plain words; says of one that was added later when that was, and of
     one that could not happen that it did not."""
@@ -147,11 +163,12 @@ def _facts(view: TurnView) -> Iterator[Fact]:
     yield from _data_facts(view)
     yield from _guard_facts(view)
     yield from _cost_facts(view)
-    if view.bodies(Fork):
+    for fork in view.bodies(Fork):
         calls = [span.is_replay for span in view.trace.spans if span.kind in ("model", "tool")]
         played = sum(calls)
         text = f"{many(played, 'call')} played, {len(calls) - played} made"
-        yield Fact(name="fork", label="Forked", text=text, value=f"{played}/{len(calls)}")
+        value = f"{played}/{len(calls)}"
+        yield Fact(name="fork", label="Forked", text=text, lines=(fork_words(fork),), value=value)
     if view.faults:
         yield Fact(name="faults", label="Made to fail", lines=fault_lines(view))
 

@@ -1,4 +1,6 @@
-"""Forks a turn at the span that is open: another model, pattern or prompt answers from there on."""
+"""Forks a turn at the span that is open: with another model, pattern, prompt, or other failures from there on."""
+
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -8,14 +10,17 @@ from kit.patterns import patterns_of
 from kit.stores.model_request import ModelRequest
 from kit.ui.shared.frame import open_page, report_errors
 from kit.ui.shared.host import Host
-from kit.ui.shared.model_choice import usable_models
+from kit.ui.shared.model_choice import draw_faults, usable_models
 from kit.ui.shared.wording import label, model_words
 
 UNCHANGED = "The same"
 
 
-def draw_fork(host: Host, turn: TurnRecord, span: Span, request: ModelRequest | None) -> None:
-    """Draws what may be other from a span on; the fork then stands beside its turn on the page Compare."""
+def draw_fork(
+    host: Host, turn: TurnRecord, span: Span, request: ModelRequest | None, faults: Sequence[str]
+) -> None:
+    """Draws what may be other from a span on, of a turn that was made to fail by `faults`; the fork
+    then stands beside its turn on the page Compare."""
     if span.kind not in ("model", "agent") or turn.status == "running":
         return
     with (
@@ -31,6 +36,7 @@ def draw_fork(host: Host, turn: TurnRecord, span: Span, request: ModelRequest | 
         pattern = st.selectbox(
             "Pattern", [UNCHANGED, *patterns_of(host.kit.deck)], format_func=label
         )
+        chosen_faults = draw_faults(host.kit.team, faults)
         stored_prompt = ""
         if request is not None:
             stored_prompt = request.prompt
@@ -48,7 +54,8 @@ def draw_fork(host: Host, turn: TurnRecord, span: Span, request: ModelRequest | 
         changes["prompt"] = prompt
     notice = st.empty()
     with report_errors(notice):
-        fork = host.fork(turn, span.id, **changes)
+        other_faults = chosen_faults if chosen_faults != list(faults) else None
+        fork = host.fork(turn, span.id, other_faults, **changes)
         notice.success(
             "It runs, and stands beside this turn on the page Compare.",
             icon=":material/fork_right:",

@@ -235,7 +235,7 @@ def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> Non
         note = _prompt_note(host.kit, turn, request)
         draw_span(trace, span, view, request, note)
         _draw_judgements(host, turn, span, view)
-        draw_fork(host, turn, span, request)
+        draw_fork(host, turn, span, request, view.faults)
 
 
 def _draw_judgements(host: Host, turn: TurnRecord, span: Span, view: TurnView) -> None:

@@ -72,6 +72,8 @@ def table(turns: Iterable[TurnRecord]) -> list[dict[str, Any]]:
         question = " ".join(turn.message.split())
         if repeated_turn(turn.session_id):
             question += " (asked again)"
+        if turn.measures.broken:
+            question += " (made to fail)"
         row = {
             "Question": question,
             "How it ended": ending_words(turn.status, turn.measures.parts),
