@@ -67,7 +67,9 @@ def open_turn(page: AppTest, turn: TurnRecord, span: str = "") -> AppTest:
 def test_the_list_holds_the_turns_of_who_is_looking_newest_first(page: AppTest, asked: Path):
     page.run()
     table = page.dataframe[0].value
-    assert list(table["Question"]) == [turn.message for turn in stored(asked)] and len(table) == 3
+    own = [turn.message for turn in stored(asked)]
+    own[1] += " (made to fail)"
+    assert list(table["Question"]) == own and len(table) == 3
     assert list(table["How it ended"]) == ["2 of 3 answered", "2 of 3 answered", "Answered"]
     assert "3 of 3 turns" in shown(page)
     assert list(table["Pattern"]) == ["Mediated"] * 3
