@@ -339,8 +339,12 @@ class Check:
         card = self.parts.cards.get(agent)
         if card is not None and card.sub_agents:
             sentence = f"{agent!r} has sub_agents; who plans or executes asks nobody"
-        if card is not None and card.run is not None:
-            sentence = f"{agent!r} has `run`; who plans or executes calls the kit's own tools"
+        if card is not None and card.run is not None and role == "planner":
+            fix = "give it a model; the executor may have `run`"
+            sentence = (
+                f"{agent!r} has `run`; a planner hands in its steps by a tool of the kit's, which verifies "
+                f"them: {fix}"
+            )
         self._deck_fault(sentence, "planning", role)
 
     def _check_root(self) -> None:

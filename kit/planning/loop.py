@@ -40,11 +40,12 @@ from kit.planning.record import PlanRecord
 from kit.planning.scope import PlannerScope, StepScope, executes, plans
 from kit.planning.services import PlanServices
 from kit.planning.step_log import StepLog
-from kit.planning.step_query import executor_query
+from kit.planning.step_query import ANSWER, executor_query, output_of, request_of
+from kit.runtime.agents.api_agent import ApiAgent
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import Carrier, dispatch, fan_out
 from kit.tools.skill import Fence, SkillManifest, Skills
-from kit.tools.task_memory import Task
+from kit.tools.task_memory import Task, write_data
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,11 +291,24 @@ class Manager:
                     # Without them in the count, the next call would get the key of one of them.
                     scope.calls, scope.act_keys = await run.log.calls_begun()
                 with executes(scope):
+                    if isinstance(self.ctx.turn.agents[task.agent], ApiAgent):
+                        call = call.replace(query=request_of(scope, run.outputs))
+                        outcome = await dispatch(call, self.ctx, position, endings)
+                        await self._take_answer(scope, outcome)
+                        return scope, outcome
                     query = executor_query(scope, run.outputs, self.services)
                     call = call.replace(query=query)
                     return scope, await dispatch(call, self.ctx, position, endings)
         finally:
             self.services.files.wipe(task)
+
+    async def _take_answer(self, scope: StepScope, outcome: Outcome) -> None:
+        """Writes down what an executor without tools of the kit's has answered, as the output of its step."""
+        if isinstance(outcome, Failure):
+            return
+        shape = scope.step.return_spec["shape"]
+        data = output_of(outcome.text, shape)
+        await write_data(self.services.memory, scope.task, ANSWER, data, shape)
 
     async def _close(self, run: StepRun, scope: StepScope, outcome: Outcome) -> StepFailure | None:
         """Stores how a step ended that came to an output; returns what is wrong with every other."""

@@ -1,9 +1,11 @@
 """What an executor is asked."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
+from kit.core.schema.shape import Shape, schema_of
 from kit.planning.scope import StepScope
 from kit.planning.services import PlanServices
 from kit.tools.large_result import write_sample
@@ -12,6 +14,9 @@ from kit.tools.skill import canonical_text, text_size
 LONGEST = 16_000
 """Bytes of an input that an executor reads whole, and characters of what its script prints; what is
 longer goes into a file."""
+ANSWER = "answer"
+"""The key of an output that is an executor's answer."""
+_FENCE = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
 
 
 def executor_query(scope: StepScope, outputs: Mapping[int, Any], services: PlanServices) -> str:
@@ -39,6 +44,44 @@ def executor_query(scope: StepScope, outputs: Mapping[int, Any], services: PlanS
     elif inputs:
         brief["input"] = inputs
     return f"Do this step of a plan: {scope.step.task}\n\n{json.dumps(brief, ensure_ascii=False)}"
+
+
+def request_of(scope: StepScope, outputs: Mapping[int, Any]) -> str:
+    """What an executor is asked that runs by itself: the same without skills and files, of which it has none.
+
+    The inputs stand in it whole.
+    """
+    words = f"Do this step of a plan: {scope.step.task}"
+    shape = scope.step.return_spec["shape"]
+    brief: dict[str, Any] = {}
+    if shape != "string":
+        words += "\n\nAnswer with JSON of exactly the shape in return_spec, and nothing else."
+        brief["return_spec"] = scope.step.return_spec
+    inputs = {f"step_{number}": output for number, output in outputs.items()}
+    if len(inputs) == 1:
+        brief["input"] = next(iter(inputs.values()))
+    elif inputs:
+        brief["input"] = inputs
+    if not brief:
+        return words
+    return f"{words}\n\n{json.dumps(brief, ensure_ascii=False)}"
+
+
+def output_of(text: str, shape: Shape) -> Any:
+    """Reads what such an executor answered: JSON, fenced or not; else the text, as the one field of a shape that has
+    no other."""
+    if shape == "string":
+        return text
+    fenced = _FENCE.search(text)
+    try:
+        return json.loads(fenced[1] if fenced else text)
+    except ValueError:
+        pass
+    fields: Mapping[str, Any] = schema_of(shape).get("properties", {})
+    if len(fields) == 1:
+        (name,) = fields
+        return {name: text}
+    return text
 
 
 def _input(output: Any, scope: StepScope, services: PlanServices) -> Any:
