@@ -177,30 +177,6 @@ def test_a_second_run_asks_nothing_and_an_edit_is_asked_anew(
     assert "20 cells played, 0 were there" in capsys.readouterr().out, "a file it imports"
 
 
-@realtime
-def test_agents_of_three_frameworks_are_systems_as_they_are(tmp_path: Path):
-    """As their tutorials build them: a compiled graph, and two agents."""
-    tools = {"flights:graph": "find_flight", "hotels:hotel_agent": "find_room"}
-    tools["weather:weather_agent"] = "get_weather"
-    names = [f"tests.bridges.agents.{name}" for name in tools]
-    rows = [
-        {
-            "message": f"To Leeds, {n} times?",
-            "expected_text": "Leeds",
-            "expected_agents": list(tools.values()),
-        }
-        for n in range(3)
-    ]
-    sources = [read_source(name, name, Path.cwd()) for name in names]
-    spec = systems_spec(sources, rows)
-    run = run_grid(spec, tmp_path / "out", OPENER, 1)
-    assert (run.done, run.failed) == (9, 0)
-    for row in read_results(tmp_path / "out"):
-        tool = tools[row["model"].rpartition(".")[2]]
-        assert row["called"] == [tool] and row["scores"]["contains"] == 1
-        assert row["model_calls"] == 2 and row["input_tokens"] > 0 and row["cost"] is None
-
-
 def test_an_object_is_told_from_another_by_its_name_and_a_function_by_its_source():
     class Agent:
         pass

@@ -8,9 +8,7 @@ from kit import ExperimentKits, Settings, compare
 from kit.core.model import ModelSpec
 from kit.core.simulation import Law
 from tests.bridges.decks import write_deck
-from tests.bridges.test_frameworks import RUNS
 from tests.bridges.test_run_cards import AGENTS
-from tests.bridges.test_run_pages import MESSAGE
 
 pytestmark = pytest.mark.realtime
 CASES = [{"user": "Is there a flight at noon?", "expected_sub_agents": ["flights"]}]
@@ -31,15 +29,3 @@ def test_a_grid_asks_what_cards_run_and_asks_again_once_its_code_has_changed(tmp
     assert play() == 1 and play() == 0
     (deck / "agents.py").write_text(AGENTS.replace("at noon", "at dusk"))
     assert play() == 1, "another code is another cell"
-
-
-def test_agents_of_three_frameworks_play_a_grid_and_their_tokens_are_counted(tmp_path: Path):
-    deck = write_deck(tmp_path, RUNS)
-    settings = Settings(store=str(tmp_path / "kit.db"), deck=deck)
-    case = {"user": MESSAGE, "expected_sub_agents": list(RUNS)}
-    kits = ExperimentKits.of(settings, virtual=False)
-    result = compare([EXACT], [case], name="three", kits=kits)
-    [row] = result.frame.to_dict("records")
-    assert row["exact"] == 1.0
-    # Each of the three makes two calls of its own model; the lead makes at least two.
-    assert row["model_calls"] >= 8

@@ -1,10 +1,12 @@
 """A flight desk in LangGraph, built as its quickstart builds an agent: a model node, a tool node, and an edge between."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import tool
+from langchain_core.tools import BaseTool, tool
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from kit.models.scripted import Line, ScriptedModel
@@ -30,26 +32,33 @@ def _speak(messages: list[Any]) -> Line:
     return Line("Let me look.", calls=[("find_flight", {"city": city})])
 
 
-model = ScriptedModel(_speak)
-tools_by_name = {find_flight.name: find_flight}
-model_with_tools = model.bind_tools([find_flight])
+def make_graph(model: BaseChatModel, tools: Sequence[BaseTool], prompt: str) -> Any:
+    """The agent over a model and its tools."""
+    tools_by_name = {tool.name: tool for tool in tools}
+    model_with_tools = model.bind_tools(tools)
 
+    async def llm_call(state: MessagesState) -> dict[str, Any]:
+        """The model decides whether to call a tool."""
+        messages = [SystemMessage(prompt), *state["messages"]]
+        return {"messages": [await model_with_tools.ainvoke(messages)]}
 
-async def llm_call(state: MessagesState) -> dict[str, Any]:
-    """The model decides whether to call a tool."""
-    system = SystemMessage("You book flights for your traveller.")
-    return {"messages": [await model_with_tools.ainvoke([system, *state["messages"]])]}
+    async def tool_node(state: MessagesState, config: RunnableConfig) -> dict[str, Any]:
+        """Performs the tool calls."""
+        traveller = config.get("configurable", {})["user_id"]
+        results: list[ToolMessage] = []
+        for call in getattr(state["messages"][-1], "tool_calls", []):
+            observation = await tools_by_name[call["name"]].ainvoke(call["args"])
+            text = f"{observation} For {traveller}."
+            results.append(ToolMessage(content=text, tool_call_id=call["id"], name=call["name"]))
+        return {"messages": results}
 
-
-async def tool_node(state: MessagesState, config: RunnableConfig) -> dict[str, Any]:
-    """Performs the tool calls."""
-    traveller = config.get("configurable", {})["user_id"]
-    results: list[ToolMessage] = []
-    for call in getattr(state["messages"][-1], "tool_calls", []):
-        observation = await tools_by_name[call["name"]].ainvoke(call["args"])
-        text = f"{observation} For {traveller}."
-        results.append(ToolMessage(content=text, tool_call_id=call["id"], name=call["name"]))
-    return {"messages": results}
+    builder = StateGraph(MessagesState)
+    builder.add_node("llm_call", llm_call)
+    builder.add_node("tool_node", tool_node)
+    builder.add_edge(START, "llm_call")
+    builder.add_conditional_edges("llm_call", should_continue, ["tool_node", END])
+    builder.add_edge("tool_node", "llm_call")
+    return builder.compile()
 
 
 def should_continue(state: MessagesState) -> str:
@@ -59,10 +68,4 @@ def should_continue(state: MessagesState) -> str:
     return END
 
 
-builder = StateGraph(MessagesState)
-builder.add_node("llm_call", llm_call)
-builder.add_node("tool_node", tool_node)
-builder.add_edge(START, "llm_call")
-builder.add_conditional_edges("llm_call", should_continue, ["tool_node", END])
-builder.add_edge("tool_node", "llm_call")
-graph = builder.compile()
+graph = make_graph(ScriptedModel(_speak), [find_flight], "You book flights for your traveller.")

@@ -1,0 +1,145 @@
+"""Three agents of three frameworks, as their own tutorials build them, everywhere: asked, on the pages, in a grid, under
+the bench as whole systems, and through the plays in which a part fails. Each takes five lines at most."""
+
+import ast
+import inspect
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from kit import ExperimentKits, Settings, compare
+from kit.bench.grid.results import read_results
+from kit.bench.grid.run import run_grid
+from kit.bench.systems.bench import systems_spec
+from kit.bench.systems.source import read_source
+from kit.cli import main
+from kit.core.bodies.call import ToolEnded, ToolStarted
+from kit.settings import HOME
+from kit.stores.sqlite import SqliteStore
+from tests.app.rooms import app_over, room, shown
+from tests.bridges.agents import played
+from tests.bridges.decks import kit_over, write_deck
+from tests.bridges.test_frameworks import ANSWERS, RUNS, TOOLS
+from tests.bridges.test_run_grid import EXACT
+from tests.grids.test_grid import OPENER
+from tests.kits import bodies, nothing_runs
+
+pytestmark = pytest.mark.realtime
+MOST_LINES = 5
+
+
+def test_each_takes_five_lines_at_most(tmp_path: Path):
+    deck = write_deck(tmp_path, RUNS)
+    for name in RUNS:
+        assert len((deck / f"{name}.yaml").read_text().splitlines()) <= MOST_LINES
+        (function,) = ast.parse(inspect.getsource(getattr(played, name))).body
+        statements = [node for node in ast.walk(function) if isinstance(node, ast.stmt)]
+        assert len(statements) - 1 <= MOST_LINES, "beside the head of the function"
+
+
+async def test_all_three_answer_one_turn_with_their_calls_and_tokens_in_its_trace(tmp_path: Path):
+    async with kit_over(write_deck(tmp_path, RUNS), *RUNS) as kit:
+        reply = await kit.ask("Please help me.", kit.session("s", "acme", "alice"))
+    assert reply.status == "ok"
+    assert reply.text == " | ".join(ANSWERS.values())
+    started = bodies(reply, ToolStarted)
+    assert {(body.agent, body.tool) for body in started} == set(TOOLS.items())
+    assert len(bodies(reply, ToolEnded)) == 3
+    for outcome in reply.outcomes:
+        assert outcome.usage.input_tokens > 0 and outcome.usage.tool_calls == 1
+        assert (outcome.usage.untold_tokens, outcome.usage.untold_costs) == (0, 1)
+    assert reply.usage.untold_costs == 3, "the cost of the turn says that three are missing from it"
+    assert nothing_runs()
+
+
+REQUESTS = {
+    "flights": "requests: ['Is there a flight?']\n",
+    "hotels": "requests: ['Which hotel has a room?']\n",
+    "weather": "requests: ['How is the weather?']\n",
+}
+MESSAGE = "Is there a flight, which hotel has a room, and how is the weather?"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    deck = write_deck(tmp_path, RUNS, extra=REQUESTS)
+    with app_over(tmp_path / "kit.db", monkeypatch, DECK=deck):
+        yield deck
+
+
+def test_the_chat_answers_with_all_three_and_says_whose_cost_is_missing(folder: Path):
+    page = AppTest.from_file(str(HOME / "app.py"), default_timeout=60)
+    page.run()
+    page.chat_input[0].set_value(MESSAGE).run()
+    screen = shown(page)
+    for words in ("A flight to Leeds leaves at noon", "In Leeds: the Grand", "sunny in Leeds"):
+        assert words in screen
+    assert "without 3 agents that did not say" in screen
+    with closing(SqliteStore(folder.parent / "kit.db")) as store:
+        [turn] = store.turns()
+    traces = room("traces", turn=turn.id).run()
+    screen = shown(traces) + str([element.proto for element in traces.main])
+    for tool in TOOLS.values():
+        assert tool in screen
+
+
+def test_the_cards_page_says_what_a_card_runs(folder: Path):
+    page = room("cards", card="flights").run()
+    screen = shown(page)
+    assert RUNS["flights"] in screen and "brings its own prompt" in screen
+    assert 'data-part="model"' not in screen
+
+
+def test_agents_of_three_frameworks_play_a_grid_and_their_tokens_are_counted(tmp_path: Path):
+    deck = write_deck(tmp_path, RUNS)
+    settings = Settings(store=str(tmp_path / "kit.db"), deck=deck)
+    case = {"user": MESSAGE, "expected_sub_agents": list(RUNS)}
+    kits = ExperimentKits.of(settings, virtual=False)
+    result = compare([EXACT], [case], name="three", kits=kits)
+    [row] = result.frame.to_dict("records")
+    assert row["exact"] == 1.0
+    # Each of the three makes two calls of its own model; the lead makes at least two.
+    assert row["model_calls"] >= 8
+
+
+def test_agents_of_three_frameworks_are_systems_as_they_are(tmp_path: Path):
+    """As their tutorials build them: a compiled graph, and two agents."""
+    tools = {"flights:graph": "find_flight", "hotels:hotel_agent": "find_room"}
+    tools["weather:weather_agent"] = "get_weather"
+    names = [f"tests.bridges.agents.{name}" for name in tools]
+    rows = [
+        {
+            "message": f"To Leeds, {n} times?",
+            "expected_text": "Leeds",
+            "expected_agents": list(tools.values()),
+        }
+        for n in range(3)
+    ]
+    sources = [read_source(name, name, Path.cwd()) for name in names]
+    spec = systems_spec(sources, rows)
+    run = run_grid(spec, tmp_path / "out", OPENER, 1)
+    assert (run.done, run.failed) == (9, 0)
+    for row in read_results(tmp_path / "out"):
+        tool = tools[row["model"].rpartition(".")[2]]
+        assert row["called"] == [tool] and row["scores"]["contains"] == 1
+        assert row["model_calls"] == 2 and row["input_tokens"] > 0 and row["cost"] is None
+
+
+@pytest.mark.parametrize("name", list(RUNS))
+def test_each_is_played_through_turns_in_which_a_part_fails(
+    name: str, capsys: pytest.CaptureFixture[str]
+):
+    system = f"{HOME}/tests/bridges/agents/played.py:{name}"
+    main(["conform", system, "--only", "all_well,raises,refuses", "--json"])
+    cells = json.loads(capsys.readouterr().out)["cells"]
+    verdicts = {(cell["scenario"], cell["composer"]): cell["verdict"] for cell in cells}
+    assert len(verdicts) == 6 and "void" not in verdicts.values()
+    for composer in ("faithful", "claiming"):
+        assert verdicts["all_well", composer] == "pass", cells
+    assert verdicts["refuses", "faithful"] == "pass", cells
+    # What each makes of an exception is its framework's own; nothing looks at what its model writes.
+    assert verdicts["raises", "claiming"] == verdicts["refuses", "claiming"] == "fail", cells
