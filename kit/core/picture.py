@@ -1,7 +1,9 @@
 """Pictures that come with a message: checked when made, told of in words, known to the trace by their hash."""
 
+import base64
 import hashlib
 import re
+import struct
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Literal, get_args
@@ -88,11 +90,33 @@ class Picture(Value):
         )
 
     @property
+    def words(self) -> str:
+        """What it is, for whoever is not shown it: its kind, and its size where that is read easily."""
+        name = self.media_type.removeprefix("image/").upper()
+        match self.media_type:
+            case "image/png":
+                width, height = struct.unpack(">II", self.data[16:24].ljust(8, b"\0"))
+            case "image/gif":
+                width, height = struct.unpack("<HH", self.data[6:10].ljust(4, b"\0"))
+            case _:
+                return f"a picture, {name}, {len(self.data):,} bytes"
+        return f"a picture, {name}, {width} x {height}"
+
+    @property
     def mark(self) -> str:
         """What stands for it in a text."""
         # A caption is a stranger's file name: a bracket in it would end the mark.
         name = " ".join(re.sub(r"[\[\]\x00-\x1f\x7f]", " ", self.caption).split())[:_NAME]
         return f"[picture: {name}]" if name else "[picture]"
+
+
+def image_block(picture: Picture) -> dict[str, str]:
+    """A picture as a block of a message's content."""
+    return {
+        "type": "image",
+        "mime_type": picture.media_type,
+        "base64": base64.b64encode(picture.data).decode(),
+    }
 
 
 def sniff_media_type(data: bytes) -> MediaType | None:

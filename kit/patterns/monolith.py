@@ -13,7 +13,7 @@ from kit.core.errors import BindError
 from kit.core.outcome import NO_ANSWER, OF_MODEL, AgentCall, Answer, Failure, Outcome, Timing
 from kit.patterns.agents_as_tools import MAX_ROUNDS, check_composition, outcome_of
 from kit.runtime.agents.contract import answer_parts, data_reason
-from kit.runtime.agents.llm_agent import LLMAgent
+from kit.runtime.agents.llm_agent import LLMAgent, shown_pictures
 from kit.runtime.answer.owed import nobody_can
 from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import Agent, RunContext
@@ -79,8 +79,12 @@ async def run_monolith(call: AgentCall, ctx: RunContext) -> Outcome:
         for tool_call, (message, result) in zip(reply.calls, tool_runs, strict=True):
             thread.append(message)
             results.append((tool_call, result))
+        pictures = shown_pictures(tool_runs)
+        thread += pictures
         clean = _note_parts(results, call, ctx) and not ctx.turn.left_out().count
-        reply = (await lead.compose(thread, call, ctx, live=clean, news=len(tool_runs))).reply
+        reply = (
+            await lead.compose(thread, call, ctx, live=clean, news=len(tool_runs) + len(pictures))
+        ).reply
     text = reply.text.strip()
     if reply.text.startswith(NO_ANSWER):
         text = nobody_can(ctx)

@@ -231,6 +231,8 @@ async def _recorded(
     except BaseException as error:
         player.keep_fault(place, request, error, told=bodies, seconds=log.now() - began)
         raise
+    # A replay could not show them, and would then ask its model something else.
+    result = result.without_pictures()
     player.keep(place, request, result=result, told=bodies, seconds=log.now() - began)
     return result
 

@@ -4,7 +4,6 @@ A user's message is made safe to pass on: control characters out, pictures besid
 a form that every endpoint takes back: each id once, readable, and none named that is not answered.
 """
 
-import base64
 import json
 import re
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from kit.compose.locale import Sentences
 from kit.core.errors import PictureError
 from kit.core.language.controls import CONTROL, without_controls
 from kit.core.limits import excess
-from kit.core.picture import Picture, mark_pictures
+from kit.core.picture import Picture, image_block, mark_pictures
 from kit.models.message import CHARACTERS, human_text
 
 SIGNS = " .,;:!?¡¿…-–—_*\"'"
@@ -59,15 +58,7 @@ def human_message(text: str, pictures: Sequence[Picture]) -> HumanMessage:
     """A message with its pictures as a model gets it: the words, then one content block a picture."""
     if not pictures:
         return human_text(text)
-    images: list[dict[str, str]] = []
-    for p in pictures:
-        images.append(
-            {
-                "type": "image",
-                "mime_type": p.media_type,
-                "base64": base64.b64encode(p.data).decode(),
-            }
-        )
+    images = [image_block(picture) for picture in pictures]
     return HumanMessage(content=[{"type": "text", "text": mark_pictures(text, pictures)}, *images])
 
 

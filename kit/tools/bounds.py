@@ -12,14 +12,17 @@ of other tools.
 """
 
 import asyncio
+import base64
 import inspect
 import json
+import re
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from io import BytesIO
 from operator import attrgetter
 from threading import Thread
 from types import FunctionType, MethodType
@@ -33,6 +36,7 @@ from langchain_core.tools import BaseTool, StructuredTool, Tool
 from pydantic_core import PydanticSerializationError, to_json
 
 from kit.core.event import Body
+from kit.core.picture import Picture, image_block, sniff_media_type
 from kit.models.direct_call import has_listeners
 from kit.tools.tool import UNAVAILABLE, ToolLimits, ToolResult, tool_context, within
 
@@ -69,10 +73,14 @@ class FunctionTool(StructuredTool):
 
 def readable(value: Any, tool: str) -> Any:
     """What a function returned, as LangChain makes a message of it: a dataclass, a pydantic model, a
-    frame, and what is made of these as JSON, anything else as it is.
+    frame, and what is made of these as JSON, a picture as a block of content, anything else as it is.
 
-    Raises TypeError for what no model can read: bytes, pictures, an object whose text is its address.
+    Raises TypeError for what no model can read: other bytes, figures, an object whose text is its address;
+    PictureError for a picture that is too large.
     """
+    picture = _picture_in(value)
+    if picture is not None:
+        return [image_block(picture)]
     if isinstance(value, str | ToolOutputMixin):
         return value
     package = type(value).__module__.partition(".")[0]
@@ -92,7 +100,7 @@ def readable(value: Any, tool: str) -> Any:
         return value
     advice = (
         "which no model can read; return text, numbers, lists, dicts, dataclasses, pydantic "
-        "models or a frame, and of a picture or a file say what is in it"
+        "models, a frame or a picture, and of a file say what is in it"
     )
     if isinstance(value, bytes | bytearray):
         raise TypeError(f"{tool}() returned {len(value):,} bytes, {advice}")
@@ -101,6 +109,55 @@ def readable(value: Any, tool: str) -> Any:
     except (PydanticSerializationError, ValueError) as error:
         kind = type(value).__qualname__
         raise TypeError(f"{tool}() returned a value of type {kind}, {advice}: {error}") from error
+
+
+_DATA_URI = re.compile(r"data:image/[a-z]+;base64,([A-Za-z0-9+/=\s]+)")
+
+
+def _picture_in(value: Any) -> Picture | None:
+    """The picture that a value is: its bytes, one of Pillow's, or its data URI. Raises PictureError."""
+    data: bytes | None = None
+    if isinstance(value, bytes | bytearray):
+        data = bytes(value)
+    elif isinstance(value, str):
+        data = _bytes_of_uri(value)
+    elif type(value).__module__.startswith("PIL."):
+        buffer = BytesIO()
+        value.save(buffer, "PNG")
+        data = buffer.getvalue()
+    if data is None or sniff_media_type(data) is None:
+        return None
+    return Picture.of(data)
+
+
+def _bytes_of_uri(text: str) -> bytes | None:
+    """What a text holds that is one data URI of a picture and nothing else."""
+    match = _DATA_URI.fullmatch(text)
+    if match is None:
+        return None
+    try:
+        return base64.b64decode(match[1])
+    except ValueError:
+        return None
+
+
+def _pictures_of(content: Any) -> tuple[Picture, ...]:
+    """The pictures among the blocks of a message, those of LangChain's and of OpenAI's form. Raises PictureError."""
+    pictures: list[Picture] = []
+    if not isinstance(content, list):
+        return ()
+    for block in cast("list[Any]", content):
+        if not isinstance(block, dict):
+            continue
+        fields = cast("dict[str, Any]", block)
+        data = None
+        if fields.get("type") == "image" and "base64" in fields:
+            data = base64.b64decode(fields["base64"])
+        elif fields.get("type") == "image_url":
+            data = _bytes_of_uri(str(fields["image_url"]["url"]))
+        if data is not None:
+            pictures.append(Picture.of(data))
+    return tuple(pictures)
 
 
 def _rows(frame: Any, package: str) -> str:
@@ -274,7 +331,7 @@ async def result_of(tool: BaseTool, call: ToolCall) -> ToolResult:
 
 def read_answer(answer: Any) -> ToolResult:
     """Returns the artifact of a tool message where that is a ToolResult, else its text as one: of a
-    list, an item a line."""
+    list, an item a line; of a picture, what it is in words."""
     if isinstance(answer.artifact, ToolResult):
         return answer.artifact
     content: Any = answer.content
@@ -283,7 +340,9 @@ def read_answer(answer: Any) -> ToolResult:
         items = cast("list[object]", content)
         if all(isinstance(item, str) for item in items):
             return ToolResult(text="\n".join(cast("list[str]", items)))
-    return ToolResult(text=str(answer.text))
+    pictures = _pictures_of(content)
+    words = [str(answer.text), *[picture.words for picture in pictures]]
+    return ToolResult(text="\n".join(filter(None, words)), pictures=pictures)
 
 
 def _is_plain(tool: BaseTool) -> bool:

@@ -14,6 +14,7 @@ from kit.core.context import InheritedContext
 from kit.core.errors import BindError, nearest
 from kit.core.event import Body
 from kit.core.outcome import ComponentPayload, Reason
+from kit.core.picture import Picture
 from kit.core.value import Value
 
 if TYPE_CHECKING:
@@ -151,6 +152,15 @@ class ToolResult(Value):
     """Set when there is no data: the text then says only that it is unavailable."""
     detail: str = ""
     """Raw reason, for the trace alone."""
+    pictures: tuple[Picture, ...] = Field(default=(), exclude=True, repr=False)
+    """What its model is shown beside the text, where it takes pictures; no trace and no recording holds them."""
+
+    def without_pictures(self) -> Self:
+        """The same, and its text says that its pictures are not shown."""
+        text = self.text
+        for picture in self.pictures:
+            text = text.replace(picture.words, f"{picture.words}, not shown to the model", 1)
+        return self.replace(text=text, pictures=())
 
 
 @dataclass(frozen=True, slots=True)

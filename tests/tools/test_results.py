@@ -91,20 +91,20 @@ async def test_of_a_long_frame_a_model_reads_the_first_rows_and_how_many_there_a
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (b"\x89PNG" * 9, "find() returned 36 bytes, which no model can read; return text"),
-        ({"picture": b"\x89PNG"}, "of a picture or a file say what is in it"),
+        (b"\x89PNX" * 9, "find() returned 36 bytes, which no model can read; return text"),
+        ({"picture": b"\x89PNG"}, "of a file say what is in it"),
         (object(), "find() returned a value of type object"),
         ([object()], "find() returned a value of type list"),
         (Figure(), "find() returned a value of type Figure"),
     ],
 )
-async def test_bytes_pictures_and_objects_are_refused_with_what_to_return(
+async def test_bytes_figures_and_objects_are_refused_with_what_to_return(
     value: object, words: str, is_async: bool
 ):
     reply = await turn_with(value, is_async=is_async)
     [ended] = bodies(reply, ToolEnded)
     assert ended.error is not None and words in ended.error
-    assert " at 0x" not in ended.result and "PNG" not in ended.result and " at 0x" not in reply.text
+    assert " at 0x" not in ended.result and "PN" not in ended.result and " at 0x" not in reply.text
 
 
 @pytest.mark.realtime

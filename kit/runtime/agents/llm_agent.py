@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import BaseTool
 
@@ -33,6 +33,7 @@ from kit.tools.tool import ToolResult
 
 _text = builder(Text)
 NEXT = "It takes over after you: give your own answer first."
+SHOWN_BY_TOOLS = "This is what your tools returned as pictures, in the order of your calls."
 """What a model is told of a hand-over that waits for its tools."""
 BORNE = 2
 """Replies in a row none of whose calls can be made (decisions 31)."""
@@ -181,7 +182,9 @@ class LLMAgent:
                 for peer in reply.calls:
                     if peer not in own_calls:
                         thread.append(tool_text(NEXT, peer["id"] or ""))
-            news = len(tool_runs)
+            pictures = shown_pictures(tool_runs)
+            thread += pictures
+            news = len(tool_runs) + len(pictures)
 
     async def decide(
         self, thread: Thread, call: AgentCall, ctx: RunContext, *, live: bool = True
@@ -270,7 +273,9 @@ class LLMAgent:
         for call_id, text in texts.items():
             thread.append(tool_text(text, call_id, failed=call_id in failed_ids))
         if decision.own:
-            thread += [message for message, _ in await self.call_tools(decision.own, ctx)]
+            tool_runs = await self.call_tools(decision.own, ctx)
+            thread += [message for message, _ in tool_runs]
+            thread += shown_pictures(tool_runs)
         return thread
 
     def _is_void(self, reply: ModelReply) -> bool:
@@ -382,4 +387,27 @@ class LLMAgent:
             owner = owners.get(call["name"], self.card.id)
             runs.append(call_tool(call, self.tools, owner, ctx, self.new_tools, self.bounds))
         # one that waits for the user does not cut off the others
-        return await together(runs)
+        tool_runs = await together(runs)
+        models = [model for model in (self.model, self.fallback, self.composer) if model]
+        if not all(model.spec.sees_pictures for model in models):
+            return [_in_words(message, result) for message, result in tool_runs]
+        return tool_runs
+
+
+def shown_pictures(runs: Sequence[tuple[ToolMessage, ToolResult]]) -> list[HumanMessage]:
+    """The message that shows a model what its tools returned as pictures; none where they returned none.
+
+    Endpoints take a picture in a message of a user alone. It stands after all results of the calls.
+    """
+    pictures = [picture for _, result in runs for picture in result.pictures]
+    if not pictures:
+        return []
+    return [human_message(SHOWN_BY_TOOLS, pictures)]
+
+
+def _in_words(message: ToolMessage, result: ToolResult) -> tuple[ToolMessage, ToolResult]:
+    """The same for a model that takes no pictures: each is named, and that it is not shown is said."""
+    if not result.pictures:
+        return message, result
+    result = result.without_pictures()
+    return tool_text(result.text, message.tool_call_id, name=message.name), result
