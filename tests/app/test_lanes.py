@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from kit.core.bodies.call import AgentStarted, ModelStarted
 from kit.core.bodies.guard import CallDropped
 from kit.core.bodies.speech import Acknowledged
+from kit.core.bodies.turn import AgentBroken
 from kit.core.event import Event
 from kit.core.outcome import Failure
 from kit.ui.canvas.drawing import axis_end, canvas_html, replay_html
@@ -132,6 +134,54 @@ def test_a_canvas_is_drawn_as_of_a_moment_and_nothing_in_it_acts():
     assert html.count('data-phase="working"') == 2 and html.count('data-phase="waiting"') == 1
     assert '<span data-from="0.2" data-until="0.9">working</span>' in html
     assert "get_points" in canvas_html(lanes(mixed()), 2.0, "Turn", now=2.0)
+
+
+def canvas_page(count: int, may_break: bool) -> None:
+    """A page with the lanes of a turn after its first events."""
+    import streamlit as st
+
+    from kit.compose.page import PageSettings
+    from kit.core.fault import Kind
+    from kit.ui.canvas.turn_lanes import TurnLanes
+    from kit.ui.shared.turn_fold import advance
+    from kit.ui.shared.turn_view import TurnView
+    from tests.app.logs import mixed
+
+    def on_break(agent: str, kind: Kind) -> None:
+        st.session_state["broken"] = (agent, kind)
+
+    view = advance(TurnView(), mixed()[:count])
+    callback = on_break if may_break else None
+    TurnLanes(st.container(), {}, PageSettings(), callback, full=True).draw(view, 1.0)
+
+
+def drawn_page(count: int, *, may_break: bool) -> AppTest:
+    return AppTest.from_function(canvas_page, default_timeout=60, args=(count, may_break)).run()
+
+
+def test_who_may_breaks_an_agent_that_works_from_its_lane_and_nobody_else_does():
+    page = drawn_page(12, may_break=True)
+    assert not page.exception and [box.label for box in page.expander] == [
+        "**Rewards**",
+        "**Shop**",
+    ]
+    assert [button.label for button in page.expander[1].button] == ["Hang", "Forge", "Kill"]
+    page.expander[1].button[2].click().run()
+    assert page.session_state["broken"] == ("shop", "raise")
+    assert not drawn_page(12, may_break=False).button
+    assert not drawn_page(99, may_break=True).button, "it has ended"
+
+
+def test_what_was_broken_in_the_middle_says_so_from_then_on():
+    broken = Event(
+        seq=99, at=0.8, turn_id="t1", span_id="s4", body=AgentBroken(agent="shop", fault="raise")
+    )
+    log = mixed(LATE)
+    place = next(number for number, event in enumerate(log) if event.at > 0.8)
+    _, rewards, shop, _ = lanes([*log[:place], broken, *log[place:]])
+    assert (rewards.broken_at, shop.broken_at) == (None, 0.8)
+    assert standing(shop, 0.9)[1] == "Broken here: Shop fails in the middle of its work"
+    assert shop.words[-1].text == "took too long, broken on purpose"
 
 
 def test_an_axis_has_room_and_round_ticks():

@@ -149,6 +149,31 @@ def test_switches_thumbs_and_another_page_leave_a_running_turn_alone(
     assert given and given.score == 1
 
 
+def test_an_agent_is_broken_from_its_lane_by_keys_alone_and_the_answer_owns_up(
+    visitor: Visitor, served: Served
+):
+    visitor.open(HANGS)
+    visitor.ready()
+    hanging(visitor)
+    page = visitor.page
+    page.locator(".clock", has_text="Still waiting for Rewards").wait_for()
+    assert "A receipt that does not scan" in page.locator("[data-lane=Support]").inner_text(), (
+        "what the others found can be read meanwhile"
+    )
+    page.locator("details summary", has_text="Rewards").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Hang").wait_for()
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.locator(".stMarkdownBadge", has_text="2 of 3 answered").first.wait_for(timeout=5_000)
+    lane = page.locator("[data-lane=Rewards]").inner_text()
+    assert "broken on purpose" in lane and "⚡" in lane
+    assert not page.get_by_role("button", name="Kill").count()
+    (turn,) = turns_of(served, visitor)
+    assert turn.failed == ("rewards",) and turn.seconds is not None and turn.seconds < 8
+
+
 def test_a_turn_is_played_again_and_a_link_opens_it_at_its_moment(visitor: Visitor, served: Served):
     visitor.open("?fault=rewards%3Draise")
     visitor.ready()

@@ -237,3 +237,14 @@ def test_only_an_operator_gets_the_pages_of_a_tenant(served: Served) -> None:
         heading = f"## {page.capitalize()}"
         assert heading not in read(served, page, sub="ada", groups="all"), page
         assert heading in read(served, page, sub="ada", groups="kit-operators"), page
+
+
+def test_only_an_operator_breaks_a_sub_agent_at_work(served: Served) -> None:
+    for groups, may_break in (("all", False), ("kit-operators", True)):
+        claims = token(sub="ada", groups=groups)
+        with raw_visitor(served.url, {HEADER: claims}) as visitor:
+            visitor.run()
+            visitor.run("List the outlets in Rivermont")
+            assert "data-lane" in visitor.text, "a sub-agent was at work"
+            assert ("to break its agent" in visitor.text) is may_break, groups
+            assert ("break-raise-" in visitor.text) is may_break, groups

@@ -12,10 +12,11 @@ from typing import Literal
 
 from kit.core.bodies.speech import Text
 from kit.core.display.count import many
+from kit.core.display.made_to_fail import WantedFault
 from kit.core.trace import Span, Trace
 from kit.core.value import Value
 from kit.ui.shared.tag import Tone
-from kit.ui.shared.turn_facts import OWNING_UP, headline
+from kit.ui.shared.turn_facts import OWNING_UP, fault_words, headline
 from kit.ui.shared.turn_view import TONES, Step, StepState, TurnView
 from kit.ui.shared.wording import label, span_name
 
@@ -71,6 +72,8 @@ class Lane(Value):
     """All of what it found, as it said it."""
     used_at: float | None = None
     """When the answer began for which its finding was used."""
+    broken_at: float | None = None
+    """When somebody made it fail, in the middle of its work."""
     is_replay: bool = False
 
     @property
@@ -101,7 +104,8 @@ def lanes_of(view: TurnView) -> tuple[Lane, ...]:
         for span in trace.spans:
             if span.kind == "tool" and owners.get(span.id) == step.span_id:
                 marks.append(_mark(span))
-        lanes.append(_agent(step, spans[step.span_id], marks, answer_at))
+        faults = [wanted for wanted in view.wanted_faults if wanted.agent == step.agent]
+        lanes.append(_agent(step, spans[step.span_id], marks, faults, answer_at))
     start = min((step.start for step in view.steps), default=0.0)
     lanes += _omitted(view, start)
     lanes.append(_answer(view, answer_at))
@@ -151,16 +155,30 @@ def _answer_start(view: TurnView, own_calls: Sequence[Span]) -> float | None:
     return min(begun, default=end_of(view))
 
 
-def _agent(step: Step, span: Span, marks: Sequence[Mark], answer_at: float | None) -> Lane:
+def _agent(
+    step: Step,
+    span: Span,
+    marks: Sequence[Mark],
+    faults: Sequence[WantedFault],
+    answer_at: float | None,
+) -> Lane:
     words: list[Phrase] = []
     for entry in step.entries:
         if entry.is_status:
             words.append(Phrase(text=entry.text, start=entry.at))
+    broken_at: float | None = None
+    for fault in faults:
+        if fault.at is not None and (step.end is None or fault.at <= step.end):
+            broken_at = fault.at
+            words.append(Phrase(text=f"Broken here: {fault_words(fault.fault)}", start=broken_at))
+    words.sort(key=lambda phrase: phrase.start)
     verdicts = [Phrase(text="working", start=step.start, until=step.end)]
     finding = ""
     used_at = None
     if step.end is not None:
         text = step.note
+        if text and broken_at is not None:
+            text += ", broken on purpose"
         if step.state in ("ok", "partial"):
             finding = span.output
             used_at = answer_at
@@ -181,6 +199,7 @@ def _agent(step: Step, span: Span, marks: Sequence[Mark], answer_at: float | Non
         verdicts=tuple(verdicts),
         finding=finding,
         used_at=used_at,
+        broken_at=broken_at,
         is_replay=span.is_replay,
     )
 

@@ -1,11 +1,14 @@
 """A sub-agent's lane in the chat: its bar, and on a click its transcript."""
 
+from collections.abc import Callable
+from functools import partial
 from html import escape
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.compose.page import PageSettings
+from kit.core.fault import CATALOGUE, Kind
 from kit.ui.canvas.drawing import lane_html
 from kit.ui.canvas.lane import Lane
 from kit.ui.shared.turn_view import Entry, Step
@@ -18,6 +21,10 @@ _ICONS = {
     "failed": ":material/error:",
     "stopped": ":material/stop_circle:",
 }
+OnBreak = Callable[[str, Kind], None]
+"""Makes a sub-agent, by its id, fail from now on."""
+BREAKS: dict[str, Kind] = {"Hang": "hang", "Forge": "foreign_principal", "Kill": "raise"}
+"""What can be done to a sub-agent at work: the word on its button, and the fault."""
 
 
 class LaneBox:
@@ -26,9 +33,17 @@ class LaneBox:
     The bar lies over the line of the expander: one whose label changes is closed under the reader's hand.
     """
 
-    def __init__(self, step: Step, page: PageSettings, budget: float | None, *, full: bool):
-        """Takes the next place of the page. `budget`: seconds the sub-agent may take; `full`: with
-        its request and its acts."""
+    def __init__(
+        self,
+        step: Step,
+        page: PageSettings,
+        budget: float | None,
+        on_break: OnBreak | None,
+        *,
+        full: bool,
+    ):
+        """Takes the next place of the page. `budget`: seconds the sub-agent may take; `on_break`
+        makes it fail, or None where nobody may; `full`: with its request and its acts."""
         self._page = page
         self._budget = budget
         self._full = full
@@ -40,6 +55,9 @@ class LaneBox:
         self._state = step.state
         self._picture: object = None
         self._body = self._draw_head(step).container(gap=None)
+        self._menu = self._body.empty()
+        if on_break is not None and step.state == "running":
+            self._draw_menu(step, on_break)
         if full:
             self._body.caption(f"“{literal(step.query)}”")
 
@@ -55,6 +73,7 @@ class LaneBox:
             self._state = step.state
             # A box in the place of another one keeps what is in it.
             self._draw_head(step)
+            self._menu.empty()
         pace = ""
         if step.state == "running":
             pace = self._pace(step, now)
@@ -68,6 +87,17 @@ class LaneBox:
         return self._head.expander(
             f"**{literal(step.label)}**", icon=_ICONS[step.state], type="step"
         )
+
+    def _draw_menu(self, step: Step, on_break: OnBreak) -> None:
+        """Offers to make the sub-agent fail while it works."""
+        with self._menu.container(horizontal=True):
+            for word, kind in BREAKS.items():
+                st.button(
+                    word,
+                    key=f"break-{kind}-{step.span_id}",
+                    help=f"{step.label} {CATALOGUE[kind].label}",
+                    on_click=partial(on_break, step.agent, kind),
+                )
 
     def _draw_entry(self, entry: Entry) -> None:
         if entry.is_status:

@@ -11,9 +11,12 @@ from kit.compose.page import PageSettings
 from kit.runtime.context import Agent
 from kit.ui.canvas.drawing import axis_end, head_html, lane_html
 from kit.ui.canvas.lane import Lane, lanes_of, waiting_words
-from kit.ui.canvas.lane_box import LaneBox
+from kit.ui.canvas.lane_box import LaneBox, OnBreak
 from kit.ui.canvas.replay import draw_replay
 from kit.ui.shared.turn_view import TurnView
+
+TICK = 0.2
+"""Seconds between two moves of the clock of a running turn: each is a message to the browser."""
 
 
 class TurnLanes:
@@ -24,12 +27,15 @@ class TurnLanes:
         place: DeltaGenerator,
         agents: Mapping[str, Agent],
         page: PageSettings,
+        on_break: OnBreak | None,
         *,
         full: bool,
     ):
-        """`agents` of the deck; `full`: with what sub-agents were asked, and their acts."""
+        """`agents` of the deck; `on_break` makes one of them fail, or None where nobody may; `full`:
+        with what sub-agents were asked, and their acts."""
         self._agents = agents
         self._page = page
+        self._on_break = on_break
         self._full = full
         with place:
             self._head = st.empty()
@@ -65,7 +71,9 @@ class TurnLanes:
             agent = self._agents.get(step.agent)
             budget = agent.time_budget if agent else None
             with self._agent_lanes:
-                self._boxes.append(LaneBox(step, self._page, budget, full=self._full))
+                self._boxes.append(
+                    LaneBox(step, self._page, budget, self._on_break, full=self._full)
+                )
         for box, step, lane in zip(self._boxes, view.steps, agent_lanes, strict=True):
             box.draw(step, lane, end, now)
         self._update_lanes("end", self._end, last, end, now)
@@ -92,6 +100,9 @@ class TurnLanes:
                 draw_replay(self._foot, view)
             return
         words = waiting_words(view) or view.headline
-        html = f'<div class="replay clock">{escape(words)} · {now:.1f} s</div>'
+        words += f" · {now // TICK * TICK:.1f} s"
+        if self._on_break is not None:
+            words += " · open a lane to break its agent"
+        html = f'<div class="replay clock">{escape(words)}</div>'
         if self._changes("foot", html):
             self._foot.html(html)

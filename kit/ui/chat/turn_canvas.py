@@ -9,8 +9,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from kit.compose.page import PageSettings
 from kit.core.display.count import many
+from kit.core.errors import FaultError
+from kit.core.fault import Kind
 from kit.core.picture import strip_marks
-from kit.ui.canvas.turn_lanes import TurnLanes
+from kit.ui.canvas.lane_box import OnBreak
+from kit.ui.canvas.turn_lanes import TICK, TurnLanes
 from kit.ui.chat.approval import draw_approval
 from kit.ui.chat.chat_input import Question, ask
 from kit.ui.chat.components import components_of, draw_components
@@ -22,10 +25,8 @@ from kit.ui.shared.host import Host
 from kit.ui.shared.template import render
 from kit.ui.shared.turn_facts import fault_lines, headline
 from kit.ui.shared.turn_view import TurnView
+from kit.ui.shared.visitor import is_operator
 from kit.ui.shared.wording import literal, prose
-
-TICK = 0.2
-"""Seconds between two moves of the clocks of a running turn: each is a message to the browser."""
 
 
 class Canvas:
@@ -56,6 +57,7 @@ class Canvas:
                 st.container(gap=None, key=f"canvas-{view.turn_id}"),
                 host.kit.team.agents,
                 page,
+                _break_callback(host, view),
                 full=full,
             )
             self._answer = GrowingText(st.container(key=f"answer-{view.turn_id}"))
@@ -65,7 +67,7 @@ class Canvas:
 
     def draw(self, view: TurnView, *, steps: bool = True, again: bool = False) -> None:
         """Brings the place up to date; `steps` is off for turns long past, `again` offers to ask once more."""
-        elapsed = max(0.0, time.time() - view.started_at) // TICK * TICK
+        elapsed = max(0.0, time.time() - view.started_at)
         if view.seconds is None:
             now = elapsed
         else:
@@ -82,7 +84,7 @@ class Canvas:
         if view.running and has_lanes:
             self._foot.empty()
         elif view.running:
-            self._foot.caption(f"{view.headline} · {now:.1f} s")
+            self._foot.caption(f"{view.headline} · {now // TICK * TICK:.1f} s")
         else:
             self._end(view, details=steps, again=again)
 
@@ -136,3 +138,18 @@ class Canvas:
             st.caption("This turn could not be saved: the conversation goes on without it.")
         if feedback is not None and details:
             remark(self._host, feedback)
+
+
+def _break_callback(host: Host, view: TurnView) -> OnBreak | None:
+    """Returns what makes a sub-agent of a turn fail; None where this visitor or this process cannot."""
+    if not view.running or view.elsewhere or host.is_remote or not is_operator():
+        return None
+    return partial(_break, host, view.turn_id)
+
+
+def _break(host: Host, turn_id: str, agent: str, kind: Kind) -> None:
+    try:
+        host.break_agent(turn_id, agent, kind)
+    except FaultError:
+        # The turn ended while somebody reached for the button.
+        st.toast("The turn was over before that.", icon=":material/info:")
