@@ -1,6 +1,7 @@
 """The page Plans, run by Streamlit's own test driver over a store with real plans."""
 
 import asyncio
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from kit.planning.scope import StepScope
 from kit.planning.services import PlanServices
 from kit.runtime.handle import Turn
 from kit.runtime.turn import run_turn
+from kit.settings import Settings
+from kit.ui.plans.plan_words import steps_html
+from kit.ui.shared import frame
 from tests.app.rooms import app_over, room, shown
 from tests.plan_kits import draft, gives_rows, plan_kit
 
@@ -85,9 +89,11 @@ def test_a_plan_shows_what_each_step_got_and_gave_and_what_was_planned_anew(
     page: AppTest, planned: tuple[Path, dict[str, str]]
 ) -> None:
     text = opened(page, planned[1]["done"])
-    assert (
-        "1. list them" in text and "rank &lt;b&gt;them&lt;/b&gt;" in text and "<b>them" not in text
-    )
+    assert "1. list them" in text and "rank &lt;b&gt;them&lt;/b&gt;" in text
+    # In the answer, which is markdown, a mark of HTML stands behind a backslash.
+    assert "<b>them" not in text.replace(r"\<b>", "")
+    assert text.index("rank \\<b>them") < text.index("**Steps**"), "the answer comes first"
+    assert '<ul class="step-result"><li>rows: list them.</li></ul>' in text
     assert "Got, from step 1" in text and "acme:s1:" in text and "step 2" in text
     assert "subagent_a.spawned" in text and "replan.triggered" in text
     assert [button.label for button in page.button] == ["All plans"]
@@ -110,3 +116,32 @@ def test_a_stopped_plan_can_go_on_and_another_persons_is_not_there(
     ]
     assert "of another" not in opened(page, planned[1]["theirs"])
     assert "There is no such plan of yours" in page.warning[0].value
+
+
+@pytest.mark.parametrize("noted", [True, False])
+def test_the_time_in_which_no_process_was_there_is_no_time_of_a_step(
+    page: AppTest, planned: tuple[Path, dict[str, str]], noted: bool
+) -> None:
+    """A process dies at the end of a step; another takes the plan up an hour later and notes that end."""
+    host = frame.open_host(Settings.read())
+    principal = MINE.principal
+    plan = host.plan(planned[1]["done"], principal)
+    assert plan is not None
+    events = host.plan_events(principal, plan.plan_id)
+    if not noted:
+        events = [event for event in events if event.event_type != "subagent.finish"]
+    first = plan.steps[0]
+    assert first.finished_at is not None
+    late = first.replace(finished_at=first.finished_at + 3600)
+    html = steps_html(plan.replace(steps=(late, *plan.steps[1:])), {}, events, False)
+    seconds = [float(text) for text in re.findall(r"<span>([\d.]+) s</span>", html)]
+    assert len(seconds) == 2 and max(seconds) < 600
+
+
+def test_of_a_plan_the_runs_of_its_sub_agents_are_counted(
+    page: AppTest, planned: tuple[Path, dict[str, str]]
+) -> None:
+    host = frame.open_host(Settings.read())
+    view = host.view(planned[1]["done"].removeprefix("plan_"), MINE.principal)
+    assert view is not None and len(view.steps) > 3, "planned twice, and a run for each step"
+    assert view.asked_words == f"{len(view.steps)} sub-agent runs"

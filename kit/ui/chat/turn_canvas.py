@@ -8,7 +8,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.compose.page import PageSettings
-from kit.core.display.count import many
 from kit.core.errors import FaultError
 from kit.core.fault import Kind
 from kit.core.picture import strip_marks
@@ -108,8 +107,8 @@ class Canvas:
 
     def _draw_foot(self, view: TurnView, *, details: bool, again: bool) -> None:
         badges = [headline(view).badge()]
-        if view.routing is not None and view.routing.invoked:
-            badges.append(f":gray-badge[{many(len(view.routing.invoked), 'sub-agent')}]")
+        if view.asked_words:
+            badges.append(f":gray-badge[{view.asked_words}]")
         if view.seconds is not None:
             badges.append(f":gray-badge[{view.seconds:.1f} s]")
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -29,7 +29,7 @@ from kit.ui.shared.host import Host
 from kit.ui.shared.selection import draw_rows
 from kit.ui.shared.template import health_html
 from kit.ui.shared.visitor import visitor
-from kit.ui.shared.wording import literal, simulated_words
+from kit.ui.shared.wording import literal, prose, simulated_words
 
 LOOK = Path(__file__).with_name("page.css")
 NEWEST = 100
@@ -118,8 +118,11 @@ def _draw(host: Host, principal: Principal, plan_id: str) -> None:
         st.rerun()
     is_held = host.holds(plan)
     _heading(host, plan, is_held)
+    if plan.status in OVER:
+        _draw_answer(host.plan_answer(plan))
     events = host.plan_events(principal, plan_id)
     if plan.steps:
+        st.markdown("**Steps**")
         st.html(steps_html(plan, host.outputs(plan), events, is_held))
     history = history_html(plan)
     if history:
@@ -127,6 +130,12 @@ def _draw(host: Host, principal: Principal, plan_id: str) -> None:
         st.html(history)
     with st.expander(f"All {many(len(events), 'event')}", icon=":material/list:"):
         st.html(timeline_html(events))
+
+
+def _draw_answer(answer: str) -> None:
+    if answer:
+        with st.container(border=True, key="plan-answer"):
+            st.markdown(prose(answer))
 
 
 def _heading(host: Host, plan: Plan, is_held: bool) -> None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, cast
 
 from kit.core.display.count import many
 from kit.core.documents.document import WAITING, AgentEvent, Plan, PlanStep
+from kit.planning.answer import words_of
 from kit.planning.plan import OVER, complete_steps
 from kit.ui.shared.tag import Tag
 from kit.ui.shared.template import render, table_html
@@ -35,6 +36,10 @@ REASONS = {
 }
 LONGEST = 1_500
 """Characters of a value that the page shows."""
+GLANCE = 4
+"""Lines of what a step gave that are shown beside its title."""
+WIDEST = 160
+"""Characters of such a line."""
 
 
 def state_of(plan: Plan, is_held: bool) -> Tag:
@@ -85,6 +90,8 @@ class _Step(NamedTuple):
     title: str
     state: Tag
     seconds: str
+    result: tuple[str, ...]
+    """What it came to, at a glance."""
     facts: list[tuple[str, str]]
 
 
@@ -100,9 +107,6 @@ def _step(
     of_plan = state_of(plan, is_held)
     if state.tone == "busy" and (plan.status in WAITING or of_plan == IDLE):
         state = of_plan
-    seconds = ""
-    if step.finished_at and step.started_at:
-        seconds = f"{step.finished_at - step.started_at:.2f} s"
     facts = [
         ("May call", ", ".join(step.skills)),
         ("Has to return", _json(step.return_spec.get("shape"))),
@@ -116,7 +120,39 @@ def _step(
         if event.task_id == step.task_id:
             facts.append(_act(event))
     facts.append(("Failed because", step.failure_reason or ""))
-    return _Step(f"{step.step_index}. {step.task}", state, seconds, facts)
+    title = f"{step.step_index}. {step.task}"
+    result = _glance(values.get(step.step_index))
+    return _Step(title, state, _seconds(step, events), result, facts)
+
+
+def _seconds(step: PlanStep, events: Sequence[AgentEvent]) -> str:
+    """Returns how long a step was worked on; the time in which no process was there does not count."""
+    if not step.finished_at or not step.started_at:
+        return ""
+    durations: list[int] = []
+    last_at = step.started_at
+    for event in events:
+        if event.task_id != step.task_id:
+            continue
+        if event.event_type == "subagent.finish":
+            durations.append(event.duration_ms or 0)
+        # Its end is noted by whoever takes the plan up, however late that is.
+        elif event.event_type != f"step_{step.step_index}.complete":
+            last_at = max(last_at, event.ts)
+    if durations:
+        return f"{sum(durations) / 1000:.2f} s"
+    return f"{min(last_at, step.finished_at) - step.started_at:.2f} s"
+
+
+def _glance(value: Any) -> tuple[str, ...]:
+    """Returns the first lines of what a step gave, in the words that the manager's model reads."""
+    if value is None:
+        return ()
+    lines = words_of(value).splitlines()
+    shown = [line if len(line) <= WIDEST else f"{line[:WIDEST]} …" for line in lines[:GLANCE]]
+    if len(lines) > GLANCE:
+        shown.append(f"and {many(len(lines) - GLANCE, 'more line')}")
+    return tuple(shown)
 
 
 def _act(event: AgentEvent) -> tuple[str, str]:

@@ -23,7 +23,7 @@ from kit.metrics.watchdog import Silence, Watchdog, note_silence, silences
 from kit.patterns import modes_of
 from kit.patterns.fork import fork_turn
 from kit.patterns.plan_execute import PLAN
-from kit.patterns.resume import Answers
+from kit.patterns.resume import Answers, last_turn_of
 from kit.planning.record import cancel, outputs_of
 from kit.runtime.handle import Turn
 from kit.settings import Settings
@@ -225,6 +225,17 @@ class Host:
             if turn is not None:
                 models.append(turn.model)
         return models
+
+    def plan_answer(self, plan: Plan) -> str:
+        """Returns what its user read of a plan that has ended, in the last turn that worked on it."""
+        turn_id = plan.plan_id.removeprefix(PLAN)
+        turn = self.kit.store.turn(turn_id, plan.owner)
+        if turn is not None:
+            turn_id = last_turn_of(self.kit, turn, plan.plan_id)[0].id
+        view = self.view(turn_id, plan.owner)
+        if view is None:
+            return ""
+        return view.answer
 
     def resume_plan(self, plan_id: str, principal: Principal) -> None:
         """Takes a plan up where it stands; what it raises is that of `Kit.resume`."""

@@ -324,6 +324,16 @@ class TurnView(Value):
         return self.parts.over_cap
 
     @property
+    def asked_words(self) -> str:
+        """How many sub-agents were asked; of a plan, which asks two of them again and again, how often
+        they were. Empty where nobody was."""
+        if self.is_plan and self.steps:
+            return many(len(self.steps), "sub-agent run")
+        if self.routing is None or not self.routing.invoked:
+            return ""
+        return many(len(self.routing.invoked), "sub-agent")
+
+    @property
     def call_words(self) -> str:
         """What the model made of the message: the parts it counted and the calls it made, first and later."""
         routing = self.routing
