@@ -53,7 +53,9 @@ from kit.stores.turn_store import TurnStore
 from kit.tools.deck_tools import given_tools
 from kit.tools.embedder import Embedder, WordVectors
 from kit.tools.loading import load_reference
+from kit.tools.recall import SessionSummaries
 from kit.tools.skills import chosen_service
+from kit.tools.task_memory import TaskMemory
 from kit.tools.tool import Toolbox
 from kit.tools.tool_factory import ToolSetup
 
@@ -383,10 +385,20 @@ async def open_kit(
         turns = Turns()
         team = _bind_first(stages, deck)
         await _warm(team)
+        lead = deck.cards[deck.settings.orchestrator]
+        days = settings.retention_days
+        summaries = SessionSummaries(
+            lambda: TaskMemory(
+                store.open_documents(), bus=bus, embedder=embedder, seconds=days and days * 86_400
+            ),
+            deck.settings.helper_model or lead.model,
+        )
         # On a thread, for importing Opik takes seconds.
-        recorder = Recorder(await asyncio.to_thread(_sinks, settings))
+        sinks = await asyncio.to_thread(_sinks, settings)
+        recorder = Recorder(sinks, keep_summary=summaries.keep)
         stack.enter_context(closing(recorder))
         stack.push_async_callback(stages.aclose)
+        stack.push_async_callback(summaries.drain)
         elsewhere = Turns()
         stack.push_async_callback(elsewhere.drain)
         if settings.redis is not None:

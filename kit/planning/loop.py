@@ -35,7 +35,7 @@ from kit.planning.plan import (
     with_step,
 )
 from kit.planning.planner import planner_query
-from kit.planning.recall import earlier_answers
+from kit.planning.recall import earlier_answers, session_summary
 from kit.planning.record import PlanRecord
 from kit.planning.scope import PlannerScope, StepScope, executes, plans
 from kit.planning.services import PlanServices
@@ -162,6 +162,7 @@ class Manager:
             suggestion = await self._log(failed).suggestion()
         conversation = self.ctx.turn.memory.history("")
         earlier = await earlier_answers(self.services, self.plan, self.settings.recall)
+        summary = await session_summary(self.services, self.plan, self.settings.recall)
         query = planner_query(
             self.plan.original_task,
             complete,
@@ -171,6 +172,7 @@ class Manager:
             conversation,
             self.settings.task_types,
             earlier,
+            summary,
         )
         call = AgentCall(call_id=task_id, agent=self.settings.planner, query=query, fields={})
         began = self.services.clock()

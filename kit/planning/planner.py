@@ -219,12 +219,13 @@ def planner_query(
     conversation: Sequence[Message] = (),
     task_types: Sequence[str] = (),
     earlier: Sequence[Mapping[str, Any]] = (),
+    summary: str | None = None,
 ) -> str:
     """What a planner is asked: the task, and in a replan what is done, what failed and why, and what was still to come.
 
     `suggestion` is that of the executor whose step failed; `conversation` is what was said before, oldest first,
     which the task may refer to; `task_types` are the kinds of tasks that have a name, `earlier` similar tasks
-    with their answers. The last paragraph is one JSON object.
+    with their answers, `summary` what was said before that conversation. The last paragraph is one JSON object.
     """
     steps = list(complete)
     brief: dict[str, Any] = {
@@ -239,6 +240,8 @@ def planner_query(
             {"role": message.role, "text": message.text[:MOST_WORDS]}
             for message in conversation[-MOST_MESSAGES:]
         ]
+    if summary:
+        brief["before_the_conversation"] = summary
     if earlier:
         brief["earlier_tasks"] = list(earlier)
     words = "Make a plan for this task."

@@ -7,7 +7,7 @@ from kit.core.documents.document import Plan
 from kit.core.errors import EmbedderError, MemoryLockError, StoreError
 from kit.planning.services import PlanServices
 from kit.tools.embedder import cosine
-from kit.tools.recall import find_memories
+from kit.tools.recall import find_memories, summary_of
 from kit.tools.task_memory import MemoryConfig, Task
 
 ANSWER = "answer"
@@ -39,6 +39,16 @@ async def remember_answer(services: PlanServices, plan: Plan, agent: str, text: 
             await memory.confirm(plan.owner, written)
     except (MemoryLockError, StoreError) as error:
         log.warning("the answer of %s is not kept for later plans: %s", plan.plan_id, error)
+
+
+async def session_summary(services: PlanServices, plan: Plan, most: int) -> str | None:
+    """Returns what was said in the plan's session before the conversation that its planner reads, where it is like the
+    task; None where nothing is."""
+    if not most:
+        return None
+    memories = services.documents.memory
+    embedder = services.memory.embedder
+    return await summary_of(memories, embedder, plan.owner, plan.session_id, plan.original_task)
 
 
 async def earlier_answers(services: PlanServices, plan: Plan, most: int) -> list[dict[str, Any]]:

@@ -50,6 +50,8 @@ CHAIN_LAPSE = 29 * 24 * 3600.0
 """Seconds after which a provider may have forgotten a response."""
 
 
+SUMMARY_NOTE = "summary"
+"""The note that holds the summary of old turns."""
 OWED = "owed"
 """The note that holds what a turn left out."""
 
@@ -121,7 +123,7 @@ class Memory(SessionMemory):
         self._tidying: asyncio.Task[None] | None = None
         self._new_notes: dict[str, Note] = {}
         self._summary: dict[str, Any] = {}
-        note = self._notes.get("summary")
+        note = self._notes.get(SUMMARY_NOTE)
         if note is not None:
             self._summary = note.fields("text", "through") or {}
 
@@ -387,7 +389,7 @@ class Memory(SessionMemory):
         if text is not None:
             turns = self._summary.get("turns", 0) + count
             summary = {"text": text, "through": old_lines[-1].turn_id, "turns": turns}
-            self._new_notes["summary"] = Note(value=json.dumps(summary), at=time.time())
+            self._new_notes[SUMMARY_NOTE] = Note(value=json.dumps(summary), at=time.time())
 
     def _material(self, lines: Iterable[Message]) -> list[BaseMessage]:
         messages = messages_of(lines)

@@ -49,7 +49,7 @@ from kit.runtime.guards.checks import answer_to_danger
 from kit.runtime.guards.echo import said_last
 from kit.runtime.handle import Host, Reply, Status, Turn, alarm
 from kit.runtime.log import TurnLog
-from kit.runtime.memory import Memory, dialogue
+from kit.runtime.memory import SUMMARY_NOTE, Memory, dialogue
 from kit.runtime.message import clean, decline
 from kit.runtime.pattern import Pattern
 from kit.runtime.speech.narration import MARK, narration
@@ -453,6 +453,8 @@ class _Runner:
             end = end.replace(error=error or self.unsaved, saved=False)
             last = last.replace(body=end)
         self.log.close(last)
+        if SUMMARY_NOTE in notes and self.kit.recorder.keep_summary is not None:
+            self.kit.recorder.keep_summary(row, notes[SUMMARY_NOTE])
         self.kit.recorder.turn_ended(row, self.log.events)
         return Reply(
             turn_id=self.log.turn_id,

@@ -1,12 +1,12 @@
 """Copies a finished turn to sinks: whoever else wants the trace. The store is not a sink; it always has it."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from kit.core.event import Event
-from kit.core.record import TurnRecord
+from kit.core.record import Note, TurnRecord
 from kit.core.trace import Trace, trace_of
 
 log = logging.getLogger("kit.recorder")
@@ -42,6 +42,8 @@ class Recorder:
     sinks: tuple[Sink, ...] = ()
     failures: dict[str, int] = field(default_factory=dict[str, int])
     """Sink name -> turns it did not take."""
+    keep_summary: Callable[[TurnRecord, Note], None] | None = None
+    """Takes the summary that a turn has made of those before it; must not block."""
 
     def turn_ended(self, turn: TurnRecord, events: Sequence[Event]) -> None:
         """Copies a turn that ended to every sink."""
