@@ -15,6 +15,7 @@ from kit.settings import Settings
 from kit.ui.shared.turn_facts import UNMET, Fact, facts, fault_lines, fault_words, headline
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
+from kit.ui.shared.wording import cost_in_words, label
 from kit.wire import open_kit
 from tests.app.logs import WHO, Stamped, begin, end, mixed, stamp
 
@@ -139,3 +140,9 @@ def test_who_answered_directly_asked_nobody_and_an_unpriced_turn_is_not_free():
     direct = stamp([*begin("hi"), *end("Hello!", usage=Usage(input_tokens=1, cost=0.0))])
     told = {fact.name: fact.text for fact in facts(advance(TurnView(), direct))}
     assert told["agents"] == "nobody: answered directly" and told["cost"] == "$0"
+
+
+def test_a_turn_that_asked_no_model_cost_nothing_and_a_price_that_nobody_knows_is_said():
+    assert cost_in_words(Usage()) == "nothing: no model was asked"
+    assert cost_in_words(Usage(model_calls=1, input_tokens=9)) == "price not known"
+    assert label("ereceipts") == "E-receipts"

@@ -49,7 +49,7 @@ def test_each_sub_agent_has_a_lane_with_its_calls_between_orchestrator_and_answe
     assert [(mark.name, mark.start, mark.end) for mark in rewards.marks] == [
         ("get_points", 0.3, 0.5)
     ]
-    assert [(mark.name, mark.end) for mark in first.marks] == [("decide", 0.1)]
+    assert [(mark.name, mark.end) for mark in first.marks] == [("deciding", 0.1)]
     assert rewards.used_at == shop.used_at == answer.start == 1.2, "findings go into the answer"
     assert (rewards.tone, answer.tone) == ("good", "good")
 
@@ -115,7 +115,7 @@ def test_the_calls_of_members_below_a_sub_agent_are_on_its_lane():
     log = mixed()
     extra = stamp([member, call])
     first, rewards, *_ = lanes([*log[:7], *extra, *log[7:]])
-    assert [mark.name for mark in first.marks] == ["decide"], "the orchestrator did not make it"
+    assert [mark.name for mark in first.marks] == ["deciding"], "the orchestrator did not make it"
     assert rewards.end == 0.9
 
 

@@ -170,7 +170,7 @@ def test_a_trace_says_what_the_turn_waited_for_and_links_to_opik_only_where_ther
 ):
     turn = stored(asked)[2]
     said = shown(open_turn(page, turn))
-    assert "What the turn waited for: decide" in said.replace("\\", "") and not page.get(
+    assert "What the turn waited for: deciding" in said.replace("\\", "") and not page.get(
         "link_button"
     )
 

@@ -1,6 +1,7 @@
 """A conversation on the page: where a turn begins, the turns so far, and the running one as it happens."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from functools import partial
 
 import streamlit as st
@@ -90,11 +91,12 @@ def _draw_badges(layout: Places, host: Host, choices: Scenario) -> None:
     # The day of a service is its own.
     if host.is_remote:
         return
+    today = host.kit.today
     layout.header.badge(
-        host.kit.today,
+        today if today == date.today().isoformat() else f"as of {today}",
         icon=":material/today:",
         color="gray",
-        help="Today, for the models and the services",
+        help="Today, for the models and the services. Traces have the time of the clock.",
     )
 
 

@@ -46,6 +46,7 @@ class Places:
             turns = st.container(key="turns", gap=None)
             _script('<div class="echo" aria-hidden="true"></div>', "echo.js")
             _script("<i hidden></i>", "spoken.js")
+            _script("<i hidden></i>", "field.js")
         phone = header.container(key="panel-phone", width="content").popover(
             "This turn", icon=":material/info:", type="tertiary"
         )

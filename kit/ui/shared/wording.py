@@ -66,6 +66,8 @@ def tokens_in_words(usage: Usage) -> str:
 
 def cost_in_words(usage: Usage) -> str:
     """Returns a cost in US dollars, and for how many agents nobody knows it."""
+    if usage.cost is None and not usage.model_calls and not usage.untold_costs:
+        return "nothing: no model was asked"
     text = price(usage.cost)
     if usage.untold_costs and usage.cost is not None:
         text += f", without {many(usage.untold_costs, 'agent')} that did not say"
@@ -75,8 +77,18 @@ def cost_in_words(usage: Usage) -> str:
 def span_name(span: Span) -> str:
     """Returns the name of a span in charts, lists and headings."""
     if span.kind == "model":
-        return str(span.attributes.get("purpose", span.name))
+        purpose = str(span.attributes.get("purpose", span.name))
+        return _PURPOSES.get(purpose, purpose)
     return span.name
+
+
+_PURPOSES = {
+    "decide": "deciding",
+    "work": "model call",
+    "compose": "writing the answer",
+    "job": "small job",
+}
+"""What a model call is for -> its name."""
 
 
 def took(seconds: float) -> str:
@@ -94,7 +106,11 @@ def moment(at: float) -> str:
 def label(agent: str) -> str:
     """Returns the id of an agent or a pattern in plain words, as a heading."""
     words = agent.replace("_", " ").replace("-", " ").strip().capitalize()
-    return words.replace("A2a", "A2A")  # the name of a protocol
+    return _SPELLINGS.get(words, words)
+
+
+_SPELLINGS = {"A2a": "A2A", "Ereceipts": "E-receipts"}
+"""What a capital letter alone spells wrong."""
 
 
 def agent_labels(agents: Iterable[str], failed: Container[str]) -> list[str]:

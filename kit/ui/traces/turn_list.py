@@ -105,7 +105,7 @@ def _columns(longest: float) -> Mapping[str, Any]:
             format="%.2f s", width=80, help="Seconds until the first words could be read"
         ),
         "Tokens": config.NumberColumn(format="localized", width=62),
-        "Cost": config.NumberColumn(format="$%.4f", width=66, help="Empty where no price is known"),
+        "Cost": config.NumberColumn(format="$%.3g", width=66, help="Empty where no price is known"),
         "When": config.DatetimeColumn(format="D MMM, HH:mm", width=100),
     }
 
