@@ -1,7 +1,8 @@
-"""How long it takes to say how plans do: `python benchmarks/monitoring.py [PLANS] [STORE URL]`.
+"""How long it takes to say how plans do: `python -m benchmarks.monitoring [PLANS] [STORE URL | postgresql]`.
 
-It writes plans, ten turns for each of them that are none, and the events of all, counts them over
-all time and over the last hour, and recounts a sample of the plans by hand.
+It writes plans, ten turns for each of them that are none, and the events of all, counts them over all time and over the
+last hour, and recounts a sample of the plans by hand. With `postgresql` it starts a server on this machine, as the
+tests do.
 """
 
 import asyncio
@@ -9,7 +10,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import closing
+from collections.abc import Generator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -24,6 +26,7 @@ from kit.stores.documents.tables import EVENTS, PLANS, row_of
 from kit.stores.opening import open_store
 from kit.stores.statements import insert_new
 from kit.stores.turn_store import TurnStore
+from tests.postgres import Server
 
 SKILLS = ("outlet_list", "outlet_details", "outlet_menu", "outlet_analytics", "outlet_note")
 TYPES = ("rank_outlets", "read_menu", "find_address", None)
@@ -142,13 +145,32 @@ async def measure(documents: Documents, now: float) -> None:
         print(f"{words:40} {min(seconds):6.3f} s")
 
 
+@contextmanager
+def postgres(folder: Path) -> Generator[Server]:
+    """Runs a server until the end of the block."""
+    server = Server(folder)
+    server.make()
+    try:
+        yield server
+    finally:
+        server.remove()
+
+
 async def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     now = time.time()
-    with tempfile.TemporaryDirectory() as folder:
-        place = sys.argv[2] if len(sys.argv) > 2 else str(Path(folder) / "kit.db")
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
+        place = sys.argv[2] if len(sys.argv) > 2 else str(folder / "kit.db")
+        server = None
+        if place == "postgresql":
+            server = stack.enter_context(postgres(folder))
+            place = server.new_url()
         with closing(open_store(place)) as store:
             plans, events = fill(store, count, now)
+            if server is not None:
+                # A server does that by itself within a minute; that of the tests does not.
+                server.sql("VACUUM ANALYZE")
             documents = store.open_documents()
             stored = sum((await count_health(documents, None, 0.0)).events.values())
             print(f"{count:,} plans, {10 * count:,} turns, {stored:,} events")
