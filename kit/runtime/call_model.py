@@ -48,7 +48,8 @@ MOST_PIECES = 20_000
 PAUSE = 256
 """Pieces after which the loop may go on."""
 MOST_CALLS = 64
-"""No message has so many parts: such a reply is a loop of the model's, unless the turn may ask even more."""
+"""No message has so many parts: such a reply is a loop of the model's, unless the turn may ask even more, or each
+call is of another tool: then those over the cap are left out one by one, and the others answered."""
 _NOTHING = AIMessage("")
 
 
@@ -332,7 +333,8 @@ def _merge(chunks: list[Any], cap: int) -> AIMessage:
     )
     calls = message.tool_calls
     if calls or message.invalid_tool_calls:
-        if len(calls) > MOST_CALLS and len(calls) > cap:
+        tools = {call["name"] for call in calls}
+        if len(calls) > max(MOST_CALLS, cap, len(tools)):
             raise OverBudget(f"calls: {len(calls)} in one reply")
         calls = calls_of(message)
     whole = (

@@ -11,6 +11,7 @@ part.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, combinations
 
 from kit.compose.locale import BY_LANGUAGE, PATTERNS, pattern
@@ -64,9 +65,7 @@ class Clause:
 
     @property
     def owns(self) -> bool:
-        return self.in_admission or (
-            _OWNING.search(self.text) is not None and _IRONY.search(self.text) is None
-        )
+        return self.in_admission or _is_owning(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +86,27 @@ class Part:
         return self.is_named(clause.text) or self.is_named(clause.heading)
 
     def is_labelled(self, text: str) -> bool:
-        words = re.sub(r"[-_\W]+", " ", text.lower())
+        words = _without_signs(text)
         # A label may be words of the user's, with signs that the text has just lost: "the 100,000 points".
         label = re.sub(r"[-_\W]+", " ", self.label.lower()).strip()
         stem = label.rstrip("s") or label
+        # A hundred parts and as many clauses are held against each other: most share not even these letters.
+        if stem not in words and stem not in words.replace(" ", ""):
+            return False
         if re.search(rf"\b{re.escape(stem)}s?\b", words) is not None:
             return True
         # "e receipts" is written "ereceipts" as often; a short stem would be found inside other words
         return len(stem) > 5 and stem in words.replace(" ", "")
+
+
+@lru_cache(maxsize=1024)
+def _is_owning(text: str) -> bool:
+    return _OWNING.search(text) is not None and _IRONY.search(text) is None
+
+
+@lru_cache(maxsize=1024)
+def _without_signs(text: str) -> str:
+    return re.sub(r"[-_\W]+", " ", text.lower())
 
 
 def clauses(text: str) -> list[Clause]:
