@@ -82,7 +82,8 @@ class Lane(Value):
         sentence = self.label
         if self.verdicts:
             sentence += f", {self.verdicts[-1].text}"
-        if self.words:
+        # What one at work does would be sent with each line that it says, and is in its transcript.
+        if self.words and self.end is not None:
             sentence += f": {self.words[-1].text}"
         return sentence
 

@@ -62,7 +62,7 @@ class Canvas:
             self._answer = GrowingText(st.container(key=f"answer-{view.turn_id}"))
             self._components = st.empty()
             self._foot = st.empty()
-        self._current = {"faults": "", "lead": ""}
+        self._current = {"faults": "", "lead": "", "clock": ""}
 
     def draw(self, view: TurnView, *, steps: bool = True, again: bool = False) -> None:
         """Brings the place up to date; `steps` is off for turns long past, `again` offers to ask once more."""
@@ -80,12 +80,22 @@ class Canvas:
             self._lead.markdown(self._current["lead"])
         has_lanes = steps and self._lanes.draw(view, now)
         self._answer.draw(view.answer or view.regret, whole=not view.running)
-        if view.running and has_lanes:
-            self._foot.empty()
-        elif view.running:
-            self._foot.caption(f"{view.headline} · {now // TICK * TICK:.1f} s")
+        if view.running:
+            self._draw_clock(view, now, has_lanes=has_lanes)
         else:
             self._end(view, details=steps, again=again)
+
+    def _draw_clock(self, view: TurnView, now: float, *, has_lanes: bool) -> None:
+        """Says that the turn is at work, as long as its lanes do not."""
+        words = ""
+        if not has_lanes:
+            words = f"{view.headline} · {now // TICK * TICK:.1f} s"
+        if not self._update("clock", words):
+            return
+        if words:
+            self._foot.caption(words)
+        else:
+            self._foot.empty()
 
     def _draw_marks(
         self, slot: DeltaGenerator, kind: str, label: str, lines: Sequence[str]
