@@ -1,6 +1,7 @@
 """A picture that a tool returns: shown to a model that takes pictures, named to any other, kept nowhere."""
 
 import base64
+import os
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,15 @@ from PIL import Image
 
 from case_pictures import draw_picture
 from kit import open_kit
+from kit.compose.deck import load_deck
 from kit.core.bodies.call import ToolEnded
 from kit.core.model import ModelSpec
 from kit.models.openai import chat_model
 from kit.models.scripted import Line, ScriptedModel
+from tests.cli.test_cli import run
 from tests.kits import ALICE, OFFLINE, bodies, content_of, desk_deck, desk_models, repeats
 from tests.loopback_openai import Call, Say, loopback
+from tests.mcp_servers import SERVER, write_deck
 from tests.tools.test_results import tool_of
 
 RECEIPT = draw_picture("receipt").data
@@ -104,3 +108,32 @@ async def test_a_model_that_takes_none_reads_what_it_is_and_that_it_is_not_shown
     assert str(read.content).startswith(WORDS) and str(read.content).endswith(UNSEEN)
     assert all(isinstance(message.content, str) for message in desk.seen[-1])
     assert reply.status == "ok"
+
+
+@pytest.fixture(params=[True, False])
+def picture_server(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, bool]:
+    """A deck whose server answers with a picture, or with what only says that it is one; it was accepted."""
+    data = URI.partition(",")[2] if request.param else "bm90IG9uZQ=="
+    text = '"type": "text", "text": "There are 4 packs of tea on shelf 7."'
+    image = f'"type": "image", "mimeType": "image/png", "data": "{data}"'
+    folder = write_deck(tmp_path, SERVER.replace(text, image))
+    assert run("check", str(folder), "--trust", PATH=os.environ["PATH"]).returncode == 0
+    return folder, request.param
+
+
+@pytest.mark.realtime
+async def test_a_picture_of_an_mcp_server_is_shown_and_what_is_none_is_named(
+    picture_server: tuple[Path, bool],
+):
+    folder, is_picture = picture_server
+    with loopback() as server:
+        server.plays(Say([], [Call("shop__stock", {"product": "tea"})]), Say(["It is a receipt."]))
+        models = desk_models("Unused.")
+        spec = ModelSpec(key="m", provider="openai")
+        models["desk"] = chat_model(spec, api_key="k", base_url=server.url)
+        async with open_kit(OFFLINE, deck=load_deck(folder), models=models) as kit:
+            reply = await kit.ask("Please look.", ALICE)
+        assert sent_pictures(server.requests[1]) == ([URI] if is_picture else [])
+    [ended] = bodies(reply, ToolEnded)
+    words = WORDS if is_picture else "(image, not shown)"
+    assert ended.result.startswith(words) and ended.error is None

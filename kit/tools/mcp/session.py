@@ -1,6 +1,7 @@
 """A session with an MCP server: opened once, reopened when lost, refused while its tools are not the accepted ones."""
 
 import asyncio
+import base64
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from contextvars import Context
@@ -13,8 +14,9 @@ from mcp_types import CONNECTION_CLOSED, CallToolResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from kit.core.errors import LONGEST, BindError, describe_error
+from kit.core.errors import LONGEST, BindError, PictureError, describe_error
 from kit.core.outcome import Reason
+from kit.core.picture import Picture
 from kit.core.secret import without_keys, without_secret_words
 from kit.core.value import Value
 from kit.tools.enricher import UNAVAILABLE
@@ -121,7 +123,10 @@ class McpSession:
                 fault="exception",
                 detail=f"the tool says: {without_keys(text[:LONGEST])}",
             )
-        return ToolResult(text=text)
+        pictures = _pictures_of(result)
+        for picture in pictures:
+            text = text.replace(UNSEEN_IMAGE, picture.words, 1)
+        return ToolResult(text=text, pictures=pictures)
 
     async def connect(self) -> SessionFault | None:
         """Waits until the server can be asked; a fault where it cannot, so that nothing was sent."""
@@ -314,6 +319,23 @@ def _fault_of(error: BaseException, wire: Wire) -> SessionFault:
             return SessionFault(trouble="schema_mismatch", detail=describe_error(error))
         case _:
             return SessionFault(trouble="gone", detail=describe_error(error))
+
+
+UNSEEN_IMAGE = "(image, not shown)"
+
+
+def _pictures_of(result: CallToolResult) -> tuple[Picture, ...]:
+    """The pictures of a result; none of them where one cannot be taken, for a server may send anything as a picture."""
+    try:
+        return tuple(
+            [
+                Picture.of(base64.b64decode(part.data))
+                for part in result.content
+                if part.type == "image"
+            ]
+        )
+    except (ValueError, PictureError):
+        return ()
 
 
 def text_of(result: CallToolResult) -> str:
