@@ -31,7 +31,7 @@ class Suggestion(Value):
 
 
 class Scene(Suggestion):
-    """A step of a tour: a question, and what to look at in its turn."""
+    """A scene of the demo page: a question, and what to look at in its turn."""
 
     look: str
     cap: int | None = Field(default=None, gt=0)
@@ -62,8 +62,8 @@ class PageSettings(Value):
     """None makes them of the sub-agents' cards."""
     suggestions_note: str = ""
     """A line under the suggestions."""
-    tour: tuple[Scene, ...] = ()
-    """Questions to show the deck with, in this order; without any no tour is offered."""
+    scenes: tuple[Scene, ...] = ()
+    """Questions that the demo page plays, in this order; without any it plays the suggestions."""
     faults: tuple[str, ...] = ()
     """Faults that the scenario panel offers at once, as `agent=kind`; the others are one choice away."""
     quiet_after: float = Field(default=2.0, gt=0)
@@ -124,8 +124,22 @@ def read_page(folder: Path) -> PageSettings:
         page = PageSettings.model_validate((source.value if source else {}).get("page") or {})
     except ValidationError:
         page = PageSettings()
-    if page.suggestions is not None:
-        return page
+    if page.suggestions is None:
+        page = page.model_copy(update={"suggestions": _suggestions_of(folder)})
+    return page
+
+
+def scenes_of(page: PageSettings) -> tuple[Scene, ...]:
+    """Returns the scenes of a deck; the suggestions where it names none."""
+    if page.scenes:
+        return page.scenes
+    scenes: list[Scene] = []
+    for suggestion in page.suggestions or ():
+        scenes.append(Scene(look=suggestion.question, **suggestion.model_dump()))
+    return tuple(scenes)
+
+
+def _suggestions_of(folder: Path) -> tuple[Suggestion, ...]:
     cards: list[AgentCard] = []
     for path in sorted(folder.glob("*.yaml")):
         source = parse_file(path, Faults())
@@ -133,7 +147,7 @@ def read_page(folder: Path) -> PageSettings:
         card = build(AgentCard, source, Faults()) if source else None
         if card:
             cards.append(card)
-    return page.model_copy(update={"suggestions": tuple(_suggest(cards))[:_MOST_SUGGESTIONS]})
+    return tuple(_suggest(cards))[:_MOST_SUGGESTIONS]
 
 
 def read_pages(folder: Path) -> Mapping[str, str]:
@@ -160,8 +174,8 @@ def page_faults(
     sections: list[tuple[tuple[str | int, ...], tuple[str, ...]]] = [(("page",), page.faults)]
     for number, question in enumerate(page.suggestions or ()):
         sections.append((("page", "suggestions", number), question.faults))
-    for number, scene in enumerate(page.tour):
-        sections.append((("page", "tour", number), scene.faults))
+    for number, scene in enumerate(page.scenes):
+        sections.append((("page", "scenes", number), scene.faults))
     for path, texts in sections:
         for number, text in enumerate(texts):
             try:

@@ -396,23 +396,3 @@ def test_the_first_screen_says_what_this_is_and_what_the_panel_will_show(store: 
     assert introduction in captions(page)
     ask(page, "how many points do I have")
     assert introduction not in captions(page), "only before the first turn"
-
-
-@pytest.mark.req("K-18")
-def test_the_tour_of_a_deck_asks_its_scenes_one_by_one(store: Path):
-    tour = read_page(HOME / "cards" / "consumer").tour
-    assert len(tour) == 5 and not read_page(HOME / "cards" / "manga").tour
-    page = open_page()
-    next(button for button in page.button if button.label == "Take the tour").click().run()
-    for number, scene in enumerate(tour, 1):
-        assert not page.exception and len(page.chat_message) == 2 * number
-        assert any(
-            one.value.startswith(f"{number} of 5 ·") and scene.look in unescaped(one.value)
-            for one in page.markdown
-        )
-        if number == len(tour):
-            assert "over the limit of 2 at once, 1 left out" in htmls(
-                page, "turn"
-            ) and "left out" in htmls(page, "lane omitted warn")
-        page.button(key="tour-next" if number < len(tour) else "tour-end").click().run()
-    assert "tour" not in page.query_params and len(page.chat_message) == 2 * len(tour)

@@ -158,7 +158,7 @@ def _complains(said: ConsoleMessage, url: str) -> bool:
     those two misses are its own."""
     probes = {
         f"{url}/{page}/_stcore/{probe}"
-        for page in ("traces", "plans", "compare", "cards", "metrics", "benchmarks")
+        for page in ("traces", "plans", "compare", "demo", "cards", "metrics", "benchmarks")
         for probe in ("health", "host-config")
     }
     return said.type == "error" and not ("404" in said.text and said.location["url"] in probes)

@@ -18,7 +18,6 @@ class Question(Value):
     text: str
     faults: tuple[str, ...] = ()
     pictures: tuple[Picture, ...] = ()
-    cap: int | None = None
 
 
 def read_question(placeholder: str, notice: DeltaGenerator) -> Question | None:

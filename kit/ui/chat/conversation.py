@@ -172,7 +172,7 @@ def _start(host: Host, session: Session, question: Question, choices: Scenario) 
             session,
             faults,
             pattern=choices.pattern,
-            cap=question.cap or choices.cap,
+            cap=choices.cap,
             model=choices.model,
             images=question.pictures,
         )

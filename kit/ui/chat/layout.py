@@ -11,7 +11,6 @@ from streamlit.delta_generator import DeltaGenerator
 from kit.compose.page import PageSettings, Suggestion
 from kit.core.picture import mark_pictures
 from kit.ui.chat.chat_input import Question, ask, read_question, waiting
-from kit.ui.chat.tour import draw_scene, draw_start
 from kit.ui.chat.user_message import draw_user_message
 from kit.ui.shared.frame import draw_link
 
@@ -52,12 +51,10 @@ class Places:
         )
         desk = side.container(key="panel-desk")
         with st.bottom:
-            tour = st.empty()
             newest = st.empty()
             stop = st.empty()
             asked = read_question(page.placeholder, stop)
         st.session_state["asked"] = st.session_state.get("asked", 0) + bool(asked)
-        draw_scene(page.tour, tour)
         # Another number makes the script begin anew.
         with newest.container():
             _script(
@@ -111,7 +108,7 @@ class Places:
             if self.page.suggestions_note:
                 st.caption(self.page.suggestions_note)
             with st.container(horizontal=True, vertical_alignment="center"):
-                draw_start(self.page.tour)
+                draw_link(st.empty(), "demo", "See it in five scenes", ":material/slideshow:")
                 draw_link(st.empty(), "compare", "Compare patterns", ":material/compare_arrows:")
             # At the end, so that nothing moves when the words come.
             self.introductions.append(st.empty())

@@ -35,6 +35,4 @@ def _page_settings() -> PageSettings:
         return settings
     # What shows a deck breaks its parts on purpose, which is not for everybody.
     suggestions = [suggestion for suggestion in settings.suggestions or () if not suggestion.faults]
-    return settings.model_copy(
-        update={"suggestions": tuple(suggestions), "suggestions_note": "", "tour": ()}
-    )
+    return settings.model_copy(update={"suggestions": tuple(suggestions), "suggestions_note": ""})
