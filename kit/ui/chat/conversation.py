@@ -36,7 +36,7 @@ LOOK = 4.0
 def converse(layout: Places, question: Question | None, *, fresh: bool) -> None:
     """Starts a turn for the question, and draws the session of the address; `fresh` when it has no turn yet."""
     host = open_host(Settings.read())
-    choices = scenario.panel(host)
+    choices = scenario.panel(host, layout.scenario)
     counter = st.sidebar.empty()
     _draw_counter(counter, host)
     _draw_badges(layout, host, choices)

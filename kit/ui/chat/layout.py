@@ -27,6 +27,8 @@ class Places:
     turns: DeltaGenerator
     desk: DeltaGenerator
     stop: DeltaGenerator
+    scenario: DeltaGenerator
+    """The head of the sidebar."""
     page: PageSettings
     asked: Question | None
     """What was just asked."""
@@ -37,6 +39,9 @@ class Places:
     @classmethod
     def lay_out(cls, page: PageSettings) -> "Places":
         """Lays out the page and reads its input."""
+        # A sidebar that came with the kit, seconds later, would push the page aside.
+        scenario = st.sidebar.container(horizontal=True, vertical_alignment="center")
+        scenario.markdown("#### Scenario", width="stretch")
         chat, side = st.columns([5, 2], gap="large")
         with chat:
             header = st.container(horizontal=True, vertical_alignment="center", key="header")
@@ -61,7 +66,7 @@ class Places:
                 f'<button class="newest" data-asked="{st.session_state["asked"]}" hidden>Newest</button>',
                 "newest.js",
             )
-        return cls(header, phone, top, turns, desk, stop, page, asked)
+        return cls(header, phone, top, turns, desk, stop, scenario, page, asked)
 
     def slot(self, number: int) -> DeltaGenerator:
         """Returns a turn's place: what the last run of the page drew in it stays until it is drawn over."""

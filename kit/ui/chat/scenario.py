@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Literal
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.errors import KitError
 from kit.core.fault import CATALOGUE, Fault, kinds_of, parse, parse_all
@@ -71,8 +72,9 @@ def _chosen(results: Iterable[Fault | KitError]) -> list[Fault]:
     return [result for result in results if isinstance(result, Fault)]
 
 
-def panel(host: Host) -> Scenario:
-    """Draws the panel in the sidebar; every choice goes into the address and holds from the next question on."""
+def panel(host: Host, head: DeltaGenerator) -> Scenario:
+    """Draws the panel in the sidebar, under its `head`; every choice goes into the address and
+    holds from the next question on."""
     if host.is_remote:
         with st.sidebar:
             st.caption("A service answers: it chooses pattern, model and limits itself.")
@@ -80,8 +82,7 @@ def panel(host: Host) -> Scenario:
                 _person(host)
         return Scenario()
     with st.sidebar:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown("#### Scenario", width="stretch")
+        with head:
             plain = not any(address.read(name) for name in PARTS)
             st.button(
                 "Reset",

@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from kit.compose.page import PageSettings, Scene, read_page, scenes_of
 from kit.core.context import Principal
+from kit.metrics.breakages import breakages
 from kit.settings import Settings
 from kit.ui.chat.turn_canvas import Canvas
 from kit.ui.compare.others import RESULT, draw_plain_loops
@@ -61,7 +62,16 @@ def page(host: Host, top: DeltaGenerator) -> None:
         _draw_others(host, settings, number, beside)
     else:
         _draw_scene(host, settings, number)
+    _draw_counter(host)
     _draw_way_out()
+
+
+def _draw_counter(host: Host) -> None:
+    """Says what became of everything that was broken on purpose here; nothing before anything was."""
+    if not host.is_remote:
+        counts = breakages(host.kit.store)
+        if counts.broken or counts.leaked:
+            st.markdown(f"On purpose, so far: **{counts}**.")
 
 
 def _draw_keys(scenes: tuple[Scene, ...], number: int) -> None:
@@ -130,6 +140,7 @@ def _draw_opening(host: Host, scenes: tuple[Scene, ...]) -> None:
         f"{keys} Every scene is a real turn, played while you look. Every number is measured in that turn, "
         f"or read from a stored result that is named beside it. {speaker}"
     )
+    _draw_counter(host)
     _draw_way_out()
 
 
