@@ -230,10 +230,10 @@ def _fate_of_failure(
     read = clauses(text)
     if admits(read, part, alone=len(queries) == 1):
         return "owned_up"
-    known = "\n".join([*answers.values(), *queries.values()])
+    sources = "\n".join([*answers.values(), *queries.values()])
     # A figure that nobody delivered was made up for what failed.
     if makes_claim(read, part, stems("\n".join(answers.values()))) or numbers(text) - numbers(
-        known
+        sources
     ):
         return "made_up"
     return "silent"

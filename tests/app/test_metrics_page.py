@@ -79,13 +79,20 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def page(asked: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     with app_over(asked, monkeypatch):
-        yield room("metrics")
+        yield unfolded()
 
 
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     with app_over(tmp_path / "kit.db", monkeypatch):
-        yield room("metrics")
+        yield unfolded()
+
+
+def unfolded() -> AppTest:
+    """The page with every figure open."""
+    page = room("metrics")
+    page.session_state["m-all"] = True
+    return page
 
 
 def begin(store: SqliteStore, turn_id: str, tenant: str, at: float, *mismatches: float) -> None:
@@ -136,6 +143,31 @@ def test_every_metric_of_both_sections_stands_on_the_page_with_its_value_and_def
     )
     charts = [chart.proto.alt for chart in page.get("vega_lite_chart")]
     assert len(charts) == 5 and all(any(map(str.isdigit, words)) for words in charts)
+
+
+def test_the_page_opens_on_a_sentence_and_twelve_figures_and_folds_the_rest(page: AppTest):
+    page.session_state["m-all"] = False
+    said = shown(page.run())
+    assert (
+        "### 4 turns: 2 answered whole, 2 in part. Every answer that lacked something says so."
+        in said
+    )
+    figures = {metric.label: metric.value for metric in page.metric}
+    assert len(figures) == 12 and figures["Answered whole"] == "50%"
+    assert figures["Lost in silence"] == "0" and figures["Over the limit"] == "1"
+    assert "data-metric" not in said and not page.warning
+
+
+def test_turns_are_drawn_over_time(bare: AppTest, tmp_path: Path):
+    store = SqliteStore(tmp_path / "kit.db")
+    for turn_id, ago in (("now", 60.0), ("before", 7_200.0), ("old", 864_000.0)):
+        begin(store, turn_id, "acme", time.time() - ago)
+    store.close()
+    bare.session_state["m-all"] = False
+    bare.run()
+    endings, times = [chart.proto.alt for chart in bare.get("vega_lite_chart")]
+    assert endings.startswith("Turns over time, by how they ended. answered: 0 to 2")
+    assert times == "Seconds of a whole turn over time. p50: 1.00 to 1.00, p95: 1.00 to 1.00"
 
 
 @pytest.mark.req("PC1-NFR-1", "PC1-S11.2")
@@ -191,7 +223,7 @@ def test_the_window_chooses_turns(bare: AppTest, tmp_path: Path):
     assert counted == ["3", "2", "2", "1"]
 
 
-@pytest.mark.parametrize(("ago", "words"), [(60.0, "Alert now"), (900.0, "No alert now")])
+@pytest.mark.parametrize(("ago", "words"), [(60.0, "Alert now"), (900.0, "No alert fires")])
 def test_the_alert_stands_on_top_and_names_no_other_tenants(
     bare: AppTest, tmp_path: Path, ago: float, words: str
 ):
@@ -199,7 +231,7 @@ def test_the_alert_stands_on_top_and_names_no_other_tenants(
     begin(store, "theirs", "umbrella", time.time() - 30, 0.1)
     begin(store, "fine", "acme", time.time() - 30)
     store.close()
-    assert "No reply for another principal" in shown(bare.run())
+    assert "no reply for another principal" in shown(bare.run())
     store = SqliteStore(tmp_path / "kit.db")
     begin(store, "mine", "acme", time.time() - ago, 0.1, 0.2)
     store.close()
@@ -231,10 +263,10 @@ def test_how_plans_do_stands_on_the_page_with_the_alert_that_fires_and_since_whe
     asyncio.run(fill(20, 0, "acme"))
     asyncio.run(fill(0, 40, "umbrella"))
     said = unescape(shown(bare.run()))
-    assert "All is well" in said and "] of 20</td>" in said and "### Plans" in said
+    assert "No alert fires" in said and "] of 20</td>" in said and "### Plans" in said
     asyncio.run(fill(11, 9, "acme"))
     said = unescape(shown(bare.run()))
-    assert "All is well" not in said and "Alert now." in said
+    assert "No alert fires" not in said and "Alert now." in said
     assert "78% of 40 plans were done without being planned anew" in said
     assert "Replans of a plan, mean: ranking" in said and "0.23" in said
     asyncio.run(Monitor(documents, clock=lambda: now).look())

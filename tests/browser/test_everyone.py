@@ -115,6 +115,7 @@ def walk(visitor: Visitor, served: Served, look: Callable[[str], None]) -> None:
     page.get_by_role("heading", name="Which description loses which questions").wait_for()
     look("cards")
     page.goto(f"{served.url}/metrics")
+    page.get_by_text("Every figure, and what it means").click()
     page.get_by_role("heading", name="Judged by labels").wait_for()
     look("metrics")
     page.goto(f"{served.url}/benchmarks")

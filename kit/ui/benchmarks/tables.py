@@ -20,17 +20,19 @@ _TONES: Mapping[str, Tone] = {
 
 
 def verdicts_html(lines: Sequence[Line], measure: str, kinds: str, base: str) -> str:
-    """Returns a table of every way by one measure, with its interval and its verdict against the baseline."""
-    head = (
-        "Way",
-        measure.capitalize(),
-        "95 % interval",
-        f"Beside {base}",
-        "Verdict",
-        "Cases it takes",
-    )
+    """Returns a table of every way by one measure, with its interval and its verdict against the baseline.
+
+    A verdict that several ways share, all of them, is said once above the table.
+    """
+    compared = [line.verdict for line in lines if line.verdict != "baseline"]
+    common: Tag | None = None
+    if len(compared) > 1 and len(set(compared)) == 1:
+        common = Tag(text=compared[0], tone=_TONES[compared[0]])
+    head = ["Way", measure.capitalize(), "95 % interval", f"Beside {base}", "Cases it takes"]
+    if common is None:
+        head.insert(4, "Verdict")
     rows = [(line, Tag(text=line.verdict, tone=_TONES[line.verdict])) for line in lines]
-    return render("verdicts", head=head, lines=rows, kinds=kinds)
+    return render("verdicts", head=head, lines=rows, kinds=kinds, common=common)
 
 
 def origin_html(provenance: Mapping[str, Any], number: int, count: int) -> str:

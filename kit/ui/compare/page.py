@@ -148,26 +148,26 @@ def _compare(host: Host, principal: Principal, views: list[TurnView], stop: Delt
 def _draw_others(host: Host, principal: Principal, views: Sequence[TurnView]) -> None:
     """Draws what others would have said in the turn that the address names in `others`; else offers it of the first
     turn that lost a part, or of the first."""
-    chosen = views[0]
+    subject = views[0]
     for view in reversed(views):
         if not view.parts.is_complete:
-            chosen = view
+            subject = view
     for view in views:
         if view.turn_id == address.read("others"):
-            chosen = view
-    turn = host.kit.store.turn(chosen.turn_id, principal)
-    if turn is None or chosen.routing is None:
+            subject = view
+    turn = host.kit.store.turn(subject.turn_id, principal)
+    if turn is None or subject.routing is None:
         return
-    if address.read("others") == chosen.turn_id:
+    if address.read("others") == subject.turn_id:
         st.markdown("### What others would have said")
-        draw_others(host, turn, chosen)
+        draw_others(host, turn, subject)
         return
     st.button(
         "What others would have said",
         icon=":material/compare:",
         help="The same calls, answers and faults, gathered by a plain loop and worded by the same model",
         on_click=st.query_params.__setitem__,
-        args=("others", chosen.turn_id),
+        args=("others", subject.turn_id),
     )
 
 

@@ -47,17 +47,17 @@ def _of_foreign_data(view: TurnView, blocked: int) -> Figure:
 
 def _of_losses(view: TurnView) -> Figure:
     parts = view.parts
-    answered = f"{parts.answered} of {parts.total} answered"
+    share = f"{parts.answered} of {parts.total} answered"
     (lost_parts,) = compare({"": view}).values()
     silent = sum(part.silent for part in lost_parts)
     if silent:
-        words = f"of {len(lost_parts)} lost parts that the answer does not own up to. {answered}."
+        words = f"of {len(lost_parts)} lost parts that the answer does not own up to. {share}."
         return Figure(number=str(silent), words=words)
     if parts.failed:
-        words = f"parts lost in silence. {answered}, and the answer says what is missing."
+        words = f"parts lost in silence. {share}, and the answer says what is missing."
         return Figure(number="0", words=words)
     noun = "part" if parts.omitted == 1 else "parts"
-    words = f"{noun} over the limit: never run, named in the answer, kept in the trace. {answered}."
+    words = f"{noun} over the limit: never run, named in the answer, kept in the trace. {share}."
     return Figure(number=str(parts.omitted), words=words)
 
 

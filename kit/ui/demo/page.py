@@ -37,7 +37,7 @@ OTHERS = Scene(
     look="The same calls, the same answers and the same failure, in a plain loop that the same model words.",
 )
 _REMEMBERED = "demo-turns"
-_STARTED = "demo-started"
+_STARTS = "demo-started"
 """How many turns this visit has started here."""
 
 
@@ -52,8 +52,8 @@ def page(host: Host, top: DeltaGenerator) -> None:
     # What others would have said is read from the store, which a service keeps to itself.
     if beside is not None and not host.is_remote and RESULT.exists():
         scenes = (*scenes, OTHERS)
-    chosen = address.read("scene")
-    number = int(chosen) if chosen.isdecimal() and 0 < int(chosen) <= len(scenes) else 0
+    part = address.read("scene")
+    number = int(part) if part.isdecimal() and 0 < int(part) <= len(scenes) else 0
     if not number:
         _draw_opening(host, scenes)
         return
@@ -192,10 +192,10 @@ def _play(
         _turns()[number] = _start(host, settings.scenes[number - 1], principal)
         view = host.view(_turns()[number], principal)
         assert view is not None
-        st.session_state[_STARTED] = st.session_state.get(_STARTED, 0) + 1
+        st.session_state[_STARTS] = st.session_state.get(_STARTS, 0) + 1
     # Two places in turn: what the last turn left in its own would stand greyed under this one until it ends.
     slots = (st.empty(), st.empty())
-    slot = slots[st.session_state.get(_STARTED, 0) % 2]
+    slot = slots[st.session_state.get(_STARTS, 0) % 2]
     canvas = Canvas(view, host, slot.container(), settings, drawn=False, full=False)
     canvas.draw(view)
     while view.running:

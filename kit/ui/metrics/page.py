@@ -1,7 +1,8 @@
-"""The page Metrics: sums over the stored turns of the visitor's tenant, each number beside its meaning."""
+"""The page Metrics: how the stored turns of the visitor's tenant did in one sentence, over time and in twelve
+figures; every other number is folded away, beside its meaning."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import streamlit as st
@@ -11,15 +12,18 @@ from kit.core.context import Principal
 from kit.core.display.command import command
 from kit.core.display.count import many
 from kit.core.errors import DataError
+from kit.core.record import TurnRecord
 from kit.metrics import catalogue
 from kit.metrics.alert import alerts
 from kit.metrics.catalogue import Group, Metric, Unit
 from kit.metrics.estimate import Estimate
+from kit.metrics.latency import Spread, spread
 from kit.metrics.sample import Label
 from kit.metrics.summary import Metrics, metrics
 from kit.metrics.watchdog import Silence
 from kit.service.monitor import ActiveAlert
 from kit.stores.tally import Mismatch, Tally
+from kit.ui.metrics.over_time import points_of
 from kit.ui.metrics.plans import draw_plans, watch_plans
 from kit.ui.shared.frame import draw_link, with_store
 from kit.ui.shared.host import Host
@@ -29,6 +33,8 @@ from kit.ui.shared.wording import label, literal, moment, simulated_words, took
 
 WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "All time": None}
 """Words -> seconds back from now; None: everything stored."""
+NEWEST = 5_000
+"""Turns that the lines over time are drawn of: older ones only count."""
 ALERTS = 20
 """Alerts that are listed, the newest first."""
 _AXES = {
@@ -59,25 +65,112 @@ def page(host: Host, _: DeltaGenerator) -> None:
         _nothing(principal, ever=back is None)
         return
     watch = host.documents(lambda stores: watch_plans(stores, principal.tenant_id, back, now))
-    _alerts(watch.alerts, tally.mismatches, now, principal)
+    st.markdown(f"### {_headline(tally)}")
+    _alerts(watch.alerts, tally.mismatches, now)
     _silences(host.silences(since or 0.0))
     summary = metrics(store, since, principal.tenant_id, _labels(), tally)
-    turns = many(tally.counts["turns",], "ended turn")
-    st.caption(
-        f"{turns} of {principal.tenant_id}, all of its people. Percentiles are by nearest rank."
+    st.caption(" ".join(_notes(tally, principal)))
+    turns = store.turns(tenant_id=principal.tenant_id, limit=NEWEST)
+    _over_time([turn for turn in turns if turn.started_at >= (since or 0.0)], now)
+    with st.container(key="m-figures"):
+        _figures(tally)
+    if tally.mismatches:
+        _list_mismatches(tally.mismatches, principal)
+    draw_plans(watch)
+    fold = st.expander(
+        "Every figure, and what it means",
+        icon=":material/list:",
+        key="m-all",
+        on_change="rerun",
     )
+    # A chart that is drawn while nobody sees it has no width.
+    if fold.open:
+        with fold:
+            _groups(summary, tally)
+
+
+def _headline(tally: Tally) -> str:
+    """Says in one sentence how turns ended, and whether the answers owned up."""
+    endings = tally.of("ending")
+    turns = tally.counts["turns",]
+    whole = endings.get("answered", 0)
+    partly = endings.get("partly", 0)
+    sentence = f"{many(turns, 'turn')}: {whole:,} answered whole, {partly:,} in part"
+    others = turns - whole - partly
+    if others:
+        sentence += f", {others:,} not"
+    debts = tally.of("acknowledged")
+    silent = debts.get("unsaid", 0)
+    if silent:
+        return f"{sentence}. {silent:,} of {sum(debts.values()):,} do not say what is missing."
+    if debts:
+        return f"{sentence}. Every answer that lacked something says so."
+    return f"{sentence}."
+
+
+def _notes(tally: Tally, principal: Principal) -> Iterator[str]:
+    yield f"Turns of {principal.tenant_id}, all of its people. Percentiles are by nearest rank."
     models = tally.of("model")
-    simulated = simulated_words(models)
-    if simulated:
-        st.caption(simulated)
+    yield simulated_words(models)
     # Sums that an older version stored know no models.
     unknown = tally.counts["turns",] - sum(models.values())
     if unknown:
-        st.caption(
-            f"{many(unknown, 'older turn')}: the model is not counted, figures may be simulated."
-        )
-    draw_plans(watch)
-    _groups(summary, tally)
+        yield f"{many(unknown, 'older turn')}: the model is not counted, figures may be simulated."
+
+
+def _over_time(turns: Sequence[TurnRecord], now: float) -> None:
+    points = points_of(turns, now)
+    if len(points) < 2:
+        return
+    from kit.ui.metrics.charts import draw_endings, draw_times
+
+    first_column, second_column = st.columns(2, gap="large")
+    with first_column:
+        draw_endings(points)
+    with second_column:
+        draw_times(points)
+
+
+def _figures(tally: Tally) -> None:
+    """Draws three rows of figures: what became of turns, what they took, and what they cost and kept apart."""
+    counts = tally.counts
+    turns = counts["turns",]
+    endings = tally.of("ending")
+    whole = _spread_of(tally, "turn")
+    first_text = _spread_of(tally, "first_text")
+    overhead = _spread_of(tally, "overhead")
+    calls = sum(tally.of("model_calls").values())
+    rows = (
+        (
+            ("Answered whole", f"{endings.get('answered', 0) / turns:.0%}"),
+            ("Sub-agents that failed", f"{sum(tally.of('failures').values()):,}"),
+            ("Over the limit", f"{counts['over_cap',]:,}"),
+            ("Lost in silence", f"{tally.of('acknowledged').get('unsaid', 0):,}"),
+        ),
+        (
+            ("First words, p50", read(first_text and first_text.p50, "seconds")),
+            ("Whole turn, p50", read(whole and whole.p50, "seconds")),
+            ("Whole turn, p95", read(whole and whole.p95, "seconds")),
+            ("Dispatch overhead, p95", read(overhead and overhead.p95, "seconds")),
+        ),
+        (
+            ("Model calls a turn", f"{calls / turns:.1f}"),
+            ("Cost", read(sum(tally.dollars.values()) if tally.dollars else None, "dollars")),
+            ("Replies checked", f"{counts['envelopes',]:,}"),
+            ("Of somebody else, blocked", f"{len(tally.mismatches):,}"),
+        ),
+    )
+    for row in rows:
+        for column, (name, value) in zip(st.columns(4), row, strict=True):
+            column.metric(name, value, border=True)
+
+
+def _spread_of(tally: Tally, kind: str) -> Spread | None:
+    seconds: list[float] = []
+    for key, samples in tally.samples.items():
+        if key[0] == kind:
+            seconds += samples
+    return spread(seconds)
 
 
 def _nothing(principal: Principal, *, ever: bool) -> None:
@@ -94,38 +187,34 @@ def _alerts(
     of_plans: Sequence[ActiveAlert],
     mismatches: Sequence[Mismatch],
     now: float,
-    principal: Principal,
 ) -> None:
-    """Says in one headline whether all is well, else what is not, and since when."""
+    """Says what is not well, and since when, where an alert fires; else in a line what came before."""
     words: list[str] = []
     for alert in of_plans:
         when = "now" if alert.since is None else f"since {moment(alert.since)}"
         words.append(f"**Alert {when}.** In the last hour {alert.firing.sentence}.")
     if words:
         st.error("\n\n".join(words), icon=":material/monitor_heart:")
-    if mismatches:
-        _mismatches(mismatches, now, principal)
-    elif not of_plans:
-        st.success(
-            "All is well: no alert fires. No reply for another principal came in.",
-            icon=":material/verified_user:",
-        )
-
-
-def _mismatches(mismatches: Sequence[Mismatch], now: float, principal: Principal) -> None:
+    count = len(mismatches)
+    blocked = "it" if count == 1 else "them"
+    sentence = f"{_replies(count)} for another principal, blocked before any model saw {blocked}."
     firing = alerts(mismatches, now=now)
-    every = alerts(mismatches)
-    count = sum(alert.count for alert in every)
-    sentence = (
-        f"{_replies(count)} for another principal, blocked before any model saw "
-        f"{'it' if count == 1 else 'them'}."
-    )
     if firing:
-        now_words = f"**Alert now.** In the last five minutes: {_replies(firing[-1].count)}. In all: {sentence}"
-        st.error(now_words, icon=":material/gpp_maybe:")
+        recent = f"**Alert now.** In the last five minutes: {_replies(firing[-1].count)}."
+        st.error(f"{recent} In all: {sentence}", icon=":material/gpp_maybe:")
+    elif words:
+        return
+    elif mismatches:
+        st.caption(f"No alert fires. Earlier there were {sentence}")
     else:
-        st.warning(f"**No alert now.** Before: {sentence}", icon=":material/gpp_maybe:")
-    with st.expander(many(len(every), "alert"), icon=":material/list:"):
+        st.caption("No alert fires, and no reply for another principal came in.")
+
+
+def _list_mismatches(mismatches: Sequence[Mismatch], principal: Principal) -> None:
+    """Draws, folded away, when replies for another principal came in, and links to the visitor's own turns."""
+    every = alerts(mismatches)
+    title = f"{many(len(every), 'alert')} about somebody else's data"
+    with st.expander(title, icon=":material/list:"):
         visitor_turns: set[str] = set()
         for mismatch in mismatches:
             if mismatch.user_id == principal.user_id:
