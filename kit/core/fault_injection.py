@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from kit.core.fault import CATALOGUE, Fault, Kind, Target
+from kit.core.fault import CATALOGUE, Fault, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,24 +18,20 @@ class Injection:
     faults: list[Fault]
     one_shots: set[Fault] = field(default_factory=set[Fault])
     landed: set[Fault] = field(default_factory=set[Fault])
-    breakers: list[tuple[str, Callable[[Fault], object]]] = field(
-        default_factory=list[tuple[str, Callable[[Fault], object]]]
+    breakers: list[tuple[str, Callable[[Fault], bool]]] = field(
+        default_factory=list[tuple[str, Callable[[Fault], bool]]]
     )
-    """Of each agent at work its id, and what breaks off the call that it is in."""
+    """Of each agent at work its id, and what breaks off the call that it is in; False where the
+    fault has to wait for its next one."""
 
     def add(self, fault: Fault) -> None:
-        """Makes a fault hold from now on; one that stops work breaks off what its agent does now."""
+        """Makes a fault hold from now on, also in the call in which it finds its agent."""
         self.faults.append(fault)
-        if fault.kind not in BREAKS_OFF:
-            return
         for agent, break_off in list(self.breakers):
-            if agent == fault.where:
+            if agent == fault.where and break_off(fault):
                 self.landed.add(fault)
-                break_off(fault)
 
 
-BREAKS_OFF: frozenset[Kind] = frozenset(("raise", "hang"))
-"""Kinds that need not wait for the next call: they end the call in which they find their agent."""
 _injection: ContextVar[Injection | None] = ContextVar("injection", default=None)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from kit.core.bodies.call import AgentStarted, ToolStarted
+from kit.core.bodies.call import AgentStarted, ToolEnded, ToolStarted
 from kit.core.bodies.turn import AgentBroken
 from kit.core.card import Policy
 from kit.core.display.made_to_fail import wanted_faults
@@ -18,7 +18,17 @@ from kit.ui.shared.turn_facts import fault_lines
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.wire import open_kit
-from tests.kits import ALICE, SmallKit, answering, asks, failures, leading, nothing_runs, small_kit
+from tests.kits import (
+    ALICE,
+    SmallKit,
+    answering,
+    asks,
+    bodies,
+    failures,
+    leading,
+    nothing_runs,
+    small_kit,
+)
 
 EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
 QUESTION = "how many points do I have, and find coffee deals"
@@ -106,9 +116,9 @@ async def test_an_agent_that_has_not_begun_fails_when_it_is_asked():
     assert wanted.has_cost and wanted.was_asked
 
 
-@pytest.mark.parametrize("moment", [AgentStarted, ToolStarted])
-async def test_the_next_reply_of_a_service_is_somebody_elses_or_the_break_came_too_late(
-    moment: type[AgentStarted] | type[ToolStarted],
+@pytest.mark.parametrize("moment", [AgentStarted, ToolStarted, ToolEnded])
+async def test_a_reply_that_is_still_to_come_is_somebody_elses_and_after_it_a_break_comes_too_late(
+    moment: type[AgentStarted] | type[ToolStarted] | type[ToolEnded],
 ):
     async with open_kit(EMBEDDED, faults=True) as kit:
         turn = kit.ask(QUESTION, kit.session("s"))
@@ -119,11 +129,14 @@ async def test_the_next_reply_of_a_service_is_somebody_elses_or_the_break_came_t
         reply = await turn
     [wanted] = wanted_faults(reply.events)
     [line] = fault_lines(advance(TurnView(), reply.events))
-    assert wanted.has_cost != line.endswith("(came too late: Rewards had answered)")
-    assert ("4,975" in reply.text) != wanted.has_cost
-    assert wanted.has_cost or moment is ToolStarted
+    is_late = moment is ToolEnded
+    assert line.endswith("(came too late: Rewards had answered)") is is_late
+    assert wanted.has_cost is not is_late and ("4,975" in reply.text) is is_late
     assert "Ember Hill Ground Coffee" in reply.text
     assert not [mark for mark in MARKS if mark in reply.text]
+    if moment is ToolStarted:
+        calls = [body for body in bodies(reply, ToolEnded) if body.agent == "rewards"]
+        assert len(calls) == 2, "what was on its way is asked again"
 
 
 async def test_a_fork_of_a_broken_turn_keeps_the_break():

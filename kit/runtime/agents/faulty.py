@@ -5,11 +5,14 @@ It fails by the faults that its turn began with, or by one that comes while it i
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Collection, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, fields, replace
 from types import TracebackType
 from typing import Any
+
+from langchain_core.messages import ToolMessage
+from langchain_core.messages.tool import ToolCall
 
 from kit.bridges.part import Bridge, BridgeFault, Part, Piece, Question, Reported
 from kit.core.fault import Fault, InjectedFault, Kind
@@ -19,17 +22,19 @@ from kit.models.faulty import REFUSAL, FaultyModel
 from kit.runtime.agents.api_agent import ApiAgent
 from kit.runtime.agents.llm_agent import LLMAgent, Thread
 from kit.runtime.context import RunContext
+from kit.tools.tool import ToolResult
 
 
 class BreakingPoint:
-    """`with BreakingPoint(agent):` breaks off what its block awaits once a fault stops the agent.
+    """`with BreakingPoint(agent, kinds):` breaks off what its block awaits once a fault of these kinds comes.
 
     What is broken off is cancelled as by `asyncio.timeout`; the block then ends without an error,
     and `fault` says why. A stop or a deadline that comes at the same moment goes first.
     """
 
-    def __init__(self, agent: str):
+    def __init__(self, agent: str, kinds: Collection[Kind]):
         self.fault: Fault | None = None
+        self._kinds = kinds
         self._breaker = (agent, self._break_off)
         self._injection = current_injection()
 
@@ -55,15 +60,23 @@ class BreakingPoint:
         is_own = self._task.uncancel() <= self._cancelling
         return is_own and kind is asyncio.CancelledError
 
-    def _break_off(self, fault: Fault) -> None:
-        if self.fault is None:
-            self.fault = fault
-            self._task.cancel()
+    def _break_off(self, fault: Fault) -> bool:
+        if self.fault is not None or fault.kind not in self._kinds:
+            return False
+        self.fault = fault
+        self._task.cancel()
+        return True
+
+
+_STOPS: frozenset[Kind] = frozenset(("raise", "hang"))
+"""Kinds that end an agent's work in the middle of it."""
+_FORGES: frozenset[Kind] = frozenset(("foreign_principal",))
+"""Kinds that are of a service's reply."""
 
 
 async def breakable(agent: str, work: Coroutine[Any, Any, Outcome]) -> Outcome:
     """Awaits an agent's work; what stops it in the middle makes it raise InjectedFault, or hang first."""
-    point = BreakingPoint(agent)
+    point = BreakingPoint(agent, _STOPS)
     with point:
         return await work
     fault = point.fault
@@ -78,6 +91,19 @@ class FaultyAgent(LLMAgent):
 
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
         return await breakable(self.card.id, super().run(call, ctx))
+
+    async def call_tools(
+        self, calls: Sequence[ToolCall], ctx: RunContext, owners: Mapping[str, str] | None = None
+    ) -> list[tuple[ToolMessage, ToolResult]]:
+        """Runs calls of its tools. Lookups on whose way a reply is forged are made again, and get that
+        one; an act is not made twice for that."""
+        for call in calls:
+            bounds = self.bounds.get(call["name"])
+            if bounds is not None and bounds.limits.is_act:
+                return await super().call_tools(calls, ctx, owners)
+        with BreakingPoint(self.card.id, _FORGES):
+            return await super().call_tools(calls, ctx, owners)
+        return await super().call_tools(calls, ctx, owners)
 
     def open(self, call: AgentCall, ctx: RunContext) -> Thread:
         for fault in active_faults(self.card.id, "agent"):
