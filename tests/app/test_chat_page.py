@@ -284,6 +284,8 @@ def test_a_person_breaks_a_part_and_reads_so_in_plain_words(store: Path):
             steps(shown)["Support"][0] == "error"
             and steps(shown)["Shop"][0] == steps(shown)["Rewards"][0] == "complete"
         )
+        lane = htmls(shown, "lane agent bad")
+        assert "had a problem on its side, broken on purpose" in lane
         assert "Support fails in the middle of its work" in htmls(shown, "faults")
         assert shown.toggle(key="fault-support=raise").value, "it holds until it is switched off"
     page.button(key="reset").click().run()

@@ -178,7 +178,7 @@ def _agent(
     used_at = None
     if step.end is not None:
         text = step.note
-        if text and broken_at is not None:
+        if text and faults:
             text += ", broken on purpose"
         if step.state in ("ok", "partial"):
             finding = span.output
