@@ -333,9 +333,11 @@ def _merge(chunks: list[Any], cap: int) -> AIMessage:
     )
     calls = message.tool_calls
     if calls or message.invalid_tool_calls:
-        tools = {call["name"] for call in calls}
-        if len(calls) > max(MOST_CALLS, cap, len(tools)):
-            raise OverBudget(f"calls: {len(calls)} in one reply")
+        # The names are looked at last: a turn of a few calls has no call to spare for them.
+        if len(calls) > MOST_CALLS and len(calls) > cap:
+            tools = {call["name"] for call in calls}
+            if len(calls) > len(tools):
+                raise OverBudget(f"calls: {len(calls)} in one reply")
         calls = calls_of(message)
     whole = (
         calls == message.tool_calls
