@@ -296,10 +296,12 @@ DENIES = re.compile(
 """A sentence that speaks of something only to say that there is nothing on it."""
 FITS_CLEARLY = 0.15
 """The closeness from which on the card of somebody who was not asked fits a part clearly."""
-CLOSER = 0.0
+CLOSER = 0.05
 """How much closer it must be than the cards of those who were asked for that part and others at once."""
 MUCH_CLOSER = 0.14
 """The same where as many agents were asked as there are parts, so that each may well have one."""
+REMARK_CLOSER = 0.2
+"""The same for what only tells. These three are chosen on data/cases: fewest parts lost with few false alarms."""
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
@@ -430,7 +432,7 @@ def _mark_misfits(states: Sequence[_PartState]) -> None:
                 best_other = max(best_other, closeness)
             elif agent in state.agents:
                 best_asked = max(best_asked, closeness)
-        bar_of_part = bar if state.part.wishes else MUCH_CLOSER
+        bar_of_part = bar if state.part.wishes else REMARK_CLOSER
         if best_other >= FITS_CLEARLY and best_other - best_asked > bar_of_part:
             gaps.append((best_other - best_asked, state))
     gaps.sort(key=lambda gap: gap[0], reverse=True)

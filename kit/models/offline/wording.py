@@ -31,7 +31,7 @@ MOST_WORDS = 400
 LONGEST_WORD = 40
 GRAM_SIZES = (3, 4)
 """Lengths of the parts of a word that are compared."""
-MOST_REQUESTS = 3000
+MOST_REQUESTS = 5000
 """Requests that are learnt from, about: the time it takes grows with the third power of their number."""
 LONG_TO_LEARN = 500
 """Requests from which on what was learnt is kept in a file. Two thousand take a second."""
