@@ -1,5 +1,6 @@
 """Which tools a request is for: the decision of the offline stand-in, from descriptions and the conversation alone."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,24 @@ MIDWAY = 0.1
 is in play: most long replies go on with one matter."""
 SENTENCE = 0.08
 """What it must gain beside that on a sentence of its own: the next sentence mostly explains the one before it."""
+TWO_REQUESTS = 0.5
+"""How much more each side of a stretch must be preferred by a tool of its own than by the other's, to be two requests:
+most questions hold a word that another tool is asked with."""
+FEWEST_WORDS = 3
+"""Words that each side must have."""
+MOST_WORDS = 60
+"""Words of a stretch in which a second request is looked for: each place costs two comparisons."""
+SECOND = re.compile(
+    r"""(?<!\s)\s+(?:(?:and|n|y)\s(?=[^\W\d])
+        |(?=(?:what|whats|what's|which|how|where's|wheres|cuál|cuánto|cuántos)\s))""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""A joiner that the rules for clauses leave alone, or a question that begins without one."""
+LEADS = re.compile(
+    r"""\b(?:know|tell|me|see|check|out|say|whether|or|and|to|of|at|in|for|from|about|with|by|on|than|is|are|was)\Z""",
+    re.IGNORECASE,
+)
+"""Before a question these make it a part of the same sentence: "I need to know how", "at which stores"."""
 LONGEST_JOINER = 8
 """Characters that may stand between two clauses that are given in one piece."""
 CERTAIN = 0.2
@@ -140,7 +159,8 @@ def decide(situation: Situation, cap: int) -> Decision:
     matters: list[_Matter] = []
     for clause in clauses(situation.request, opening=not situation.in_play):
         if clause.content:
-            matters.append(_matter(clause, table, head_start))
+            for part in _requests_of(clause, situation.request, table):
+                matters.append(_matter(part, table, head_start))
     if len(matters) > 1:
         bar = table.scale.clear
         if head_start.any():
@@ -149,6 +169,42 @@ def decide(situation: Situation, cap: int) -> Decision:
         if len(groups) > 1:
             return _routes(situation.request, groups, cap)
     return _single(situation, closeness, head_start, first)
+
+
+def _requests_of(clause: Clause, message: str, table: Index) -> list[Clause]:
+    """Returns the requests of a clause in order: two or more where somebody wrote them without a mark between."""
+    clearest = TWO_REQUESTS
+    cut: tuple[int, int] | None = None
+    if len(words(clause.text)) > MOST_WORDS:
+        return [clause]
+    for joiner in SECOND.finditer(clause.text):
+        head = clause.text[: joiner.start()]
+        tail = clause.text[joiner.end() :]
+        if min(len(words(head)), len(words(tail))) < FEWEST_WORDS or LEADS.search(head):
+            continue
+        gain = _apart(head, tail, table)
+        if gain > clearest:
+            clearest = gain
+            cut = joiner.span()
+    if cut is None:
+        return [clause]
+    # Its own text has no blanks and marks at its ends, the stretch that it was cut from may.
+    begin = message.index(clause.text, clause.start)
+    head_text = clause.text[: cut[0]]
+    tail_text = clause.text[cut[1] :]
+    head_clause = Clause(clause.start, begin + cut[0], head_text, clause.has_joiner)
+    tail_clause = Clause(begin + cut[1], clause.end, tail_text, has_joiner=True)
+    requests = _requests_of(head_clause, message, table)
+    return [*requests, *_requests_of(tail_clause, message, table)]
+
+
+def _apart(head: str, tail: str, table: Index) -> float:
+    """Returns how much each of two texts is preferred by a tool of its own; 0 where one tool prefers both."""
+    of_head = table.score(head) + table.wording(head)
+    of_tail = table.score(tail) + table.wording(tail)
+    first = int(of_head.argmax())
+    second = int(of_tail.argmax())
+    return float(min(of_head[first] - of_head[second], of_tail[second] - of_tail[first]))
 
 
 @dataclass(frozen=True, slots=True)
