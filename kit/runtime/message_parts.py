@@ -46,6 +46,9 @@ NARRATORS = word_set("any i i'd i'm i'll i've we we're we've it it's he she they
 WISHES = word_set("any my mi mis")
 """Words that tell as well, and with which a wish in few words begins: "any tea offers", "my points"."""
 BACK = re.compile(r"\b(?:it|that|them|those|lo|los|eso)\b", re.IGNORECASE)
+THEY = re.compile(r"\bthey\b", re.IGNORECASE)
+SAYS_ENOUGH = 3
+"""Words that say something, from which on a request can stand alone."""
 THANKS = re.compile(
     r"""\A\W*(?:(?:many|much|muchas|mil)\s+)?(?:thanks|thank\s+you|thx|gracias)
         (?:\s+(?:so|very)\s+much|\s+a\s+lot)?\s+(?:for|por)\b[^,;:–—\n]*(?:[,;:–—]\s*)?""",
@@ -91,8 +94,8 @@ class Part:
     """Those of them that stand in no other part; all of them where every one does."""
     closeness: Mapping[str, float] = field(default_factory=dict[str, float])
     """Agent -> how close its card is; empty where there are no cards to compare with."""
-    wishes: bool = True
-    """Whether it begins as a question or a wish does; "tried 4 times" and "under 80 bucks" only tell."""
+    stands_alone: bool = True
+    """Whether it asks for something by itself; "tried 4 times" only tells, "can I mix flavors" needs what it is about."""
 
     @property
     def nearest(self) -> str | None:
@@ -131,7 +134,6 @@ def _parts(text: str, cards: Cards) -> tuple[Part, ...]:
     contents = [content_words(stretch) for stretch in stretches]
     parts: list[Part] = []
     for number, (stretch, content) in enumerate(zip(stretches, contents, strict=True)):
-        wishes = opens_as_request(stretch) or (words(stretch) or [""])[0] in WISHES
         other_contents = [*contents[:number], *contents[number + 1 :]]
         own_words = content.difference(*other_contents)
         parts.append(
@@ -140,10 +142,18 @@ def _parts(text: str, cards: Cards) -> tuple[Part, ...]:
                 content=content,
                 own_words=own_words or content,
                 closeness=_closeness(stretch, cards),
-                wishes=wishes,
+                stands_alone=_stands_alone(stretch, content),
             )
         )
     return tuple(parts)
+
+
+def _stands_alone(text: str, content: frozenset[str]) -> bool:
+    """Whether a stretch begins as a question or a wish does, and says what it is about."""
+    first = (words(text) or [""])[0]
+    if len(content) < SAYS_ENOUGH or THEY.search(text):
+        return False
+    return opens_as_request(text) or first in WISHES
 
 
 def _closeness(text: str, cards: Cards) -> dict[str, float]:
@@ -301,7 +311,7 @@ CLOSER = 0.05
 MUCH_CLOSER = 0.14
 """The same where as many agents were asked as there are parts, so that each may well have one."""
 REMARK_CLOSER = 0.2
-"""The same for what only tells. These three are chosen on data/cases: fewest parts lost with few false alarms."""
+"""The same for what does not stand alone. These three are chosen on data/cases: fewest parts lost with few false alarms."""
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
@@ -432,7 +442,7 @@ def _mark_misfits(states: Sequence[_PartState]) -> None:
                 best_other = max(best_other, closeness)
             elif agent in state.agents:
                 best_asked = max(best_asked, closeness)
-        bar_of_part = bar if state.part.wishes else REMARK_CLOSER
+        bar_of_part = bar if state.part.stands_alone else REMARK_CLOSER
         if best_other >= FITS_CLEARLY and best_other - best_asked > bar_of_part:
             gaps.append((best_other - best_asked, state))
     gaps.sort(key=lambda gap: gap[0], reverse=True)
