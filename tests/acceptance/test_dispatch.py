@@ -293,9 +293,12 @@ async def test_a_library_that_cancels_itself_is_a_failure_not_the_end_of_the_tur
 
 
 async def test_as_many_run_as_the_cap_allows_however_many_one_reply_asks_for():
-    """More calls than any message has parts are a loop of the model's, unless the deck allows as many."""
+    """More calls of one agent than any message has parts are a loop of the model's; of as many agents they are not."""
     models = {f"desk{number}": answering(f"Desk {number} is open.") for number in range(70)}
     reply = await run_turn("all desks", ALICE, small_kit([asks(*models), stitched], models, cap=70))
     assert len(reply.outcomes) == 70
-    looping = await run_turn("all desks", ALICE, small_kit([asks(*models), stitched], models))
+    capped = await run_turn("all desks", ALICE, small_kit([asks(*models), stitched], models))
+    assert len(capped.outcomes) == 4 and "Desk 0 is open." in capped.text
+    same = [asks(*["desk0"] * 70), stitched]
+    looping = await run_turn("all desks", ALICE, small_kit(same, models))
     assert looping.outcomes == ()

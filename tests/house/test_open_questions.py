@@ -48,4 +48,4 @@ def test_ways_to_tell_progress_are_compared_on_one_turn():
 def test_a_turn_without_a_call_costs_one_model_call():
     spent = asyncio.run(without_calls())
     assert tables({}, {}, [], spent)[3] in DOCUMENT, WRITE
-    assert [usage.model_calls for usage in spent.values()] == [1, 4]
+    assert [usage.model_calls for usage in spent.values()] == [1, 2]
