@@ -29,7 +29,7 @@ _ENDINGS: dict[StepState, str] = {
     "stopped": "stopped",
 }
 _DOING = {"decide": "Deciding whom to ask", "compose": "Writing the answer"}
-_MARKS_OF_MARKDOWN = re.compile(r"[*_`#>|]+|^\s*[-+]\s+", re.MULTILINE)
+_MARKS_OF_MARKDOWN = re.compile(r"[*_`#>|]+|^[ \t]*[-+][ \t]+", re.MULTILINE)
 
 
 class Phrase(Value):
