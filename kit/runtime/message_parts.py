@@ -95,7 +95,7 @@ class Part:
     closeness: Mapping[str, float] = field(default_factory=dict[str, float])
     """Agent -> how close its card is; empty where there are no cards to compare with."""
     stands_alone: bool = True
-    """Whether it asks for something by itself; "tried 4 times" only tells, "can I mix flavors" needs what it is about."""
+    """Whether it asks for something by itself; "tried 4 times" tells, "can I mix flavors" needs what it is about."""
 
     @property
     def nearest(self) -> str | None:
@@ -311,7 +311,7 @@ CLOSER = 0.05
 MUCH_CLOSER = 0.14
 """The same where as many agents were asked as there are parts, so that each may well have one."""
 REMARK_CLOSER = 0.2
-"""The same for what does not stand alone. These three are chosen on data/cases: fewest parts lost with few false alarms."""
+"""The same for what does not stand alone. These three are chosen on data/cases: few parts lost, few false alarms."""
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
