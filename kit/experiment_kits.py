@@ -9,7 +9,8 @@ from kit.models.access import ModelAccess
 from kit.runtime.recording.cassette import Cassette
 from kit.runtime.team import Models
 from kit.settings import Settings
-from kit.wire import Kit, access_of, open_kit, open_opik
+from kit.team_binder import access_of
+from kit.wire import Kit, open_kit, open_opik
 
 if TYPE_CHECKING:
     from kit.sinks.opik import OpikSink

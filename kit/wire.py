@@ -5,12 +5,10 @@ import datetime
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import (
-    AbstractAsyncContextManager,
     AsyncExitStack,
     asynccontextmanager,
     closing,
     nullcontext,
-    suppress,
 )
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,14 +19,14 @@ from pydantic import SecretStr
 from kit.compose.canary import new_for
 from kit.compose.deck import Deck, open_deck
 from kit.core.context import Principal, Session
-from kit.core.errors import CodeError, FaultError, SettingsError, StoreBusy, nearest
+from kit.core.errors import CodeError, FaultError
 from kit.core.extra import require
 from kit.core.fault import Fault, parse_all
 from kit.core.fault_injection import current_injection, inject_faults
 from kit.core.model import OFFLINE
 from kit.core.picture import Picture
 from kit.core.record import SessionRecall, TurnRecord
-from kit.models.access import NO_KEY, OPENAI, ModelAccess
+from kit.models.access import NO_KEY, OPENAI
 from kit.models.offline import OfflineModel
 from kit.patterns import pattern_of
 from kit.patterns.agents_as_tools import MEDIATED
@@ -41,7 +39,7 @@ from kit.runtime.handle import Turns
 from kit.runtime.memory import most_lines
 from kit.runtime.pattern import Pattern
 from kit.runtime.recording.cassette import Cassette
-from kit.runtime.team import Models, Places, Team, bind
+from kit.runtime.team import Models, Team
 from kit.runtime.turn import Turn, run_turn
 from kit.settings import Settings
 from kit.sinks.recorder import Recorder, Sink
@@ -50,6 +48,7 @@ from kit.stores.opening import open_store
 from kit.stores.protocol import Store
 from kit.stores.recall import recall_before
 from kit.stores.turn_store import TurnStore
+from kit.team_binder import TeamBinder, admission_of, choose_models
 from kit.tools.deck_tools import given_tools
 from kit.tools.embedder import Embedder, WordVectors
 from kit.tools.loading import load_reference
@@ -58,9 +57,6 @@ from kit.tools.skills import chosen_service
 from kit.tools.task_memory import TaskMemory
 from kit.tools.tool import Toolbox
 from kit.tools.tool_factory import ToolSetup
-
-EMBEDDING = 10.0
-"""Seconds after which a text goes without a vector."""
 
 if TYPE_CHECKING:
     from kit.sinks.opik import OpikSink
@@ -261,79 +257,6 @@ class Kit:
         )
 
 
-def choose_models(settings: Settings, deck: Deck) -> str | None:
-    """Which models to bind: what KIT_MODEL says; else each card's own, with a key or where the
-    orchestrator's needs none of the settings; else the offline stand-in. Raises SettingsError for a
-    model that models.yaml does not have."""
-    lead = deck.models.get(deck.cards[deck.settings.orchestrator].model)
-    if settings.model or settings.openai_api_key or (lead is not None and lead.is_self_contained):
-        key = settings.model
-        wish = f"KIT_MODEL={settings.model}"
-    else:
-        if settings.openai_base_url:
-            key = "local"
-        else:
-            key = "offline"
-        wish = "OPENAI_BASE_URL without KIT_MODEL"
-    if key is not None and key not in {OFFLINE.key, *deck.models}:
-        fix = ""
-        if key == "local":
-            fix = "give it an entry `local: {provider: openai}`, or "
-        raise SettingsError(
-            f"{wish} means the model {key!r}, and models.yaml of the deck {deck.name!r} has none of that name; {fix}"
-            f"set KIT_MODEL to another: {nearest(key, deck.models)}"
-        )
-    return key
-
-
-def access_of(settings: Settings) -> ModelAccess:
-    """What of the settings building a model needs."""
-    return ModelAccess(
-        api_key=settings.openai_api_key,
-        base_url=settings.openai_base_url,
-        pace=settings.pace,
-        secrets=settings.secrets,
-        variables=settings.variables,
-        langsmith=settings.langsmith,
-    )
-
-
-@dataclass(frozen=True)
-class TeamBinder:
-    """Binds the teams of a deck, which keep within the deck's limits together."""
-
-    deck: Deck
-    tools: Toolbox
-    settings: Settings
-    services: Mapping[str, object]
-    faults: bool
-    store: Store
-    admission: AbstractAsyncContextManager[None] | None
-    """Lets so many turns in as the deck allows at once; None: any number."""
-    places: Places = field(default_factory=Places)
-
-    def stages(self, models: Models | None) -> Stages:
-        """The teams on these models, their prompts kept for the traces.
-
-        Raises BindError where one cannot do the work. Nothing is called.
-        """
-
-        def bound(deck: Deck) -> Team:
-            team = bind(deck, models, self.tools, access_of(self.settings), self.places)
-            team = replace(team, admission=self.admission)
-            # A trace without its prompts is better than no answer.
-            with suppress(StoreBusy):
-                self.store.keep_prompts(team.prompts)
-            # a monolith asks nobody
-            if team.orchestrator.sub_cards:
-                team = team.with_services(self.services)
-            if self.faults:
-                team = team.with_faults()
-            return team
-
-        return Stages(bound(self.deck), bound)
-
-
 @asynccontextmanager
 async def open_kit(
     settings: Settings | None = None,
@@ -361,15 +284,13 @@ async def open_kit(
     settings = settings or Settings.read()
     extra_tools = given_tools(tools)
     deck = deck or open_deck(settings.deck, extra_tools.ids, environment=settings.environment)
-    if deck.tools.secret_names:
-        settings = settings.with_(secret_names=deck.tools.secret_names)
     settings, models = _settings_and_models(settings, models, cassette, deck)
     async with AsyncExitStack() as stack:
         store = stack.enter_context(closing(_open_store(settings)))
-        live = cassette is None or cassette.mode != "replay"
         bus = await stack.enter_async_context(_open_bus(settings))
         shared_turns = await stack.enter_async_context(_open_shared_turns(settings))
         embedder = await stack.enter_async_context(_open_embedder(settings))
+        live = cassette is None or cassette.mode != "replay"
         setup = _tool_setup(settings, deck, store, bus, embedder, live=live, faults=faults)
         toolbox = await stack.enter_async_context(deck.tools.plus(extra_tools).open(setup))
         binder = TeamBinder(
@@ -379,20 +300,12 @@ async def open_kit(
             services=services or {},
             faults=faults,
             store=store,
-            admission=_admission(deck, shared_turns),
+            admission=admission_of(deck, shared_turns),
         )
         stages = binder.stages(models)
         turns = Turns()
-        team = _bind_first(stages, deck)
-        await _warm(team)
-        lead = deck.cards[deck.settings.orchestrator]
-        days = settings.retention_days
-        summaries = SessionSummaries(
-            lambda: TaskMemory(
-                store.open_documents(), bus=bus, embedder=embedder, seconds=days and days * 86_400
-            ),
-            deck.settings.helper_model or lead.model,
-        )
+        team = await _bind_first(stages, deck)
+        summaries = _summaries(settings, deck, store, bus, embedder)
         # On a thread, for importing Opik takes seconds.
         sinks = await asyncio.to_thread(_sinks, settings)
         recorder = Recorder(sinks, keep_summary=summaries.keep)
@@ -427,12 +340,31 @@ async def open_kit(
             cassette.close()
 
 
-def _bind_first(stages: Stages, deck: Deck) -> Team:
+def _summaries(
+    settings: Settings, deck: Deck, store: Store, bus: Bus, embedder: Embedder
+) -> SessionSummaries:
+    """What keeps the summary of a session as a memory of it, for as long as turns are kept."""
+    days = settings.retention_days
+    seconds = None if days is None else days * 86_400
+
+    def open_memory() -> TaskMemory:
+        return TaskMemory(store.open_documents(), bus=bus, embedder=embedder, seconds=seconds)
+
+    lead = deck.cards[deck.settings.orchestrator]
+    return SessionSummaries(open_memory, deck.settings.helper_model or lead.model)
+
+
+async def _bind_first(stages: Stages, deck: Deck) -> Team:
     """Binds the team of the deck, and returns it. Raises BindError for it, and for a card's new version."""
     for card_id in deck.next_cards:
         # One that cannot be bound is no fault of the first turn that gets it.
         stages.team(MEDIATED, newer=frozenset((card_id,)))
-    return stages.team(MEDIATED)
+    team = stages.team(MEDIATED)
+    spec = team.orchestrator.model.spec
+    if spec.provider == OFFLINE.provider:
+        # The word vectors of the stand-in; else the first question pays for reading them.
+        await asyncio.to_thread(OfflineModel.warm, spec.embedder)
+    return team
 
 
 def _open_store(settings: Settings) -> TurnStore:
@@ -463,15 +395,12 @@ async def _open_embedder(settings: Settings) -> AsyncGenerator[Embedder]:
         yield WordVectors()
         return
     # HTTP, which few kits need for this.
-    import httpx
-
-    from kit.tools.api_embedder import ApiEmbedder
+    from kit.tools.api_embedder import open_api_embedder
 
     url = settings.openai_base_url or OPENAI
     key = settings.openai_api_key or NO_KEY
-    headers = {"Authorization": f"Bearer {key}"}
-    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=EMBEDDING) as client:
-        yield ApiEmbedder(settings.embedder, client)
+    async with open_api_embedder(settings.embedder, url, key) as embedder:
+        yield embedder
 
 
 @asynccontextmanager
@@ -483,27 +412,6 @@ async def _open_shared_turns(settings: Settings) -> AsyncGenerator["SharedTurns 
 
     async with open_shared_turns(settings.redis) as turns:
         yield turns
-
-
-def _admission(
-    deck: Deck, shared: "SharedTurns | None"
-) -> AbstractAsyncContextManager[None] | None:
-    """Returns what lets so many turns in as the deck allows at once; None where it allows any number."""
-    at_once = deck.settings.turns_at_once
-    if not at_once:
-        return None
-    if shared is None:
-        return asyncio.Semaphore(at_once)
-    from kit.stores.bus.shared_turns import SharedAdmission  # loads the client of Redis
-
-    return SharedAdmission(shared, at_once)
-
-
-async def _warm(team: Team) -> None:
-    """Reads the word vectors of the stand-in; else the first question pays for that."""
-    spec = team.orchestrator.model.spec
-    if spec.provider == OFFLINE.provider:
-        await asyncio.to_thread(OfflineModel.warm, spec.embedder)
 
 
 def _tool_setup(
@@ -554,6 +462,8 @@ def _settings_and_models(
     settings: Settings, models: Models | None, cassette: Cassette | None, deck: Deck
 ) -> tuple[Settings, Models | None]:
     """Returns those of a recording where there is one; without models, those that the settings choose."""
+    if deck.tools.secret_names:
+        settings = settings.with_(secret_names=deck.tools.secret_names)
     if cassette is not None:
         return _as_recorded(settings, models, cassette, deck)
     if models is None:

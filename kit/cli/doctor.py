@@ -36,7 +36,7 @@ def add(commands: Any) -> None:
 def _doctor(arguments: Namespace) -> int:
     from kit.compose.deck import load_deck
     from kit.settings import Settings
-    from kit.wire import choose_models
+    from kit.team_binder import choose_models
 
     settings = Settings.read()
     deck = load_deck(settings.deck, (), environment=settings.environment)
@@ -90,7 +90,7 @@ async def _examine(spec: "ModelSpec", deck: "Deck", settings: "Settings") -> "li
     from kit.compose.models import build_model
     from kit.core.errors import KitError
     from kit.models.examination import Finding, examine
-    from kit.wire import access_of
+    from kit.team_binder import access_of
 
     print(spec.key)
     if spec.provider in NO_LLM:

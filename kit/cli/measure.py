@@ -167,7 +167,7 @@ def _model_of(key: str, settings: "Settings") -> "Model":
     """Builds the model of the settings' deck that a key names. Raises UnknownId."""
     from kit.compose.deck import load_deck
     from kit.compose.models import build_model
-    from kit.wire import access_of
+    from kit.team_binder import access_of
 
     if key == OFFLINE.key:
         return key

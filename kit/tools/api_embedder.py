@@ -1,5 +1,7 @@
 """Vectors of texts from a model behind an OpenAI-compatible endpoint."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +9,9 @@ import httpx
 
 from kit.core.documents.document import DIMENSION
 from kit.core.errors import EmbedderError
+
+TIMEOUT = 10.0
+"""Seconds after which a text goes without a vector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +42,11 @@ class ApiEmbedder:
                 "a model whose `dimensions` can be chosen"
             )
         return vector
+
+
+@asynccontextmanager
+async def open_api_embedder(model: str, url: str, key: str) -> AsyncGenerator[ApiEmbedder]:
+    """Opens the connections to an endpoint, and closes them at the end."""
+    headers = {"Authorization": f"Bearer {key}"}
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=TIMEOUT) as client:
+        yield ApiEmbedder(model, client)
