@@ -84,12 +84,15 @@ class ActLedger:
         """Returns what the log of a turn says of the acts before it went on."""
         answers: dict[str, bool] = {}
         acts: dict[str, Act] = {}
+        asked: list[ApprovalAsked] = []
         for key, entry in self.entries.items():
+            if entry.question is not None:
+                asked.append(entry.question)
             if entry.answer is not None:
                 answers[key] = entry.answer
             if entry.act is not None:
                 acts[key] = entry.act
-        return Resumed(turn_id=turn_id, answers=answers, acts=acts)
+        return Resumed(turn_id=turn_id, answers=answers, acts=acts, asked=tuple(asked))
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """What a session held before one of its turns, for whoever asks that turn again."""
 
 import uuid
-from collections.abc import Container, Iterable
+from collections.abc import Iterable, Mapping
 
+from kit.core.bodies.turn import Resumed
 from kit.core.context import Session
 from kit.core.record import (
     UNANSWERED,
@@ -44,7 +45,8 @@ def recall_before(
     if first is not None and not earlier:
         # What is asked again a second time knows what the first one knew.
         return recall_before(store, first, agents, limit)
-    history = _history_of(store, turn, "", earlier)
+    waiting = _questions_then(store, turn, earlier)
+    history = _history_of(store, turn, "", earlier, waiting)
     order = list(dict.fromkeys(line.turn_id for line in history))
     notes: dict[str, Note] = {}
     summary = _summary_before(store, turn, order)
@@ -54,7 +56,7 @@ def recall_before(
         history = [line for line in history if order.index(line.turn_id) > through]
     lines = history[-limit:]
     for agent in agents:
-        lines += _history_of(store, turn, agent, earlier)[-limit:]
+        lines += _history_of(store, turn, agent, earlier, waiting)[-limit:]
     ended: list[TurnRecord] = []
     for turn_id in reversed(order):
         if earlier[turn_id].status != "interrupted":
@@ -81,15 +83,49 @@ def recall_before(
     )
 
 
+Questions = Mapping[str, Mapping[str, str]]
+"""Turn -> agent -> what it asked, of turns that have been answered since."""
+
+
+def _questions_then(store: Store, turn: TurnRecord, earlier: Mapping[str, TurnRecord]) -> Questions:
+    """Returns what earlier turns still asked when a turn began, and got an answer to since.
+
+    Their lines were written again when they went on, and stand after those of the turn.
+    """
+    asked: dict[str, dict[str, str]] = {}
+    is_later = False
+    for line in store.history(turn.session_key, "", EVERY, reader=turn.principal):
+        if line.turn_id == turn.id:
+            is_later = True
+        elif is_later and line.turn_id in earlier and line.turn_id not in asked:
+            questions: dict[str, str] = {}
+            for event in store.events(line.turn_id, turn.principal):
+                if isinstance(event.body, Resumed):
+                    questions = {asked.agent: asked.question for asked in event.body.asked}
+            asked[line.turn_id] = questions
+    return asked
+
+
 def _history_of(
-    store: Store, turn: TurnRecord, agent: str, earlier: Container[str]
+    store: Store,
+    turn: TurnRecord,
+    agent: str,
+    earlier: Mapping[str, TurnRecord],
+    waiting: Questions,
 ) -> list[Message]:
-    """Returns the narration of one agent, or of the conversation, in earlier turns."""
+    """Returns the narration of one agent, or of the conversation, in earlier turns: as it was when the turn began."""
     lines: list[Message] = []
     for line in store.history(turn.session_key, agent, EVERY, reader=turn.principal):
-        if line.turn_id in earlier:
-            lines.append(line)
-    return lines
+        if line.turn_id not in earlier:
+            continue
+        questions = waiting.get(line.turn_id, {})
+        if line.role == "assistant" and questions and not agent:
+            line = line.replace(text=" ".join(questions.values()))
+        elif line.role == "assistant" and agent in questions:
+            line = line.replace(text=UNANSWERED)
+        lines.append(line)
+    # Lines that were written again come last in the store.
+    return sorted(lines, key=lambda line: earlier[line.turn_id].started_at)
 
 
 def _summary_before(store: Store, turn: TurnRecord, order: list[str]) -> tuple[Note, int] | None:

@@ -96,3 +96,21 @@ def test_an_act_whose_process_is_killed_in_the_middle_of_it_is_done_once(tmp_pat
             assert await redeemed(kit) == [("u-001", 500)]
 
     asyncio.run(go_on())
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+@pytest.mark.parametrize("answer", [True, False])
+async def test_two_questions_of_one_conversation_are_answered_in_any_order(
+    tmp_path: Path, in_order: bool, answer: bool
+):
+    async with open_kit(settings(tmp_path)) as kit:
+        first = await kit.ask(BOTH, kit.session("s"))
+        second = await kit.ask("Redeem 1000 points for a gift card of Oakmart", kit.session("s"))
+        assert first.status == second.status == "paused"
+        turns = [first, second] if in_order else [second, first]
+        replies = [await kit.resume(turns[0].turn_id, answer)]
+        replies.append(await kit.resume(turns[1].turn_id, True))
+        assert [reply.status for reply in replies] == ["ok", "ok"]
+        points = {first.turn_id: 500, second.turn_id: 1_000}
+        wanted = [turn for turn, yes in zip(turns, (answer, True), strict=True) if yes]
+        assert await redeemed(kit) == [("u-001", points[turn.turn_id]) for turn in wanted]

@@ -141,6 +141,8 @@ class Resumed(Value):
     """The user's yes or no, by the key of the call."""
     acts: dict[str, Annotated[Act, BeforeValidator(earlier.act_fields)]] = {}
     """What was done before, by the same key."""
+    asked: tuple[ApprovalAsked, ...] = ()
+    """What it had asked when it paused: the turns that began meanwhile know it as a turn that waits."""
 
 
 class Completed(Value):
