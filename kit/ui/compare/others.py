@@ -1,5 +1,5 @@
 """What others would have said: a stored turn beside a plain loop over its recording, and beside the stored table of
-ten systems in the scenario that comes nearest to it."""
+the systems of the stored table in the scenario that comes nearest to it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

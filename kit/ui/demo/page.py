@@ -164,7 +164,7 @@ def _draw_others(host: Host, settings: PageSettings, number: int, beside: int) -
     st.markdown(f"“{literal(view.question)}”")
     draw_plain_loops(host, turn, view)
     turn_id = view.turn_id
-    label = "All ten systems of the stored table"
+    label = "All systems of the stored table"
     draw_link(st.empty(), "compare", label, ":material/compare:", turns=turn_id, others=turn_id)
 
 
