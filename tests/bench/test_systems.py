@@ -4,6 +4,7 @@ fail by is owned up to."""
 import asyncio
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -279,7 +280,12 @@ def test_ctrl_c_says_what_is_kept_and_how_to_go_on(
         "        await asyncio.sleep(600)\n"
         "    return 'gate 4'\n"
     )
-    code, _, words = bench("./mine.py:answer", "cases.csv", "--concurrency", "1", capsys=capsys)
+    # A shell that runs this in the background has the signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        code, _, words = bench("./mine.py:answer", "cases.csv", "--concurrency", "1", capsys=capsys)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert code == 2
     assert (
         "kit: stopped: 6 of 20 cells are played and kept in out; the same command goes on" in words
