@@ -191,11 +191,13 @@ def test_a_turn_is_played_again_and_a_link_opens_it_at_its_moment(visitor: Visit
     page.locator("[data-lane=Support][data-phase=working]").wait_for()
     page.locator("[data-lane=Answer][data-phase=ended]").wait_for()
     page.get_by_role("button", name="Play").wait_for()  # it stopped by itself
-    began = float(rewards.get_attribute("data-from") or 0)
-    moment.fill(f"{began + 0.01:.2f}")
+    support = page.locator("[data-lane=Support]")
+    began = float(support.get_attribute("data-from") or 0)
+    ended = float(support.get_attribute("data-until") or 0)
+    moment.fill(f"{(began + ended) / 2:.2f}")
     link = page.get_by_role("link", name="Link to this moment").get_attribute("href")
     page.goto(f"{served.url}/{link}")
-    page.locator("[data-lane=Rewards][data-phase=working]").wait_for()
+    page.locator("[data-lane=Support][data-phase=working]").wait_for()
     assert page.locator("[data-lane=Answer]").get_attribute("data-phase") == "waiting"
 
 

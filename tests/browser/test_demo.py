@@ -15,7 +15,7 @@ def test_a_stage_has_no_bars_large_type_and_a_key_for_each_scene(visitor: Visito
     page = visitor.page
     page.goto(f"{visitor.url}/demo")
     expect(page.get_by_role("heading", level=1)).to_contain_text("When one fails", timeout=30_000)
-    assert page.evaluate("getComputedStyle(document.documentElement).fontSize") == "20px"
+    expect(page.locator("html")).to_have_css("font-size", "20px")
     figure = page.locator("p.figure")
     # A page listens to its keys a moment after it shows them.
     for _ in range(60):
