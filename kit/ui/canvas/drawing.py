@@ -9,8 +9,8 @@ from kit.ui.canvas.lane import Lane, end_of
 from kit.ui.shared.template import render
 from kit.ui.shared.turn_view import TurnView
 
-STEPS = (1, 1.5, 2, 3, 4, 5, 6, 8, 10)
-"""Where an axis may end, times a power of ten: it grows a step at a time while a turn runs."""
+STEPS = (1, 2, 4, 6, 8, 10)
+"""Where an axis may end, times a power of ten: its quarters are round. It grows by steps while a turn runs."""
 
 
 def axis_end(seconds: float) -> float:
