@@ -46,6 +46,7 @@ class Sentences(Value):
     """Stands for the rest of a long list of names."""
     outside: str
     nobody: str
+    unread: str
     askable: str
     no_question: str
     too_long: str

@@ -22,6 +22,7 @@ from kit.core.errors import SessionError, StoreBusy, StoreError
 from kit.core.event import Event
 from kit.core.fault_injection import Injection, current_injection
 from kit.core.language.small_talk import takes_rest
+from kit.core.model import OFFLINE
 from kit.core.outcome import (
     AgentCall,
     Answer,
@@ -41,7 +42,7 @@ from kit.metrics.measures import measure
 from kit.models.direct_call import langsmith_hears
 from kit.runtime.act_ledger import Paused, Resumption
 from kit.runtime.answer.acknowledge import rescued
-from kit.runtime.answer.owed import help_with, mention_pictures, stopped
+from kit.runtime.answer.owed import help_with, mention_pictures, stopped, unread
 from kit.runtime.budget import Ledger
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import run_to_outcome, unrecorded
@@ -376,6 +377,10 @@ class _Runner:
             fixed = help_with(self.message, self.ctx)
         if fixed is not None:
             return "ok", fixed, None
+        if self.root.model.spec.provider == OFFLINE.provider:
+            fixed = unread(self.message, self.session.locale, self.state.locale)
+            if fixed is not None:
+                return "failed", fixed, None
         self.memory.tidy(self.ctx)
         agent = self.root.card.id
         owed = self.memory.owed

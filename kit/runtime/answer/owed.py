@@ -3,11 +3,12 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kit.compose.locale import Locale
+from kit.compose.locale import Locale, language_of
 from kit.core.bodies.call import ModelStarted
 from kit.core.bodies.guard import GuardActed
 from kit.core.bodies.speech import Text
 from kit.core.language.small_talk import asks_for_help
+from kit.core.language.tongue import tongue_of
 from kit.core.model import ModelSpec
 from kit.core.outcome import NOTHING_LEFT, Answer, Failure, LeftOut
 from kit.core.transcript import transcript
@@ -237,6 +238,15 @@ def help_with(message: str, ctx: RunContext) -> str | None:
     if not ctx.turn.settings.guards.fastpath or not asks_for_help(message):
         return None
     return askable(ctx) or None
+
+
+def unread(message: str, tag: str, locale: Locale) -> str | None:
+    """Returns what the stand-in says to a message in a language that is neither English nor that of the session's tag;
+    None for any other message."""
+    tongue = tongue_of(message)
+    if tongue is None or tongue == language_of(tag):
+        return None
+    return locale.sentences.unread
 
 
 def is_unanswerable(turn: TurnState) -> bool:
