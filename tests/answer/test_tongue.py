@@ -18,7 +18,7 @@ STRANGE = [
     ("quantos pontos tenho", "pt"),
     ("quanti punti ho", "it"),
     ("コーヒーの割引はありますか", "other"),
-    ("сколько у меня баллов", "other"),
+    ("كم نقطة لدي", "other"),
 ]
 
 
