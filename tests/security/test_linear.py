@@ -127,6 +127,8 @@ def test_no_pattern_takes_more_than_linear_time():
 def test_a_pattern_that_is_not_linear_is_noticed(pattern: str):
     assert any(
         steep(re.compile(pattern), repeated, frame)
+        # Other work beside it hides the growth now and then.
+        for _ in range(4)
         for repeated in (" ", "x", "left ", "a")
         for frame in FRAMES
     )
