@@ -141,6 +141,17 @@ def plans_what_is_asked(messages: list[BaseMessage]) -> Line:
     return Line("Handed in.")
 
 
+def keeps_briefs(briefs: list[dict[str, Any]]) -> Script:
+    """A planner's model that makes two steps of any task, and keeps what it was told of each."""
+
+    def plan(messages: list[BaseMessage]) -> Line:
+        if messages[-1].type == "human":
+            briefs.append(json.loads(str(messages[-1].content).partition("\n\n")[2]))
+        return plans_what_is_asked(messages)
+
+    return plan
+
+
 @dataclass(frozen=True)
 class Executor:
     """An executor without a model."""

@@ -2,7 +2,8 @@
 
 import asyncio
 
-from kit.core.fault import CANARY, Fault, Kind, kinds_of
+from kit.bench.case import FAILING
+from kit.core.fault import CANARY, Fault, kinds_of
 from kit.core.fault_injection import inject_faults
 from kit.metrics.breakages import Breakages, breakages
 from kit.runtime.turn import Turn, run_turn
@@ -12,16 +13,6 @@ from tests.kits import ALICE, SmallKit, answering, asks, leading, small_kit
 
 EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
 QUESTION = "my receipt didn't scan, how many points do I have, and find coffee deals"
-COSTS_A_PART: tuple[Kind, ...] = (
-    "raise",
-    "hang",
-    "instantiation",
-    "refuses",
-    "error_envelope",
-    "foreign_principal",
-    "bad_payload",
-    "version_break",
-)
 
 
 async def test_every_fault_that_costs_a_part_is_counted_and_no_other():
@@ -31,7 +22,7 @@ async def test_every_fault_that_costs_a_part_is_counted_and_no_other():
             fault = Fault(where="rewards", kind=kind, seconds=seconds)
             before = breakages(kit.store)
             await kit.ask(QUESTION, kit.session(kind), faults=[fault])
-            cost = int(kind in COSTS_A_PART)
+            cost = int(kind in FAILING)
             after = breakages(kit.store)
             assert (after.broken, after.owned_up) == (
                 before.broken + cost,

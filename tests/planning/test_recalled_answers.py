@@ -5,18 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage
 
 from kit import open_kit
 from kit.core.context import Principal
-from kit.models.scripted import Line
 from kit.settings import HOME
 from kit.tools.api_embedder import ApiEmbedder
 from kit.tools.recall import find_memories
 from kit.tools.task_memory import Task, TaskMemory, memory_stream
 from tests.kits import OFFLINE
 from tests.loopback_openai import Raw, Refuse, loopback
-from tests.plan_kits import Rows, opened_plans, plans_what_is_asked
+from tests.plan_kits import Rows, keeps_briefs, opened_plans
 from tests.step_kits import need_boundary
 
 OURS = "ou-0001"
@@ -35,12 +33,7 @@ async def test_a_planner_reads_how_similar_tasks_of_the_same_user_were_answered(
 ) -> None:
     briefs: list[dict[str, Any]] = []
 
-    def planner(messages: list[BaseMessage]) -> Line:
-        if messages[-1].type == "human":
-            briefs.append(json.loads(str(messages[-1].content).partition("\n\n")[2]))
-        return plans_what_is_asked(messages)
-
-    async with opened_plans(tmp_path, Rows(), planner=planner, recall=2) as kit:
+    async with opened_plans(tmp_path, Rows(), planner=keeps_briefs(briefs), recall=2) as kit:
         first = await kit.ask("the outlets with the best sales", kit.session("s1", "acme", "ann"))
         await kit.ask("which outlets have the worst sales", kit.session("s2", "acme", "ann"))
         await kit.ask("the weather on Monday", kit.session("s3", "acme", "ann"))

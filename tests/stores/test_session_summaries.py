@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage
 
 from kit import Kit, open_kit
 from kit.compose.deck import Deck
@@ -14,12 +13,11 @@ from kit.core.card import AgentCard
 from kit.core.context import Principal
 from kit.core.documents.document import Memory
 from kit.core.record import Note
-from kit.models.scripted import Line
 from kit.tools.recall import SessionSummaries, find_memories
 from kit.tools.task_memory import TaskMemory
 from tests.kits import OFFLINE, answering
 from tests.opensearch_server import new_documents
-from tests.plan_kits import Rows, opened_plans, plans_what_is_asked
+from tests.plan_kits import Rows, keeps_briefs, opened_plans
 from tests.stores.conftest import DATABASES, new_place
 
 ANN = Principal(tenant_id="acme", user_id="ann")
@@ -81,13 +79,10 @@ async def test_a_planner_reads_that_of_its_own_session_where_the_deck_recalls(
 ) -> None:
     briefs: list[dict[str, Any]] = []
 
-    def planner(messages: list[BaseMessage]) -> Line:
-        if messages[-1].type == "human":
-            briefs.append(json.loads(str(messages[-1].content).partition("\n\n")[2]))
-        return plans_what_is_asked(messages)
-
     for recall in (2, 0):
-        async with opened_plans(tmp_path, Rows(), planner=planner, recall=recall) as kit:
+        async with opened_plans(
+            tmp_path, Rows(), planner=keeps_briefs(briefs), recall=recall
+        ) as kit:
             reply = await kit.ask("hello", kit.session("s1", "acme", "ann"))
             turn = kit.store.turn(reply.turn_id, ANN)
             assert turn is not None

@@ -1,5 +1,5 @@
-"""What others would have said: a stored turn beside a plain loop over its recording, and beside the stored table of
-the systems of the stored table in the scenario that comes nearest to it."""
+"""What others would have said: a stored turn beside a plain loop over its recording, and beside what the systems of
+the stored table said in the scenario that comes nearest to it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -73,11 +73,6 @@ class StoredSystem(Value):
     plays: tuple[StoredPlay, ...]
 
 
-def lost_count(parts: Sequence[PlainPart]) -> int:
-    """Returns how many parts their user neither gets nor is told of."""
-    return sum(part.is_lost for part in parts)
-
-
 def draw_others(host: Host, turn: TurnRecord, view: TurnView) -> None:
     """Draws a turn that has ended beside both plain loops, and under them the stored table."""
     draw_plain_loops(host, turn, view)
@@ -85,16 +80,16 @@ def draw_others(host: Host, turn: TurnRecord, view: TurnView) -> None:
         draw_table(scenario_of(view.routing))
 
 
-def draw_plain_loops(host: Host, turn: TurnRecord, view: TurnView) -> tuple[PlainTurn, ...]:
-    """Draws the answer of a turn and of both plain loops beside each other, and returns these; none where its
-    recording does not hold all that they would have read."""
+def draw_plain_loops(host: Host, turn: TurnRecord, view: TurnView) -> None:
+    """Draws the answer of a turn and of both plain loops beside each other; says so where its recording does not
+    hold all that they would have read."""
     recording = recording_of(host.kit.store, turn, host.kit.team.root)
     if recording.gap:
         st.info(
             f"No plain loop can be played over this recording: {recording.gap}.",
             icon=":material/info:",
         )
-        return ()
+        return
     # A model words the answers: they are asked for once, however often the page is drawn.
     key = f"plain-{turn.id}"
     if key not in st.session_state:
@@ -114,7 +109,6 @@ def draw_plain_loops(host: Host, turn: TurnRecord, view: TurnView) -> tuple[Plai
     for column, plain in zip(columns[1:], turns, strict=True):
         with column:
             _draw_column(_PLAIN[plain.best], _HOW[plain.best], plain.parts, plain.text, plain.error)
-    return tuple(turns)
 
 
 def _draw_column(name: str, how: str, parts: Sequence[PlainPart], text: str, error: str) -> None:
