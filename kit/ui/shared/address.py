@@ -14,7 +14,6 @@ PARTS = (
     "pattern",
     "model",
     "detail",
-    "present",
 )
 """Parts of the address that belong to all pages."""
 

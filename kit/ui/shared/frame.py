@@ -27,10 +27,6 @@ STYLES = (
     Path(__file__).with_name("style.css"),
     Path(__file__).parents[1] / "canvas" / "canvas.css",
 )
-STAGE = (
-    "html { font-size: 20px !important; } .stMainBlockContainer, "
-    "[data-testid=stBottomBlockContainer] { max-width: 1600px; }"
-)
 NEEDS_STORE = (
     "This page reads everything that is stored. A service answers this app (`KIT_SERVICE_URL`), and its store is "
     "not open to it: start the app without that variable where the store is."
@@ -96,7 +92,7 @@ def draw_style() -> None:
     menus and dialogs too."""
     scheme = f":root {{ color-scheme: {st.context.theme.type or 'light dark'} }}"
     rules = "\n".join(style.read_text() for style in STYLES)
-    st.html(f"<style>{scheme}\n{rules}{STAGE if address.read('present') else ''}</style>")
+    st.html(f"<style>{scheme}\n{rules}</style>")
 
 
 def draw_link(container: DeltaGenerator, page: str, label: str, icon: str, **query: str) -> None:
