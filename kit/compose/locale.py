@@ -64,7 +64,11 @@ class Sentences(Value):
     plan_uncertain: str
     plan_over: str
     plan_infeasible: str
+    plan_done: str
+    plan_done_one: str
+    plan_again: str
     plan_steps: str
+    plan_left: str
     plan_unreachable: str
     plan_no_steps: str
     plan_ended: str

@@ -1,9 +1,7 @@
 """What the user reads of a plan: an answer composed from the outputs of its steps, or fixed words
 for where it stopped."""
 
-import json
-from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
@@ -15,16 +13,14 @@ from kit.core.documents.document import Plan, PlanStep
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Reason
 from kit.models.message import system_text, tool_text
 from kit.planning.loop import Manager
+from kit.planning.output_words import report
 from kit.planning.plan import complete_steps, failed_step
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.answer.acknowledge import acknowledge
 from kit.runtime.answer.owed import owed_by
+from kit.runtime.answer.raw_text import leaks
 from kit.runtime.context import RunContext
 
-MOST_CHARACTERS = 6_000
-"""Characters of one step's output that the manager's model reads; of more it reads the beginning."""
-TITLES = ("name", "title")
-"""Fields that name a thing: they come first and without their own name."""
 SYNTHESIS = "The plan for this request is done. Answer it from what its steps returned, and from nothing else."
 
 
@@ -46,21 +42,22 @@ async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunC
         # In fixed words: a model would explain away what it does not know.
         ctx.turn.record(*_failure(manager, executor))
         ctx.emit(Acknowledged(path="rescued", owed=owed_by(ctx.turn).agents))
-        return Answer(call_id=call.call_id, agent=call.agent, text=stop_words(manager, ctx))
+        text = stop_words(manager, ctx, await _report(manager))
+        return Answer(call_id=call.call_id, agent=call.agent, text=text)
     inputs = {number for step in plan.steps for number in step.inputs}
+    blocks = await _report(manager)
     answers: list[Answer] = []
     calls: list[AgentCall] = []
     asks: list[ToolCall] = []
     results: list[ToolMessage] = []
     texts: list[str] = []
     for step in complete_steps(plan):
-        # The output of any other step stands in that of the step which used it.
-        if step.step_index in inputs:
-            continue
         call_id = step.task_id or ""
-        text = words_of(await manager.value(step))
-        answers.append(Answer(call_id=call_id, agent=executor, text=text))
-        calls.append(AgentCall(call_id=call_id, agent=executor, query=step.task, fields={}))
+        text = blocks[step.step_index]
+        # The output of any other step stands in that of the step which used it.
+        if step.step_index not in inputs:
+            answers.append(Answer(call_id=call_id, agent=executor, text=text))
+            calls.append(AgentCall(call_id=call_id, agent=executor, query=step.task, fields={}))
         name = f"ask_step_{step.step_index}"
         asks.append(ToolCall(name=name, args={"query": step.task}, id=call_id))
         results.append(tool_text(text, call_id))
@@ -85,22 +82,53 @@ async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunC
         sources=lambda: "\n".join([call.query, *texts]),
         seconds=lead.time_budget,
     )
+    text = f"{done_words(plan, ctx.turn.locale.sentences)}\n\n{text}"
     return Answer(call_id=call.call_id, agent=call.agent, text=text)
 
 
-def stop_words(manager: Manager, ctx: RunContext) -> str:
-    """Says in the session's language why a plan stopped and what of it is done; nothing here was worded by a model."""
+async def _report(manager: Manager) -> dict[int, str]:
+    outputs: dict[int, Any] = {}
+    for step in complete_steps(manager.plan):
+        outputs[step.step_index] = await manager.value(step)
+    return report(manager.plan.steps, outputs)
+
+
+def done_words(plan: Plan, words: Sentences) -> str:
+    """Says in how many steps a plan was done, and which failed on the way: no model may pass over that."""
+    count = len(plan.steps)
+    sentence = words.plan_done_one if count == 1 else words.plan_done.format(count=count)
+    failed = dict.fromkeys(str(replan.failed_step) for replan in plan.replan_history)
+    if not failed:
+        return sentence
+    return f"{sentence} {words.plan_again.format(steps=', '.join(failed))}"
+
+
+def stop_words(manager: Manager, ctx: RunContext, blocks: dict[int, str]) -> str:
+    """Says in the session's language why a plan stopped, what its steps came to and which were not
+    done; nothing here was worded by a model."""
     plan = manager.plan
     words = ctx.turn.locale.sentences
     step = failed_step(plan)
-    steps = [_quote(done.task) for done in complete_steps(plan)]
-    sentences = [_stop_reason(plan, step, words)]
-    if steps:
-        sentences.append(words.plan_steps.format(steps="; ".join(steps)))
+    parts = [_stop_reason(plan, step, words)]
+    if blocks:
+        parts.append(words.plan_steps)
+        for done in complete_steps(plan):
+            block = blocks[done.step_index]
+            # What a service put into its result is read by no guard here.
+            parts.append(
+                f"**{done.step_index}. {_quote(done.task)}**" if leaks(block, ctx) else block
+            )
     elif plan.steps and not (step and step.status == "uncertain"):
         # Of a step that may have acted nobody can say that nothing is done.
-        sentences.append(words.plan_no_steps)
-    return " ".join(sentences)
+        parts[0] += f" {words.plan_no_steps}"
+    remaining = [
+        _quote(other.task)
+        for other in plan.steps
+        if other.status != "complete" and other is not step
+    ]
+    if remaining:
+        parts.append(words.plan_left.format(steps="; ".join(remaining)))
+    return "\n\n".join(parts)
 
 
 def _stop_reason(plan: Plan, step: PlanStep | None, words: Sentences) -> str:
@@ -120,96 +148,6 @@ def _stop_reason(plan: Plan, step: PlanStep | None, words: Sentences) -> str:
     if kind in ("infeasible", "no_plan"):
         tries -= 1  # the planner was asked for another way, and there is none
     return (words.plan_failed_again if tries > 0 else words.plan_failed).format(task=task)
-
-
-def words_of(value: Any) -> str:
-    """Returns the output of a step in lines that a model reads, an item a line, the beginning of a long one."""
-    lines = list(_lines(value))
-    text: list[str] = []
-    room = MOST_CHARACTERS
-    for line in lines:
-        room -= len(line) + 1
-        if room < 0:
-            # Said, so that nobody takes the beginning for all of it.
-            text.append(f"… and {len(lines) - len(text):,} more lines")
-            break
-        text.append(line)
-    return "\n".join(text)
-
-
-def _lines(value: Any, name: str = "") -> Iterator[str]:
-    """Yields an object as one line, what is inside it on lines of its own; a list of single values as one line."""
-    label = ""
-    if name:
-        label = f"{_plain(name)}: "
-    if isinstance(value, dict):
-        yield from _object_lines(cast("dict[str, Any]", value), name, label)
-        return
-    if not isinstance(value, list):
-        yield f"{label}{_word(value)}."
-        return
-    items = cast("list[Any]", value)
-    key = _only_field(items)
-    if key is not None:
-        yield from _lines([item[key] for item in items], key)
-    elif any(isinstance(item, dict | list) for item in items):
-        for item in items:
-            yield from _lines(item)
-    else:
-        words = ", ".join(_word(item) for item in items)
-        yield f"{label}{words or 'none'}."
-
-
-def _object_lines(fields: dict[str, Any], name: str, label: str) -> Iterator[str]:
-    title = ""
-    words: list[str] = []
-    nested: list[str] = []
-    for key, value in fields.items():
-        if isinstance(value, dict | list):
-            nested.append(key)
-        elif key in TITLES and value and not title:
-            title = str(value)
-        elif not (title and key in TITLES and value == title):
-            words.append(_field(key, value))
-    if len(nested) < len(fields):
-        head = label.removesuffix(": ")
-        if title:
-            head = f"{_plain(name)} {title}".strip()
-        parts = [part for part in (head, ", ".join(words)) if part]
-        yield f"{': '.join(parts)}."
-    for key in nested:
-        yield from _lines(fields[key], key)
-
-
-def _only_field(items: list[Any]) -> str | None:
-    """Returns the one field that each of these objects has; None where they are no such objects."""
-    field: str | None = None
-    for item in items:
-        names = list(cast("dict[str, Any]", item)) if isinstance(item, dict) else []
-        if len(names) != 1 or field not in (None, names[0]):
-            return None
-        field = names[0]
-    return field
-
-
-def _field(key: str, value: Any) -> str:
-    if isinstance(value, bool):
-        if value:
-            return _plain(key)
-        return f"not {_plain(key)}"
-    if key.endswith("_cents") and isinstance(value, int):
-        return f"{_plain(key.removesuffix('_cents'))} ${value / 100:,.2f}"
-    return f"{_plain(key)} {_word(value)}"
-
-
-def _plain(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, str):
-        return value.rstrip(". ")
-    return json.dumps(value)
 
 
 def _quote(task: str) -> str:

@@ -93,7 +93,7 @@ def test_a_plan_shows_what_each_step_got_and_gave_and_what_was_planned_anew(
     # In the answer, which is markdown, a mark of HTML stands behind a backslash.
     assert "<b>them" not in text.replace(r"\<b>", "")
     assert text.index("rank \\<b>them") < text.index("**Steps**"), "the answer comes first"
-    assert '<ul class="step-result"><li>rows: list them.</li></ul>' in text
+    assert '<ul class="step-result"><li>1 row: list them.</li></ul>' in text
     assert "Got, from step 1" in text and "acme:s1:" in text and "step 2" in text
     assert "subagent_a.spawned" in text and "replan.triggered" in text
     assert [button.label for button in page.button] == ["All plans"]

@@ -176,7 +176,7 @@ async def test_an_act_that_another_turn_has_begun_in_the_meantime_is_not_made_tw
     [
         (500, "pending", "No step of it was finished."),
         (1_000, "failed", "No step of it was finished."),
-        (1_400, "complete", "Done so far: one."),
+        (1_400, "complete", "Done so far:\n\n**1. one:** 1 row: one."),
     ],
 )
 async def test_a_plan_whose_time_ends_within_a_write_fails_of_its_budget_and_is_not_left_half_written(
@@ -309,7 +309,8 @@ async def test_a_step_whose_input_is_gone_fails_and_does_not_work_on_nothing(
     plan = with_step(stored("one", "two", kit=kit), 1, status="complete", memory_key="gone")
     await kit.services.documents.plans.create(plan)
     reply = await run_turn("Do it.", ALICE, kit, resumed(plan.plan_id))
-    assert "Done so far: one." in reply.text
+    assert "**1. one:** It is done; its result is gone." in reply.text
+    assert reply.text.startswith("I wasn't able to finish this: I could not get through “two”.")
     failed = (await read_plan(kit, plan.plan_id)).steps[1]
     assert (failed.status, failed.failure_reason) == (
         "failed",

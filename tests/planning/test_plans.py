@@ -11,8 +11,8 @@ from kit.core.card import Policy
 from kit.core.context import Principal, Session
 from kit.core.errors import VersionConflict
 from kit.patterns.plan_execute import resumed
-from kit.planning.answer import words_of
 from kit.planning.draft import Draft, DraftStep
+from kit.planning.output_words import words_of
 from kit.planning.plan import new_plan, with_draft, with_step
 from kit.planning.record import create
 from kit.planning.scope import StepScope
@@ -67,10 +67,15 @@ async def test_a_task_becomes_a_plan_whose_steps_run_in_order_and_are_answered_f
     ]
 
 
-async def test_the_answer_is_made_of_what_no_later_step_has_used(tmp_path: Path) -> None:
+async def test_of_a_step_that_another_worked_on_the_answer_says_how_much_it_gave(
+    tmp_path: Path,
+) -> None:
     kit = plan_kit(tmp_path, draft("find them", "rank them", chain=True))
     reply = await run_turn("Rank the best.", ALICE, kit)
-    assert "rank them" in reply.text and "find them" not in reply.text
+    assert reply.text == (
+        "I did this in 2 steps.\n\n"
+        "**1. find them:** 1 row for step 2. | **2. rank them:** 1 row: rank them."
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,31 +83,53 @@ async def test_the_answer_is_made_of_what_no_later_step_has_used(tmp_path: Path)
     [
         (
             {"found": True, "items": [{"category": "drinks"}, {"category": "mains"}]},
-            "found.\ncategory: drinks, mains.",
+            "Found.\n2 categories: drinks, mains.",
         ),
         (
-            {"rows": [{"name": "Clover", "orders": 3829, "revenue_cents": 9358076}]},
-            "Clover: orders 3829, revenue $93,580.76.",
+            {"total": 338, "rows": [{"name": "Clover", "orders": 12829, "revenue_cents": 9358076}]},
+            "338 in total.\n1 row:\n- Clover: orders 12,829, revenue $93,580.76",
         ),
-        ({"rows": []}, "rows: none."),
         (
-            {"outlet": {"name": "Amber", "opened": 2017, "open": False, "note": "Ask first."}},
-            "outlet Amber: opened 2017, not open, note Ask first.",
+            {"outlets": [{"id": "a-1", "city": "Oakfield"}, {"id": "a-2", "city": "Oakfield"}]},
+            "2 outlets, each with city Oakfield:\n- a-1\n- a-2",
         ),
-        ([1, 2], "1, 2."),
+        (
+            {
+                "items": [
+                    {"name": "Tart", "opened": 2017, "tags": ["hot", "new"], "of": {"id": "m"}}
+                ]
+            },
+            "1 item:\n- Tart: opened 2017, tags hot, new, of m",
+        ),
+        ({"rows": []}, "No rows."),
+        (
+            {
+                "outlet": {
+                    "name": "Amber",
+                    "id": "ou-1",
+                    "paused": False,
+                    "opened": 2017,
+                    "closes": None,
+                }
+            },
+            "Outlet Amber (ou-1): opened 2017, not paused, closes none.",
+        ),
+        ([1, 2], "2 rows: 1, 2."),
     ],
 )
-def test_an_output_is_told_in_lines(value: Any, text: str) -> None:
-    assert words_of(value) == text
+def test_an_output_is_told_in_plain_words(value: Any, text: str) -> None:
+    assert words_of(value, "When was it opened?") == text
 
 
 def test_of_a_long_output_the_beginning_is_told_and_how_much_more_there_is() -> None:
-    text = words_of({"rows": [{"id": f"row-{number}", "size": number} for number in range(5_000)]})
-    assert (
-        len(text) < 6_100
-        and text.splitlines()[-1].startswith("… and 4,")
-        and text.splitlines()[-1].endswith("more lines")
-    )
+    rows = [
+        {"id": f"row-{number}", "size": number, "words": f"{number}" * 50}
+        for number in range(5_000)
+    ]
+    assert words_of({"rows": rows}).splitlines()[-1] == "- and 4,970 more"
+    assert words_of({"rows": [row["size"] for row in rows]}).endswith(", 299, and 4,700 more.")
+    several = words_of({name: rows for name in ("first", "second", "third")})
+    assert len(several) < 6_100 and several.splitlines()[-1].endswith("more lines")
 
 
 def once(task: str, otherwise: Doing) -> tuple[Doing, list[str]]:
@@ -180,6 +207,9 @@ async def test_what_fails_is_planned_anew_and_what_is_done_stays(
     )
     assert ('"suggestion": "split it"' in asked) is (fault is gives_up)
     assert "two again" in reply.text and "one" in reply.text
+    assert reply.text.startswith(
+        "I did this in 3 steps. On the way step 2 failed, and the rest was planned anew.\n"
+    )
     assert [event.payload for event in await events_of(kit, "plan.revised")] == [
         {"revised_steps": [2, 3]}
     ]
@@ -208,7 +238,7 @@ async def test_after_three_replans_the_plan_fails_and_says_so_with_what_is_done(
     }
     assert (
         "not able to finish" in reply.text.replace("wasn't", "was not")
-        and "Done so far: one." in reply.text
+        and "Done so far:\n\n**1. one:** 1 row: one." in reply.text
     )
     assert "OSError" not in reply.text and [outcome.kind for outcome in reply.outcomes] == [
         "failure"
@@ -363,7 +393,9 @@ async def test_a_plan_ends_with_its_budget_of_tokens_and_says_what_is_done(tmp_p
     reply = await run_turn("Do it.", ALICE, kit)
     plan = await plan_of(kit, reply)
     assert plan.status == "failed" and ran == ["one", "two"] and plan.failure["reason"] == "budget"
-    assert plan.usage["tokens_in"] <= 400 and "Done so far: one." in reply.text
+    assert (
+        plan.usage["tokens_in"] <= 400 and "Done so far:\n\n**1. one:** 1 row: one." in reply.text
+    )
 
 
 @pytest.mark.req("AS-31")
@@ -376,7 +408,10 @@ async def test_a_step_that_is_cut_off_by_the_plans_time_is_owned_up_to(tmp_path:
         "complete",
         "failed",
     ]
-    assert "within what it may take" in reply.text and "Done so far: one." in reply.text
+    assert (
+        "within what it may take" in reply.text
+        and "Done so far:\n\n**1. one:** 1 row: one." in reply.text
+    )
 
 
 @pytest.mark.req("AS-3")

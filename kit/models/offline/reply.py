@@ -45,6 +45,7 @@ _ORDER = re.compile(
     re.I,
 )
 """A sentence of a prompt that tells the model what to do."""
+_PLAN_STEP = re.compile(r"ask_step_\d+")
 NONE_FOUND = 0.5
 """How much less a request need be worded like what is asked elsewhere once no lookup has found anything for it."""
 Call = tuple[Tool, dict[str, Any]]
@@ -215,6 +216,14 @@ def _call_in_turns(request: Request) -> Reply | None:
     if talk.calls:
         return Reply(composition.compose(talk.results, talk.phrases))
     return whole
+
+
+def _report_plan(request: Request) -> Reply | None:
+    """The answer to a plan that is done: what each step came to, as it was handed over."""
+    results = request.talk.results
+    if not results or not all(_PLAN_STEP.fullmatch(result.tool) for result in results):
+        return None
+    return Reply("\n\n".join(result.text for result in results))
 
 
 def _compose(request: Request) -> Reply | None:
@@ -451,6 +460,7 @@ MODES: tuple[Callable[[Request], Reply | None], ...] = (
     _fill_form,
     _share_in_swarm,
     _call_in_turns,
+    _report_plan,
     _compose,
     _answer_unaided,
     _route,

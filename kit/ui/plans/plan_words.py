@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, cast
 
 from kit.core.display.count import many
 from kit.core.documents.document import WAITING, AgentEvent, Plan, PlanStep
-from kit.planning.answer import words_of
+from kit.planning.output_words import words_of
 from kit.planning.plan import OVER, complete_steps
 from kit.ui.shared.tag import Tag
 from kit.ui.shared.template import render, table_html
@@ -37,7 +37,7 @@ REASONS = {
 LONGEST = 1_500
 """Characters of a value that the page shows."""
 GLANCE = 4
-"""Lines of what a step gave that are shown beside its title."""
+"""Rows of what a step gave that are shown beside its title."""
 WIDEST = 160
 """Characters of such a line."""
 
@@ -121,7 +121,7 @@ def _step(
             facts.append(_act(event))
     facts.append(("Failed because", step.failure_reason or ""))
     title = f"{step.step_index}. {step.task}"
-    result = _glance(values.get(step.step_index))
+    result = _glance(values.get(step.step_index), step.task)
     return _Step(title, state, _seconds(step, events), result, facts)
 
 
@@ -144,15 +144,15 @@ def _seconds(step: PlanStep, events: Sequence[AgentEvent]) -> str:
     return f"{min(last_at, step.finished_at) - step.started_at:.2f} s"
 
 
-def _glance(value: Any) -> tuple[str, ...]:
-    """Returns the first lines of what a step gave, in the words that the manager's model reads."""
+def _glance(value: Any, task: str) -> tuple[str, ...]:
+    """Returns the first lines of what a step gave, in the words of the plan's answer."""
     if value is None:
         return ()
-    lines = words_of(value).splitlines()
-    shown = [line if len(line) <= WIDEST else f"{line[:WIDEST]} …" for line in lines[:GLANCE]]
-    if len(lines) > GLANCE:
-        shown.append(f"and {many(len(lines) - GLANCE, 'more line')}")
-    return tuple(shown)
+    lines: list[str] = []
+    for line in words_of(value, task, rows=GLANCE).splitlines():
+        line = line.removeprefix("- ")
+        lines.append(line if len(line) <= WIDEST else f"{line[:WIDEST]} …")
+    return tuple(lines)
 
 
 def _act(event: AgentEvent) -> tuple[str, str]:
