@@ -172,7 +172,7 @@ async def _fill(documents: OpenSearchDocuments) -> int:
                 AgentEvent(event_id=f"e{number}", tenant_id=tenant_id, event_type="x", ts=moment)
             )
         await _fill_memory(documents, tenant_id)
-    await documents._events.sweep(86_400.0)
+    documents.sweep(2 * 86_400.0, 86_400.0)
     for tenant_id in ("acme", "other"):
         counts.add(len(await documents._events.query(EventFilter(tenant_id=tenant_id))))
         assert (await documents._souls.of(Principal(tenant_id=tenant_id, user_id="u")))[0]

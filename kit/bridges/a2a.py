@@ -31,8 +31,6 @@ class A2ABridge:
     """An agent whose card is at an address. The protocol tells neither its calls nor its spend."""
 
     url: str
-    tells_calls: bool = False
-    tells_usage: bool = False
 
     @classmethod
     def at(cls, url: str) -> "A2ABridge":

@@ -22,8 +22,6 @@ class FunctionBridge:
     function: Callable[..., Any]
     takes_principal: bool
     source: str
-    tells_calls: bool = False
-    tells_usage: bool = False
 
     async def ask(self, question: Question) -> AsyncGenerator[Part, None]:
         """Calls the function; a plain one runs in a thread, which nobody can stop. Raises TypeError

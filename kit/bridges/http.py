@@ -63,9 +63,6 @@ class HttpBridge:
     """A service at an address."""
 
     url: str
-    tells_calls: bool = False
-    """Not for certain: a service may leave it out of any reply, and is then not taken to have asked nobody."""
-    tells_usage: bool = False
 
     @classmethod
     def at(cls, url: str) -> "HttpBridge":

@@ -17,8 +17,6 @@ class GraphBridge:
     """A compiled graph whose state has `messages`. Each question is a thread of its own."""
 
     graph: Any
-    tells_calls: bool = True
-    tells_usage: bool = True
 
     async def ask(self, question: Question) -> AsyncGenerator[Part, None]:
         """Streams the graph. Raises BridgeFault for a graph that waits for a person, or whose steps ran out."""

@@ -25,8 +25,6 @@ class OpenAIAgentBridge:
     """
 
     agent: Any
-    tells_calls: bool = True
-    tells_usage: bool = True
 
     async def ask(self, question: Question) -> AsyncGenerator[Part, None]:
         """Streams a run. Raises BridgeFault for a run that waits for a person, was refused by a

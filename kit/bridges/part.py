@@ -94,16 +94,6 @@ class BridgeFault(Exception):
 class Bridge(Protocol):
     """A system that can be asked. It raises what the system raises; its caller makes a failure of that."""
 
-    @property
-    def tells_calls(self) -> bool:
-        """Whether the system says which tools and agents it called."""
-        ...
-
-    @property
-    def tells_usage(self) -> bool:
-        """Whether the system says what it has spent."""
-        ...
-
     def ask(self, question: Question) -> AsyncGenerator[Part, None]:
         """Asks once. Closing the generator stops the system's work."""
         ...

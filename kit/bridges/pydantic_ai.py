@@ -23,8 +23,6 @@ class PydanticAgentBridge:
     agent's `deps_type` is kit's Principal."""
 
     agent: Any
-    tells_calls: bool = True
-    tells_usage: bool = True
 
     async def ask(self, question: Question) -> AsyncGenerator[Part, None]:
         """Streams a run. Raises BridgeFault for a run that waits for a person, or over its own limits."""

@@ -192,8 +192,6 @@ class FanOut(Value):
     outcomes: tuple[Outcome, ...]
     dropped: tuple[AgentCall, ...] = ()
     """Over the cap: never run."""
-    refused: tuple[AgentCall, ...] = ()
-    """Stopped by a guard: never run, never told to the user."""
     cap: int
 
     @property

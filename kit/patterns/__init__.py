@@ -48,10 +48,7 @@ def modes_of(deck: Deck) -> Mapping[str, Pattern]:
 
 def patterns_of(deck: Deck) -> Mapping[str, Pattern]:
     """The patterns on which any message to this deck can be asked and compared: plans are none of them."""
-    patterns: dict[str, Pattern] = {}
-    for name, pattern in modes_of(deck).items():
-        if not pattern.is_plan:
-            patterns[name] = pattern
+    patterns = {name: pattern for name, pattern in modes_of(deck).items() if not pattern.is_plan}
     return Registry("pattern", patterns)
 
 

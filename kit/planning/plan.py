@@ -45,10 +45,7 @@ def new_plan(plan_id: str, principal: Principal, session_id: str, task: str, now
 
 def complete_steps(plan: Plan) -> tuple[PlanStep, ...]:
     """The steps that are complete."""
-    plan_steps: list[PlanStep] = []
-    for step in plan.steps:
-        if step.status == "complete":
-            plan_steps.append(step)
+    plan_steps = [step for step in plan.steps if step.status == "complete"]
     return tuple(plan_steps)
 
 

@@ -11,7 +11,7 @@ from kit.planning.services import REASONS, PlanServices
 from kit.stores.documents.protocol import EventFilter
 from kit.tools.large_result import tell_file, write_sample
 from kit.tools.mcp.json_schema import SchemaTooCostly, find_misfit
-from kit.tools.skill import SkillFault, SkillManifest, SkillResult, canonical_text, skill_call
+from kit.tools.skill import SkillFault, SkillManifest, SkillResult, canonical_text
 from kit.tools.tool import UNAVAILABLE, ToolResult
 
 LARGE = 50_000
@@ -52,7 +52,18 @@ async def call_skill(
     outcome = await _check(manifest, outcome)
     lost = _is_lost(manifest, outcome)
     doubt: dict[str, Any] = {"uncertain": True} if lost else {}
-    await scope.journal.write(CALL, **skill_call(outcome, LARGE).model_dump(), **doubt)
+    has_result = isinstance(outcome, SkillResult)
+    size = outcome.size_bytes if has_result else 0
+    await scope.journal.write(
+        CALL,
+        skill_id=outcome.skill,
+        input_size_bytes=outcome.input_size_bytes,
+        response_size_bytes=size,
+        duration_ms=outcome.duration_ms,
+        large_response_triggered=size >= LARGE,
+        status="ok" if has_result else outcome.reason,
+        **doubt,
+    )
     if lost:
         return _uncertain(scope, skill)
     if not _may_have_acted(outcome):

@@ -317,9 +317,7 @@ def _components(agent: str, ctx: RunContext) -> list[ComponentPayload]:
     """Returns the components that this agent's tools have put on the page so far."""
     bodies = (event.body for event in ctx.turn.log.events)
     components = (body for body in bodies if isinstance(body, Component) and body.agent == agent)
-    payloads: list[ComponentPayload] = []
-    for body in components:
-        payloads.append(ComponentPayload(type=body.type, payload=body.payload))
+    payloads = [ComponentPayload(type=body.type, payload=body.payload) for body in components]
     return payloads
 
 

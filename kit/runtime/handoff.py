@@ -201,10 +201,7 @@ _PRIOR = (
 def ask_tool(card: AgentCard) -> dict[str, Any]:
     """Returns the function schema of `ask_<id>`; its description is the card's, unchanged."""
     handoff = card.handoff
-    from_model: dict[str, HandoffField] = {}
-    for name, field in handoff.fields.items():
-        if field.source == "model":
-            from_model[name] = field
+    from_model = {name: field for name, field in handoff.fields.items() if field.source == "model"}
     query: dict[str, Any] = {"type": "string", "description": _QUERY}
     if handoff.max_query_tokens:
         query["maxLength"] = handoff.max_query_tokens * CHARACTERS
@@ -319,8 +316,5 @@ def field_schema(field: HandoffField) -> dict[str, Any]:
         "items": {"type": "string"} if is_array else None,
         "maxItems": (field.max_items or None) if is_array else None,
     }
-    mapping: dict[str, Any] = {}
-    for name, value in schema.items():
-        if value is not None:
-            mapping[name] = value
+    mapping = {name: value for name, value in schema.items() if value is not None}
     return mapping

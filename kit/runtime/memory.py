@@ -432,9 +432,7 @@ class Memory(SessionMemory):
         if response_ids:
             self._keep_chains(response_ids, turn, ctx, agents)
         # The note is kept beside the events, so nothing else takes a secret of the user's words out of it.
-        owed: list[str] = []
-        for part in ctx.turn.owed_parts:
-            owed.append(without_secret_words(part, ctx.turn.log.secrets))
+        owed = [without_secret_words(part, ctx.turn.log.secrets) for part in ctx.turn.owed_parts]
         # A turn that left nothing out clears what was kept.
         if owed or self.owed:
             text = json.dumps(owed, ensure_ascii=False)
@@ -494,10 +492,7 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
     got no answer stays in its agent's part, marked as open; one that a guard dropped was never the
     user's (decisions 27).
     """
-    separators: list[int] = []
-    for event in state.log.events:
-        if event.body.__class__ is Separator:
-            separators.append(event.seq)
+    separators = [event.seq for event in state.log.events if event.body.__class__ is Separator]
     if separators:
         texts = _parts(turn.text, state.log, separators)
     else:

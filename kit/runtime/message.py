@@ -121,9 +121,7 @@ def calls_of(message: AIMessage) -> list[ToolCall]:
     LangChain reads what it can of broken JSON, but half an argument is another argument.
     """
     if isinstance(message, AIMessageChunk):
-        chunks: list[ToolCall] = []
-        for chunk in message.tool_call_chunks:
-            chunks.append(_read(chunk))
+        chunks = [_read(chunk) for chunk in message.tool_call_chunks]
         return with_unique_ids(chunks)
     whole: list[ToolCall] = []
     for call in message.tool_calls:
@@ -174,10 +172,7 @@ def with_calls(message: AIMessage, calls: Sequence[ToolCall]) -> AIMessage:
                 open_calls.remove(key)
             blocks.append(block)
         content = blocks
-    extra: dict[Any, Any] = {}
-    for name, value in message.additional_kwargs.items():
-        if name not in _RAW:
-            extra[name] = value
+    extra = {name: value for name, value in message.additional_kwargs.items() if name not in _RAW}
     update = {
         "content": content,
         "tool_calls": list(calls),

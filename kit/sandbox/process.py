@@ -50,10 +50,8 @@ class ScriptResult(Value):
     """The end of what it wrote there: for a script that raised, the traceback."""
     exit: int | None
     """Its exit code; 128 and the signal for one that died of it; None for one that was stopped."""
-    truncated: bool = False
-    """`stdout` is only the beginning."""
     reason: Literal["failed", "timeout", "oversized_output"] | None = None
-    """None where it ended by itself with 0."""
+    """None where it ended by itself with 0; of one that was stopped `stdout` is only the beginning."""
     size: int = 0
     """Bytes that were read of what it wrote, errors among them."""
 
@@ -93,7 +91,7 @@ class _Run:
         # A script that is stopped before it was begun is not begun.
         with self._lock:
             if self._is_stopped:
-                return ScriptResult(stdout="", exit=None, truncated=True, reason="timeout")
+                return ScriptResult(stdout="", exit=None, reason="timeout")
             process = _start(self._script, self._data, self._boundary, self._limits)
             self._process = process
         return _collect(process, self._limits)
@@ -167,7 +165,6 @@ def _collect(process: subprocess.Popen[bytes], limits: ScriptLimits) -> ScriptRe
         stdout=stdout[: limits.output].decode("utf-8", "replace"),
         stderr=stderr.decode("utf-8", "replace")[-ERROR_SIZE:],
         exit=None if was_stopped else exit_code,
-        truncated=was_stopped,
         reason=reason,
         size=len(stdout) + len(stderr),
     )

@@ -119,9 +119,9 @@ class TurnStore(Database):
             return self.backend.open(open_sessions(self))
         return open_documents(self)
 
-    def _sweep_documents(self, now: float, retention: float) -> None:
+    def sweep_documents(self, now: float, retention: float) -> None:
         if self.backend is None:
-            super()._sweep_documents(now, retention)
+            super().sweep_documents(now, retention)
         else:
             self.backend.sweep(now, retention)
 
@@ -353,10 +353,7 @@ class TurnStore(Database):
     ) -> list[TurnRecord]:
         """The newest turns that match, newest first; all of them with a limit below 0."""
         wanted = {"session_id": session_id, "tenant_id": tenant_id, "user_id": user_id}
-        values: dict[str, Any] = {}
-        for name, value in wanted.items():
-            if value is not None:
-                values[name] = value
+        values = {name: value for name, value in wanted.items() if value is not None}
         query = newest_turns(*values)
         return records_of(self.read(query, {**values, "limit": limit if limit >= 0 else ALL}))
 

@@ -133,17 +133,6 @@ class StepToken(Value):
     """Seconds for which it holds."""
 
 
-class SkillCall(Value):
-    """The record of one call, as the log of a plan keeps it."""
-
-    skill_id: str
-    input_size_bytes: int
-    response_size_bytes: int
-    duration_ms: int
-    large_response_triggered: bool
-    status: Literal["ok"] | SkillReason
-
-
 class StepSkills(Protocol):
     """The skills that one step of a plan may call."""
 
@@ -211,17 +200,3 @@ def canonical_text(content: Any, text: str = "") -> str:
 def text_size(text: str) -> int:
     """Bytes of a text in UTF-8; half of a surrogate pair counts as one byte."""
     return len(text.encode("utf-8", "replace"))
-
-
-def skill_call(outcome: SkillResult | SkillFault, large_bytes: int) -> SkillCall:
-    """What the log keeps of a call. `large_bytes`: from this size on, a response is put into a file and not read."""
-    has_result = isinstance(outcome, SkillResult)
-    size = outcome.size_bytes if has_result else 0
-    return SkillCall(
-        skill_id=outcome.skill,
-        input_size_bytes=outcome.input_size_bytes,
-        response_size_bytes=size,
-        duration_ms=outcome.duration_ms,
-        large_response_triggered=size >= large_bytes,
-        status="ok" if has_result else outcome.reason,
-    )

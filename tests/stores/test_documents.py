@@ -2,7 +2,7 @@
 backend joins `BACKENDS`."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,6 +60,8 @@ class Backend:
     """A backend of three-dimensional vectors, and its clock."""
 
     stores: Documents
+    sweep: Callable[[float, float], None]
+    """Deletes memories that have expired by a moment, and events of more than so many seconds before it."""
     clock: Clock = field(default_factory=Clock)
 
 
@@ -72,12 +74,13 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]
 
         with closing(OpenSearchDocuments(new_documents(dimension=3))) as documents:
             store = open_store(":memory:")
-            yield Backend(documents.open(open_sessions(store), clock), clock)
+            yield Backend(documents.open(open_sessions(store), clock), documents.sweep, clock)
             store.close()
         return
     memory = request.param == ":memory:"
     store = open_store(":memory:" if memory else new_place(request.param, tmp_path))
-    yield Backend(open_documents(store, dimension=3, clock=clock), clock)
+    documents = open_documents(store, dimension=3, clock=clock)
+    yield Backend(documents, store.sweep_documents, clock)
     store.close()
 
 
@@ -325,7 +328,7 @@ async def test_a_memory_ends_at_its_time_by_the_clock_of_the_kit(backend: Backen
     assert await keys() == [["short"], ["short", "long"], ["short"]]
     clock.now += 10
     assert await keys() == [["long"], ["long"], []]
-    assert [await memory.sweep() for _ in range(2)] == [1, 0]
+    backend.sweep(clock.now, 0.0)
     clock.now -= 10
     assert await keys() == [["long"], ["long"], []]  # a clock that goes back brings nothing back
 
@@ -514,9 +517,8 @@ async def test_events_are_added_in_order_never_changed_and_kept_once(backend: Ba
     recent = EventFilter(tenant_id="acme", event_type="skill.called", since=40.0)
     assert await events.query(recent) == [late]
     assert await events.query(EventFilter(tenant_id="acme"), limit=1) == [first]
-    assert await events.sweep(before=10.0) == 2 and await events.query(
-        EventFilter(tenant_id="acme")
-    ) == [late]
+    backend.sweep(10.0, 0.0)
+    assert await events.query(EventFilter(tenant_id="acme")) == [late]
 
 
 async def test_events_are_listed_by_user_and_time_the_newest_first(backend: Backend) -> None:

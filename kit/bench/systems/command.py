@@ -32,8 +32,6 @@ class CommandBridge:
     words: tuple[str, ...]
     folder: Path
     """It runs there."""
-    tells_calls: bool = False
-    tells_usage: bool = False
 
     async def ask(self, question: Question) -> AsyncGenerator[Part, None]:
         """Runs the program once; it is killed where nobody waits any more. Raises CommandError for

@@ -31,16 +31,10 @@ def check(document: Value, dimension: int | None = None) -> str:
             )
         if vector is not None and not fields.get("embedder"):
             raise ValueError("embedding without the name of its embedder")
-        nobody: list[str] = []
-        for name in ("tenant_id", "user_id", "session_id"):
-            if fields.get(name) == "":
-                nobody.append(name)
+        nobody = [name for name in ("tenant_id", "user_id", "session_id") if fields.get(name) == ""]
         if nobody:
             raise ValueError(f"its {', '.join(nobody)} is empty: an id that is left out is None")
-        lacking: list[str] = []
-        for name in OWNER.get(fields.get("scope", ""), ()):
-            if not fields[name]:
-                lacking.append(name)
+        lacking = [name for name in OWNER.get(fields.get("scope", ""), ()) if not fields[name]]
         if lacking:
             raise ValueError(f"of scope {fields['scope']} it has to name its {', '.join(lacking)}")
         text = json.dumps(fields, ensure_ascii=False, allow_nan=False)

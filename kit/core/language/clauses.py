@@ -91,10 +91,7 @@ def clauses(text: str, *, opening: bool = False) -> list[Clause]:
     text = text[:LONGEST]
     cuts = [match.span() for match in JOINER.finditer(text)]
     inside = {position for start, end in cuts for position in range(start, end)}
-    soft: list[tuple[int, int]] = []
-    for match in SOFT_JOINER.finditer(text):
-        if match.start() not in inside:
-            soft.append(match.span())
+    soft = [match.span() for match in SOFT_JOINER.finditer(text) if match.start() not in inside]
     items = opening and sum("," in text[a:b] for a, b in soft) >= LIST_COMMAS
     for position, (start, end) in enumerate(soft):
         if soft[position + 1 :]:
@@ -130,10 +127,7 @@ def tells(text: str) -> bool:
 
 def _speaks(piece: Sequence[str]) -> bool:
     """Whether words are more than a link ("and another thing") or the beginning of what follows ("I'd also")."""
-    links: list[str] = []
-    for word in piece:
-        if word in LINKS:
-            links.append(word)
+    links = [word for word in piece if word in LINKS]
     return any(word not in STOP and word not in LINKS for word in piece) or (
         len(piece) > 2 and not links
     )

@@ -132,14 +132,6 @@ class FaultyBridge:
     agent: str
     inner: Bridge
 
-    @property
-    def tells_calls(self) -> bool:
-        return self.inner.tells_calls
-
-    @property
-    def tells_usage(self) -> bool:
-        return self.inner.tells_usage
-
     async def ask(self, question: Question) -> AsyncGenerator[Part, None]:
         for fault in active_faults(self.agent, "agent"):
             raise InjectedFault(fault)

@@ -38,7 +38,6 @@ SHOWN_BY_TOOLS = "This is what your tools returned as pictures, in the order of 
 BORNE = 2
 """Replies in a row none of whose calls can be made (decisions 31)."""
 Thread = list[BaseMessage]
-Results = Sequence[tuple[ToolCall, ToolResult]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +77,7 @@ class Decision:
         """
         own_calls = self.own if own is None else own
         calls_by_id = {call["id"]: call for call in self.reply.calls}
-        calls: list[ToolCall] = []
-        for ask in (*asks, *self.set_aside):
-            calls.append(_call_of(ask, calls_by_id.get(ask.call_id)))
+        calls = [_call_of(ask, calls_by_id.get(ask.call_id)) for ask in (*asks, *self.set_aside)]
         reply = replace(self.reply, message=with_calls(self.reply.message, [*calls, *own_calls]))
         return Decision(reply, asks, own_calls, self.set_aside)
 

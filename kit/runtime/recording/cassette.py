@@ -100,10 +100,6 @@ class Cassette(Player):
         self._run.tracks.add(name)
         return cassette
 
-    def holds(self, name: str) -> bool:
-        """Whether the file holds a call of this track."""
-        return any(key[0] == name for key in self.calls)
-
     def find(self, call_site: str, request: Request) -> RecordedCall | None:
         """Returns the recorded call for a request; None when the call is to be made. A replay
         raises CassetteError with what changed."""

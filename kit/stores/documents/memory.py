@@ -96,10 +96,7 @@ class SqlMemory:
         rows: dict[int, Sequence[Any]] = {}
         for *row, seq in self.tables.database.read(query):
             rows[seq] = row
-        results: list[Memory] = []
-        for seq in seqs:
-            if seq in rows:
-                results.append(_memory(rows[seq]))
+        results = [_memory(rows[seq]) for seq in seqs if seq in rows]
         return results
 
     async def search(
@@ -114,14 +111,6 @@ class SqlMemory:
         values |= {"words": words, "now": self.tables.clock(), "limit": top_k}
         query = BEST_WORDS[self.tables.database.dialect]
         return [_memory(row) for row in self.tables.database.read(query, values)]
-
-    async def sweep(self) -> int:
-        """Deletes what has expired; returns how many."""
-        return await self.tables.write(self.drop_expired)
-
-    def drop_expired(self, db: StoreConnection) -> int:
-        """Does the same within a transaction."""
-        return db.execute(delete(MEMORY).where(_column.ttl_at <= self.tables.clock())).rowcount
 
 
 def _is_visible(principal: Principal, key: str) -> ColumnElement[bool]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from kit.core.context import Operator, Principal
+from kit.core.context import OPERATOR, Operator, Principal
 from kit.core.documents.check import D
 from kit.core.documents.document import (
     AgentEvent,
@@ -25,10 +25,28 @@ from kit.core.record import LINES
 from kit.core.value import Value
 
 
-class EventFilter(Value):
-    """Which events: those of one tenant, or for an operator of all, that have all of these."""
+class Filter(Value):
+    """Which documents: those of one tenant, or for an operator of all, that have all of these."""
 
     tenant_id: str | Operator
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """What a field has to be, by its name: the moments aside."""
+        terms = self.model_dump(exclude=_MOMENTS, exclude_none=True)
+        if self.tenant_id is OPERATOR:
+            del terms["tenant_id"]
+        return terms
+
+
+_MOMENTS = {"since", "until", "ended_since", "ended_until"}
+Periods = Mapping[str, tuple[float | None, float | None]]
+"""Since when and until when a moment may be, by the name of its field."""
+
+
+class EventFilter(Filter):
+    """Which events."""
+
     user_id: str | None = None
     session_id: str | None = None
     plan_id: str | None = None
@@ -40,11 +58,15 @@ class EventFilter(Value):
     until: float | None = None
     """The first moment that is too late."""
 
+    @property
+    def periods(self) -> Periods:
+        # A condition that all events meet would have SQLite read them in the order of time.
+        return {"ts": (self.since or None, self.until)}
 
-class PlanFilter(Value):
-    """Which plans: those of one tenant, or for an operator of all, that have all of these."""
 
-    tenant_id: str | Operator
+class PlanFilter(Filter):
+    """Which plans."""
+
     user_id: str | None = None
     session_id: str | None = None
     status: PlanStatus | None = None
@@ -55,6 +77,13 @@ class PlanFilter(Value):
     ended_since: float | None = None
     ended_until: float | None = None
     """When they ended; plans that have not are left out where one of the two is given."""
+
+    @property
+    def periods(self) -> Periods:
+        return {
+            "created_at": (self.since, self.until),
+            "completed_at": (self.ended_since, self.ended_until),
+        }
 
 
 EventField = Literal[
@@ -114,10 +143,6 @@ class MemoryStore(Protocol):
         self, principal: Principal, scope: Scope, text: str, top_k: int = 5, session_id: str = ""
     ) -> list[Memory]:
         """The memories of that scope whose text has one of these words, best first."""
-        ...
-
-    async def sweep(self) -> int:
-        """Deletes what has expired; returns how many."""
         ...
 
 
@@ -198,10 +223,6 @@ class EventStore(Protocol):
     async def count(self, by: EventFilter, fields: Sequence[EventField]) -> Counts:
         """How many of the events that match have the same values in these fields; whoever else
         reads does not wait for it."""
-        ...
-
-    async def sweep(self, before: float) -> int:
-        """Deletes the events of before that moment; returns how many."""
         ...
 
 

@@ -61,9 +61,7 @@ class SqlSessions:
 
 def _messages(agent: str, rows: Sequence[Any]) -> tuple[SessionMessage, ...]:
     """Returns the lines that an agent is told; what a turn showed stands with the last of them."""
-    last: dict[str, int] = {}
-    for turn_id, position, *_ in rows:
-        last[turn_id] = position
+    last = {turn_id: position for turn_id, position, *_ in rows}
     messages: list[SessionMessage] = []
     for turn_id, position, role, text, started_at, seconds, log, size in rows:
         components = None

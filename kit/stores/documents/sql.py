@@ -17,7 +17,7 @@ from sqlalchemy import (
     update,
 )
 
-from kit.core.context import OPERATOR, Principal
+from kit.core.context import Principal
 from kit.core.documents.check import check, document_of
 from kit.core.documents.document import DIMENSION, WAITING, AgentEvent, Plan, Soul
 from kit.core.errors import StoreError, VersionConflict
@@ -43,6 +43,7 @@ from kit.stores.documents.tables import (
 )
 from kit.stores.engines.connection import StoreConnection
 from kit.stores.engines.database import Database
+from kit.stores.queries import SWEEP_MEMORIES
 from kit.stores.statements import insert_new, insert_or_replace
 
 _plan = PLANS.c
@@ -61,11 +62,10 @@ def open_documents(
     """
     sessions = open_sessions(database, clock)
     tables = sessions.tables
-    memory = SqlMemory(tables, dimension)
     with database.commit() as db:
-        memory.drop_expired(db)
+        db.execute(SWEEP_MEMORIES, {"now": clock()})
     return Documents(
-        memory,
+        SqlMemory(tables, dimension),
         SqlSouls(tables),
         sessions,
         SqlPlans(tables),
@@ -132,11 +132,11 @@ class SqlPlans:
         return [document_of(Plan, text) for (text,) in self.tables.database.read(newest)]
 
     async def query(self, by: PlanFilter, limit: int = 1000) -> list[Plan]:
-        query = _PLANS.where(*_plan_conditions(by)).order_by(_plan.created_at.desc()).limit(limit)
+        query = _PLANS.where(*_conditions(PLANS, by)).order_by(_plan.created_at.desc()).limit(limit)
         return [document_of(Plan, text) for (text,) in self.tables.database.read(query)]
 
     async def count(self, by: PlanFilter, fields: Sequence[PlanField]) -> Counts:
-        return await _count(self.tables.database, PLANS, _plan_conditions(by), fields)
+        return await _count(self.tables.database, PLANS, by, fields)
 
     async def replace(self, plan: Plan) -> Plan:
         check(plan)
@@ -192,62 +192,31 @@ class SqlEvents:
     async def query(
         self, by: EventFilter, limit: int = 1000, *, newest_first: bool = False
     ) -> list[AgentEvent]:
-        query = select(EVENTS.c.seq, EVENTS.c.document).where(*_event_conditions(by))
+        query = select(EVENTS.c.seq, EVENTS.c.document).where(*_conditions(EVENTS, by))
         order = EVENTS.c.seq.desc() if newest_first else EVENTS.c.seq
         rows = self.tables.database.read(query.order_by(order).limit(limit))
         return [_event(seq, text) for seq, text in rows]
 
     async def count(self, by: EventFilter, fields: Sequence[EventField]) -> Counts:
-        return await _count(self.tables.database, EVENTS, _event_conditions(by), fields)
-
-    async def sweep(self, before: float) -> int:
-        statement = delete(EVENTS).where(EVENTS.c.ts < before)
-        return await self.tables.write(lambda db: db.execute(statement).rowcount)
+        return await _count(self.tables.database, EVENTS, by, fields)
 
 
-def _event_conditions(by: EventFilter) -> list[ColumnElement[bool]]:
-    conditions = _equalities(EVENTS, by, besides={"since", "until"})
-    # A condition that all events meet would have SQLite read them in the order of time.
-    if by.since:
-        conditions.append(EVENTS.c.ts >= by.since)
-    if by.until is not None:
-        conditions.append(EVENTS.c.ts < by.until)
-    return conditions
-
-
-def _plan_conditions(by: PlanFilter) -> list[ColumnElement[bool]]:
-    moments = {"since", "until", "ended_since", "ended_until"}
-    conditions = _equalities(PLANS, by, besides=moments)
-    if by.since is not None:
-        conditions.append(_plan.created_at >= by.since)
-    if by.until is not None:
-        conditions.append(_plan.created_at < by.until)
+def _conditions(table: Table, by: EventFilter | PlanFilter) -> list[ColumnElement[bool]]:
+    conditions = [table.c[name] == value for name, value in by.terms.items()]
     # Of a plan that has not ended the moment is NULL, which is neither before nor after another.
-    if by.ended_since is not None:
-        conditions.append(_plan.completed_at >= by.ended_since)
-    if by.ended_until is not None:
-        conditions.append(_plan.completed_at < by.ended_until)
-    return conditions
-
-
-def _equalities(
-    table: Table, by: EventFilter | PlanFilter, besides: set[str]
-) -> list[ColumnElement[bool]]:
-    conditions: list[ColumnElement[bool]] = []
-    for name, value in by.model_dump(exclude=besides, exclude_none=True).items():
-        if value is not OPERATOR:
-            conditions.append(table.c[name] == value)
+    for name, (since, until) in by.periods.items():
+        if since is not None:
+            conditions.append(table.c[name] >= since)
+        if until is not None:
+            conditions.append(table.c[name] < until)
     return conditions
 
 
 async def _count(
-    database: Database,
-    table: Table,
-    conditions: Sequence[ColumnElement[bool]],
-    fields: Sequence[str],
+    database: Database, table: Table, by: EventFilter | PlanFilter, fields: Sequence[str]
 ) -> Counts:
     columns = [table.c[name] for name in fields]
-    query = select(*columns, func.count()).where(*conditions).group_by(*columns)
+    query = select(*columns, func.count()).where(*_conditions(table, by)).group_by(*columns)
     # On a thread and a connection of its own: over a year of events it takes longer than a loop may be silent.
     rows = await asyncio.to_thread(database.read_apart, lambda db: db.execute(query).fetchall())
     return {tuple(values): count for *values, count in rows}

@@ -180,7 +180,7 @@ class Database(ABC):
             return
         self.has_souls = self.has_souls or bool(self.read("SELECT 1 FROM agent_souls LIMIT 1"))
         if self._retention is not None and time.monotonic() >= self._sweep_at:
-            self._sweep_documents(time.time(), self._retention * 86_400)
+            self.sweep_documents(time.time(), self._retention * 86_400)
             self._sweep_at = time.monotonic() + SWEEP_EVERY
 
     def _has_souls_table(self) -> bool:
@@ -191,7 +191,8 @@ class Database(ABC):
         except self.errors as error:
             raise self._refusal(error) from error
 
-    def _sweep_documents(self, now: float, retention: float) -> None:
+    def sweep_documents(self, now: float, retention: float) -> None:
+        """Deletes memories that have expired by `now`, and events of more than `retention` seconds before it."""
         with self.commit() as db:
             db.execute(SWEEP_MEMORIES, {"now": now})
         deleted = SWEEP

@@ -13,16 +13,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 from opensearchpy import OpenSearch, TransportError
 
+from kit.core.context import OPERATOR, Operator
 from kit.core.errors import StoreError
 from kit.stores.opensearch.address import Address
 from kit.stores.opensearch.faults import fault_of, red_index
 from kit.stores.opensearch.templates import EVENTS, KINDS, MEMORY, mapping_of, template_of
 
 T = TypeVar("T")
+Arguments = TypeVarTuple("Arguments")
 # It would log each request that failed, with its traceback: the kit raises what is a fault, and says it once.
 logging.getLogger("opensearch").setLevel(logging.CRITICAL)
 NOT_THERE = 404
@@ -76,9 +78,9 @@ class Cluster:
     def _threads(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(THREADS, thread_name_prefix="kit opensearch")
 
-    async def run(self, work: Callable[[], T]) -> T:
+    async def run(self, work: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
         """Does work in a thread, so that the loop goes on."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -219,7 +221,7 @@ class Cluster:
         self,
         index: str,
         query: Mapping[str, Any],
-        tenant_id: str | None,
+        tenant_id: str | Operator,
         limit: int,
         sort: Sequence[Mapping[str, str]] = (),
     ) -> list[StoredDocument]:
@@ -230,7 +232,7 @@ class Cluster:
         self,
         index: str,
         query: Mapping[str, Any],
-        tenant_id: str | None,
+        tenant_id: str | Operator,
         limit: int,
         sort: Sequence[Mapping[str, str]] = (),
     ) -> Iterator[StoredDocument]:
@@ -261,9 +263,7 @@ class Cluster:
     ) -> dict[tuple[Any, ...], int]:
         """Returns how many of what a query finds have the same values in these fields. Raises StoreError."""
         self.refresh(index)
-        sources: list[Mapping[str, Any]] = []
-        for name in fields:
-            sources.append({name: {"terms": {"field": name, "missing_bucket": True}}})
+        sources = [{name: {"terms": {"field": name, "missing_bucket": True}}} for name in fields]
         groups: dict[str, Any] = {"size": PAGE, "sources": sources}
         body = {"query": query, "size": 0, "aggs": {"groups": {"composite": groups}}}
         counts: dict[tuple[Any, ...], int] = {}
@@ -353,16 +353,15 @@ class Cluster:
         )
         return sorted(answer)
 
-    def drop(self, index: str) -> int:
-        """Deletes an index; returns how many documents it held. Raises StoreError."""
-        self.refresh(index)
-        count = self._ask(self._client.count, True, index=index)["count"]
+    def drop(self, index: str) -> None:
+        """Deletes an index. Raises StoreError."""
         self._ask(self._client.indices.delete, index=index, params={"ignore_unavailable": "true"})
-        return count
 
-    def _as_document(self, document: Mapping[str, Any], tenant_id: str | None) -> StoredDocument:
+    def _as_document(
+        self, document: Mapping[str, Any], tenant_id: str | Operator
+    ) -> StoredDocument:
         fields = document["_source"]
-        if tenant_id not in (None, fields["tenant_id"]):
+        if tenant_id not in (OPERATOR, fields["tenant_id"]):
             raise StoreError(
                 f"the index {document['_index']} gave a document of another tenant, which nobody is given: "
                 f"delete {document['_id']!r}, it was not written by the kit"

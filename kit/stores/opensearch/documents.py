@@ -7,10 +7,9 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from kit.core.context import Operator, Principal
+from kit.core.context import OPERATOR, Operator, Principal
 from kit.core.documents.check import D, check, document_of
 from kit.core.documents.document import WAITING, AgentEvent, Plan, Soul
 from kit.core.errors import StorageSchemaError, StoreError, VersionConflict
@@ -23,7 +22,7 @@ from kit.stores.documents.protocol import (
     PlanFilter,
     SessionStore,
 )
-from kit.stores.opensearch.address import address_of, id_of
+from kit.stores.opensearch.address import Address, address_of, id_of
 from kit.stores.opensearch.cluster import Cluster, StoredDocument
 from kit.stores.opensearch.memory import OpenSearchMemory, as_date, drop_expired
 from kit.stores.opensearch.templates import EVENTS, KINDS, MEMORY, PLANS, SOULS
@@ -48,15 +47,15 @@ class OpenSearchSouls:
         text = check(soul)
         index = self.cluster.address.index(SOULS, soul.tenant_id)
         name = id_of(soul.tenant_id, soul.user_id or "")
-        await self.cluster.run(partial(self.cluster.overwrite, index, name, text))
+        await self.cluster.run(self.cluster.overwrite, index, name, text)
 
     async def remove(self, tenant_id: str, user_id: str | None = None) -> bool:
         index = self.cluster.address.index(SOULS, tenant_id)
         name = id_of(tenant_id, user_id or "")
-        return await self.cluster.run(partial(self.cluster.delete, index, name))
+        return await self.cluster.run(self.cluster.delete, index, name)
 
     async def of(self, principal: Principal) -> tuple[Soul | None, Soul | None]:
-        return await self.cluster.run(partial(self.read, principal, self.cluster.address.timeout))
+        return await self.cluster.run(self.read, principal, self.cluster.address.timeout)
 
     def read(self, principal: Principal, timeout: float) -> tuple[Soul | None, Soul | None]:
         """Does the same without a loop, within a time."""
@@ -83,11 +82,11 @@ class OpenSearchPlans:
         index = self.cluster.address.index(PLANS, plan.tenant_id)
         name = id_of(plan.tenant_id, plan.plan_id)
         # Not made again by itself: it would find what it has written, and take that for another's.
-        if not await self.cluster.run(partial(self.cluster.put, index, name, text, None)):
+        if not await self.cluster.run(self.cluster.put, index, name, text, None):
             raise VersionConflict(f"plan {plan.plan_id!r} is there already; read it")
 
     async def read(self, principal: Principal, plan_id: str) -> Plan | None:
-        document = await self.cluster.run(partial(self._find, principal, plan_id))
+        document = await self.cluster.run(self._find, principal, plan_id)
         return _value_of(Plan, document) if document else None
 
     def _find(self, owner: Principal, plan_id: str) -> StoredDocument | None:
@@ -105,30 +104,20 @@ class OpenSearchPlans:
     async def query(self, by: PlanFilter, limit: int = 1000) -> list[Plan]:
         # Ids of one moment are in the order in which they were made.
         newest = ({"created_at": "desc"}, {"plan_id": "desc"}, {"_index": "asc"})
-        search = partial(
-            self.cluster.search,
-            self._indices_of(by.tenant_id),
-            _plans_of(by),
-            _named(by.tenant_id),
-            limit,
-            newest,
+        index = _indices_of(self.cluster.address, PLANS, by.tenant_id)
+        documents = await self.cluster.run(
+            self.cluster.search, index, _matching(by), by.tenant_id, limit, newest
         )
-        return [_value_of(Plan, document) for document in await self.cluster.run(search)]
+        return [_value_of(Plan, document) for document in documents]
 
     async def count(self, by: PlanFilter, fields: Sequence[PlanField]) -> Counts:
-        index = self._indices_of(by.tenant_id)
-        return await self.cluster.run(partial(self.cluster.count, index, _plans_of(by), fields))
-
-    def _indices_of(self, tenant_id: str | Operator) -> str:
-        named = _named(tenant_id)
-        if named is None:
-            return self.cluster.address.every_index(PLANS)
-        return self.cluster.address.index(PLANS, named)
+        index = _indices_of(self.cluster.address, PLANS, by.tenant_id)
+        return await self.cluster.run(self.cluster.count, index, _matching(by), fields)
 
     async def replace(self, plan: Plan) -> Plan:
         check(plan)
         newer = plan.replace(version=plan.version + 1)
-        if not await self.cluster.run(partial(self._replace, plan, check(newer))):
+        if not await self.cluster.run(self._replace, plan, check(newer)):
             raise VersionConflict(
                 f"plan {plan.plan_id!r} has changed since its version {plan.version} was read; read it again"
             )
@@ -142,16 +131,16 @@ class OpenSearchPlans:
 
     async def unfinished(self, limit: int = 500) -> list[Plan]:
         final = {"terms": {"status": ["complete", "failed", *WAITING]}}
-        search = partial(
+        documents = await self.cluster.run(
             self.cluster.search,
             self.cluster.address.every_index(PLANS),
             {"bool": {"must_not": [final]}},
-            None,
+            OPERATOR,
             limit,
             ({"plan_id": "asc"}, {"_index": "asc"}, {"_seq_no": "asc"}),
         )
         plans: list[Plan] = []
-        for document in await self.cluster.run(search):
+        for document in documents:
             try:
                 plans.append(_value_of(Plan, document))
             except StoreError as error:
@@ -170,7 +159,7 @@ class OpenSearchEvents:
         fields = json.loads(check(event))
         # Its place is the number that OpenSearch gives it.
         del fields["seq"]
-        return await self.cluster.run(partial(self._append, event, json.dumps(fields)))
+        return await self.cluster.run(self._append, event, json.dumps(fields))
 
     def _append(self, event: AgentEvent, text: str) -> AgentEvent:
         index = self._index(event, 0)
@@ -179,7 +168,10 @@ class OpenSearchEvents:
         is_unique = _UNIQUE.fullmatch(event.event_id) is not None
         if not is_unique:
             for document in self.cluster.search(
-                self._indices(event.tenant_id), {"ids": {"values": [name]}}, event.tenant_id, 1
+                _indices_of(self.cluster.address, EVENTS, event.tenant_id),
+                {"ids": {"values": [name]}},
+                event.tenant_id,
+                1,
             ):
                 return _event(document)
         number = self.cluster.create(index, name, text)
@@ -205,46 +197,29 @@ class OpenSearchEvents:
             raise StorageSchemaError(f"AgentEvent was not written, ts: {error}") from error
         return f"{self.cluster.address.index(EVENTS, event.tenant_id)}-{moment:%Y.%m.%d}"
 
-    def _indices(self, tenant_id: str) -> str:
-        return f"{self.cluster.address.index(EVENTS, tenant_id)}-*"
-
     async def query(
         self, by: EventFilter, limit: int = 1000, *, newest_first: bool = False
     ) -> list[AgentEvent]:
         order = "desc" if newest_first else "asc"
-        search = partial(
-            self.cluster.search,
-            self._indices_of(by.tenant_id),
-            _events_of(by),
-            _named(by.tenant_id),
-            limit,
-            ({"_index": order}, {"_seq_no": order}),
+        index = _indices_of(self.cluster.address, EVENTS, by.tenant_id)
+        in_order = ({"_index": order}, {"_seq_no": order})
+        documents = await self.cluster.run(
+            self.cluster.search, index, _matching(by), by.tenant_id, limit, in_order
         )
-        return [_event(document) for document in await self.cluster.run(search)]
+        return [_event(document) for document in documents]
 
     async def count(self, by: EventFilter, fields: Sequence[EventField]) -> Counts:
-        index = self._indices_of(by.tenant_id)
-        return await self.cluster.run(partial(self.cluster.count, index, _events_of(by), fields))
+        index = _indices_of(self.cluster.address, EVENTS, by.tenant_id)
+        return await self.cluster.run(self.cluster.count, index, _matching(by), fields)
 
-    def _indices_of(self, tenant_id: str | Operator) -> str:
-        named = _named(tenant_id)
-        if named is None:
-            return self.cluster.address.every_index(EVENTS)
-        return self._indices(named)
-
-    async def sweep(self, before: float) -> int:
-        return await self.cluster.run(partial(self.drop_before, before))
-
-    def drop_before(self, before: float) -> int:
-        """Does the same without a loop: whole days go with their index, of the last one what is older."""
-        count = 0
+    def drop_before(self, before: float) -> None:
+        """Deletes the events of before a moment: whole days go with their index, of the last one what is older."""
         for name in self.cluster.names(self.cluster.address.every_index(EVENTS)):
             begin = _day_of(name).timestamp()
             if begin + DAY <= before:
-                count += self.cluster.drop(name)
+                self.cluster.drop(name)
             elif begin < before:
-                count += self.cluster.delete_by(name, {"range": {"ts": {"lt": as_date(before)}}})
-        return count
+                self.cluster.delete_by(name, {"range": {"ts": {"lt": as_date(before)}}})
 
 
 class OpenSearchDocuments:
@@ -286,44 +261,26 @@ class OpenSearchDocuments:
         if name == PLANS:
             order = [{"created_at": "asc"}, {"plan_id": "asc"}, *order]
         index = self.cluster.address.every_index(name)
-        for document in self.cluster.scan(index, {"match_all": {}}, None, EVERYTHING, order):
+        for document in self.cluster.scan(index, {"match_all": {}}, OPERATOR, EVERYTHING, order):
             yield _value_of(kind, document)
 
     def close(self) -> None:
         self.cluster.close()
 
 
-def _named(tenant_id: str | Operator) -> str | None:
-    """Returns the tenant that a reader is held to; None for an operator."""
-    return tenant_id if isinstance(tenant_id, str) else None
+def _indices_of(address: Address, kind: str, tenant_id: str | Operator) -> str:
+    if isinstance(tenant_id, Operator):
+        return address.every_index(kind)
+    index = address.index(kind, tenant_id)
+    return f"{index}-*" if kind == EVENTS else index
 
 
-def _plans_of(by: PlanFilter) -> Mapping[str, Any]:
-    return _matching(
-        by,
-        {
-            "created_at": (by.since, by.until),
-            "completed_at": (by.ended_since, by.ended_until),
-        },
-    )
-
-
-def _events_of(by: EventFilter) -> Mapping[str, Any]:
-    return _matching(by, {"ts": (by.since, by.until)})
-
-
-def _matching(
-    by: PlanFilter | EventFilter, times: Mapping[str, tuple[float | None, float | None]]
-) -> Mapping[str, Any]:
-    """Returns a query for what a filter names; `times` are its moments by the field that they are about."""
-    moments = {"since", "until", "ended_since", "ended_until"}
-    terms = by.model_dump(exclude=moments, exclude_none=True)
-    if _named(by.tenant_id) is None:
-        del terms["tenant_id"]
-    query = _all_of(terms)
-    for name, (since, until) in times.items():
+def _matching(by: PlanFilter | EventFilter) -> Mapping[str, Any]:
+    """Returns a query for what a filter names."""
+    query = _all_of(by.terms)
+    for name, (since, until) in by.periods.items():
         limits: dict[str, str] = {}
-        if since:
+        if since is not None:
             limits["gte"] = as_date(since)
         if until is not None:
             limits["lt"] = as_date(until)

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from kit.core.context import Principal
@@ -31,7 +30,7 @@ class OpenSearchMemory:
         fields = json.loads(check(memory, self.cluster.address.dimension))
         if memory.embedding is not None:
             fields["embedding"] = memory.embedding
-        await self.cluster.run(partial(self._write, memory, json.dumps(fields)))
+        await self.cluster.run(self._write, memory, json.dumps(fields))
 
     def _write(self, memory: Memory, text: str) -> None:
         index = self.cluster.address.index(MEMORY, memory.tenant_id)
@@ -59,7 +58,7 @@ class OpenSearchMemory:
             )
 
     async def read(self, principal: Principal, key: str) -> Memory | None:
-        return await self.cluster.run(partial(self._read, principal, key))
+        return await self.cluster.run(self._read, principal, key)
 
     def _read(self, principal: Principal, key: str) -> Memory | None:
         document = self._visible(principal, key)
@@ -82,7 +81,7 @@ class OpenSearchMemory:
         return document if is_theirs else None
 
     async def unlock(self, principal: Principal, key: str, task_id: str) -> bool:
-        return await self.cluster.run(partial(self._unlock, principal, key, task_id))
+        return await self.cluster.run(self._unlock, principal, key, task_id)
 
     def _unlock(self, principal: Principal, key: str, task_id: str) -> bool:
         for _ in range(TRIES):
@@ -131,8 +130,10 @@ class OpenSearchMemory:
         self, principal: Principal, query: Mapping[str, Any], top_k: int
     ) -> list[Memory]:
         index = self.cluster.address.index(MEMORY, principal.tenant_id)
-        search = partial(self.cluster.search, index, query, principal.tenant_id, top_k)
-        return [_memory(document) for document in await self.cluster.run(search)]
+        documents = await self.cluster.run(
+            self.cluster.search, index, query, principal.tenant_id, top_k
+        )
+        return [_memory(document) for document in documents]
 
     def _condition(
         self, principal: Principal, scope: Scope, session_id: str
@@ -144,13 +145,10 @@ class OpenSearchMemory:
             terms.append({"term": {name: owner[name]}})
         return {"bool": {"filter": terms, "must_not": [_expired(self.clock())]}}
 
-    async def sweep(self) -> int:
-        return await self.cluster.run(partial(drop_expired, self.cluster, self.clock()))
 
-
-def drop_expired(cluster: Cluster, now: float) -> int:
-    """Deletes the memories of all tenants that have expired; returns how many. Raises StoreError."""
-    return cluster.delete_by(cluster.address.every_index(MEMORY), _expired(now))
+def drop_expired(cluster: Cluster, now: float) -> None:
+    """Deletes the memories of all tenants that have expired. Raises StoreError."""
+    cluster.delete_by(cluster.address.every_index(MEMORY), _expired(now))
 
 
 def _expired(now: float) -> dict[str, Any]:
