@@ -154,7 +154,10 @@ class CallLedger:
 
     def unanswered(self) -> Unanswered:
         """Returns the requests without an answer, for the routing event, the answer and the next turn alike."""
-        failed = [outcome for outcome in self.outcomes if isinstance(outcome, Failure)]
+        failed: list[Failure] = []
+        for outcome in self.outcomes:
+            if isinstance(outcome, Failure):
+                failed.append(outcome)
         if not failed and not self.over_cap:
             return NOTHING_UNANSWERED
         answered = self.answered_requests()

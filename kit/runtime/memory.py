@@ -432,7 +432,9 @@ class Memory(SessionMemory):
         if response_ids:
             self._keep_chains(response_ids, turn, ctx, agents)
         # The note is kept beside the events, so nothing else takes a secret of the user's words out of it.
-        owed = [without_secret_words(part, ctx.turn.log.secrets) for part in ctx.turn.owed_parts]
+        owed: list[str] = []
+        for part in ctx.turn.owed_parts:
+            owed.append(without_secret_words(part, ctx.turn.log.secrets))
         # A turn that left nothing out clears what was kept.
         if owed or self.owed:
             text = json.dumps(owed, ensure_ascii=False)
@@ -492,7 +494,10 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
     got no answer stays in its agent's part, marked as open; one that a guard dropped was never the
     user's (decisions 27).
     """
-    separators = [event.seq for event in state.log.events if event.body.__class__ is Separator]
+    separators: list[int] = []
+    for event in state.log.events:
+        if event.body.__class__ is Separator:
+            separators.append(event.seq)
     if separators:
         texts = _parts(turn.text, state.log, separators)
     else:
