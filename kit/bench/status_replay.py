@@ -1,19 +1,14 @@
 """Replays a recorded turn under other status policies: what a person would have read, and when."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
-from pathlib import Path
 
 from kit.compose.parts import StatusPolicy
 from kit.core.bodies.call import AgentEnded, AgentStarted
 from kit.core.bodies.speech import Status, Text
-from kit.core.context import OPERATOR
-from kit.core.errors import DataError
 from kit.core.event import Event
 from kit.core.status import OWN, UNKNOWN, Term
 from kit.core.value import Value
 from kit.runtime.speech.status_lines import Narrator, TimedLine
-from kit.stores.sqlite import SqliteStore
 
 POLICIES: Mapping[str, StatusPolicy] = {
     "forward": StatusPolicy(),
@@ -113,44 +108,3 @@ def compare(
 ) -> list[Replay]:
     """Replays one turn under every policy; returns a row for each."""
     return [replay(events, policy, phrases, name) for name, policy in policies.items()]
-
-
-def table(rows: Sequence[Replay]) -> str:
-    """Formats the comparison for a terminal: a row for each policy, the agent that was silent longest at its end."""
-    lines = [
-        f"{'policy':18} {'lines':>5} {'a second':>9} {'first useful':>13} {'longest silence':>16}"
-    ]
-    for row in rows:
-        first = "-"
-        if row.first_useful is not None:
-            first = f"{row.first_useful:.2f} s"
-        agent, longest = max(row.silence.items(), key=lambda pair: pair[1], default=("", 0.0))
-        speed = f"{row.lines:5} {row.lines_a_second:9.2f} {first:>13}"
-        lines.append(f"{row.policy:18} {speed} {longest:14.2f} s  {agent}")
-    return "\n".join(lines)
-
-
-def stored_turn(path: Path, turn_id: str | None = None) -> list[Event]:
-    """Reads the events of a stored turn, by default the newest that asked anybody. Raises DataError
-    when there is none."""
-    if not path.is_file():
-        raise DataError(
-            f"{path} is no file: name the store whose turns are to be replayed, such as .kit/kit.db"
-        )
-    with closing(SqliteStore(path)) as store:
-        if turn_id is None:
-            turn_id = next((turn.id for turn in store.turns(limit=500) if turn.invoked), "")
-        events = store.events(turn_id, OPERATOR)
-    if not events:
-        raise DataError(
-            f"{path} holds no ended turn {turn_id or 'that asked anybody'}: ask something first, or name another turn"
-        )
-    return events
-
-
-def print_comparison(path: Path, turn_id: str | None = None) -> int:
-    """Prints the comparison of one stored turn; returns 0. Raises DataError when the store holds no such turn."""
-    events = stored_turn(path, turn_id)
-    print(f"turn {events[0].turn_id}: recorded statuses under {len(POLICIES)} policies")
-    print(table(compare(events, {})))
-    return 0

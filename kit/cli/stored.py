@@ -1,4 +1,4 @@
-"""`kit data metrics`, `drift`, `cases`, `status-replay`: what is said of stored turns."""
+"""`kit data metrics`, `drift`, `cases`: what is said of stored turns."""
 
 import time
 from argparse import Namespace
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kit.core.display.count import many
+from kit.core.errors import DataError
 
 if TYPE_CHECKING:
     from kit.stores.protocol import Store
@@ -25,9 +26,6 @@ def add_to_data(commands: Any) -> None:
         type=Path,
         help="JSONL of labelled turns: adds routing accuracy, recall and scores",
     )
-    metrics.add_argument(
-        "--judge", action="store_true", help="label every turn by rules, where no label is given"
-    )
     metrics.set_defaults(run=_metrics)
 
     drift = commands.add_parser(
@@ -43,9 +41,6 @@ def add_to_data(commands: Any) -> None:
     drift.add_argument("--seed", type=int, default=7)
     drift.add_argument("--tenant", help="of one tenant (default: all)")
     drift.add_argument("--hours", type=float, help="of the last hours (default: ever)")
-    drift.add_argument(
-        "--judge", action="store_true", help="label the sheet by rules; else a person fills it in"
-    )
     drift.add_argument("--cases", type=Path, help="the evaluation's labelled cases")
     drift.add_argument("--predictions", type=Path, help="what the command route made of them")
     drift.set_defaults(run=_drift)
@@ -57,52 +52,30 @@ def add_to_data(commands: Any) -> None:
     cases.add_argument("--tenant", help="of one tenant (default: all)")
     cases.set_defaults(run=_cases)
 
-    replay = commands.add_parser(
-        "status-replay",
-        help="replay a stored turn under six status policies: its lines and silences",
-    )
-    replay.add_argument("store", type=Path, help="the SQLite file, such as .kit/kit.db")
-    replay.add_argument(
-        "turn", nargs="?", help="id of the turn (default: the newest that asked a sub-agent)"
-    )
-    replay.set_defaults(run=_status_replay)
-
 
 def _metrics(arguments: Namespace) -> int:
     from kit.bench.metrics_report import print_metrics, read_labels
-    from kit.bench.scoring.labeller import RuleLabeller, label_store
 
-    labels = list(read_labels(arguments.labels) if arguments.labels else ())
+    labels = read_labels(arguments.labels) if arguments.labels else ()
     since = _since(arguments)
     with _store() as store:
-        if arguments.judge:
-            ids = {label.turn_id for label in labels}
-            # A label that somebody gave goes before what the rules say.
-            for label in label_store(store, RuleLabeller.read(), since, arguments.tenant):
-                if label.turn_id not in ids:
-                    labels.append(label)
         return print_metrics(store, since, arguments.tenant, labels, as_json=arguments.json)
 
 
 def _drift(arguments: Namespace) -> int:
     from kit.bench.drift import print_drift
-    from kit.bench.scoring.labeller import RuleLabeller, draw
+    from kit.bench.scoring.labelling_sheet import items, write_sheet
 
     if arguments.cases or arguments.predictions:
         return print_drift(arguments.sheet, arguments.cases, arguments.predictions)
-    judge = RuleLabeller.read() if arguments.judge else None
+    path: Path = arguments.sheet
+    if path.exists():
+        raise DataError(f"{path} is there already and may hold labels; name another file")
+    since = _since(arguments) or 0.0
     with _store() as store:
-        sheet = draw(
-            store,
-            arguments.sheet,
-            arguments.per,
-            arguments.seed,
-            _since(arguments) or 0.0,
-            arguments.tenant,
-            judge,
-        )
-    unlabelled = sum(item.open for item in sheet)
-    print(f"{many(len(sheet), 'turn')}, {unlabelled} to be labelled -> {arguments.sheet}")
+        sheet = items(store, arguments.per, arguments.seed, since, arguments.tenant)
+    write_sheet(path, sheet)
+    print(f"{many(len(sheet), 'turn')} to be labelled -> {path}")
     return 0
 
 
@@ -115,12 +88,6 @@ def _cases(arguments: Namespace) -> int:
     if count:
         return 0
     return 1
-
-
-def _status_replay(arguments: Namespace) -> int:
-    from kit.bench.status_replay import print_comparison
-
-    return print_comparison(arguments.store, arguments.turn)
 
 
 def _since(arguments: Namespace) -> float | None:

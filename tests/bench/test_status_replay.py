@@ -1,13 +1,9 @@
 """A policy is replayed over a recorded turn: what it would have said equals what a turn under it does say."""
 
-from pathlib import Path
-
 import pytest
 
 from kit.bench.status_replay import POLICIES, compare, replay, replay_lines
-from kit.cli import main
 from kit.compose.parts import StatusPolicy
-from kit.stores.sqlite import SqliteStore
 from tests.runtime.test_status import OFFERS, POINTS, SUPPORT, WORDS, ask, lines, team_of
 
 WORK = {
@@ -46,29 +42,3 @@ async def test_policies_are_compared_by_first_useful_text_lines_a_second_and_sil
 
 def test_nothing_recorded_is_nothing_told():
     assert replay([], StatusPolicy(), WORDS).first_useful is None
-
-
-async def test_the_command_compares_policies_over_a_turn_of_a_store_and_says_when_there_is_none(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
-    kit = team_of(WORK)
-    kit.store = SqliteStore(tmp_path / "kit.db")
-    assert (
-        main(["status-replay", str(tmp_path / "kit.db")]) == 2
-        and "no ended turn that asked anybody" in capsys.readouterr().err
-    )
-    turn = (await ask(kit)).turn_id
-    kit.store.close()
-    assert (
-        main(["status-replay", str(tmp_path / "kit.db")])
-        == main(["status-replay", str(tmp_path / "kit.db"), turn])
-        == 0
-    )
-    said, *rows = capsys.readouterr().out.splitlines()
-    assert turn in said and len(rows) == 2 * (len(POLICIES) + 1) + 1
-    assert rows[1].split() == ["forward", "6", "1.50", "0.20", "s", "2.50", "s", "slow"]
-    assert (
-        main(["status-replay", str(tmp_path / "nowhere.db")]) == 2
-        and "is no file" in capsys.readouterr().err
-    )
-    assert not (tmp_path / "nowhere.db").exists()

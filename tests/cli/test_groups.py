@@ -13,7 +13,6 @@ EARLIER = {
     ("drift", "sheet.jsonl"): ("data", "drift", "sheet.jsonl"),
     ("cases", "out.jsonl"): ("data", "cases", "out.jsonl"),
     ("judge",): ("data", "judge"),
-    ("status-replay", "kit.db"): ("data", "status-replay", "kit.db"),
     ("forget", "u-001"): ("data", "forget", "u-001"),
 }
 

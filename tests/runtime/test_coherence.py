@@ -7,7 +7,6 @@ import pytest
 from langchain_core.messages import BaseMessage
 from langchain_core.tools import BaseTool, StructuredTool
 
-from kit.bench.scoring.labeller import RuleLabeller, label_store
 from kit.core.card import AgentCard
 from kit.core.context import Session
 from kit.core.outcome import ComponentPayload
@@ -199,14 +198,31 @@ async def consumer(tells: bool) -> SmallKit:
     return kit
 
 
+def labels_of_a_reader(kit: SmallKit) -> list[Label]:
+    """What a careful reader says of the three turns, the newest first as the store has them."""
+    points, third, deals = kit.store.turns()
+    meant = "Slow Tide" in third.text
+    safe, raw = {"safety": 1.0}, {"safety": 0.0}
+    return [
+        Label(turn_id=points.id, agents=("rewards",), scores={"rewards": safe}),
+        Label(
+            turn_id=third.id,
+            agents=("rewards",),
+            carried=("Slow Tide coffee",),
+            resolved=meant,
+            scores={"rewards": safe if meant else raw},
+        ),
+        Label(turn_id=deals.id, agents=("shop",), scores={"shop": safe}),
+    ]
+
+
 @pytest.mark.req("PC1-S10.2")
 @pytest.mark.parametrize("tells", [True, False])
 async def test_one_call_gives_every_metric_of_section_10_2_and_a_reader_who_misses_shows(
     tells: bool,
 ):
     kit = await consumer(tells)
-    labels = label_store(kit.store, RuleLabeller.read())
-    found = metrics(kit.store, labels=labels)
+    found = metrics(kit.store, labels=labels_of_a_reader(kit))
     assert {
         name: (rate.right, rate.n) for name, rate in found.shares("routing_accuracy").items()
     } == {
@@ -224,15 +240,10 @@ async def test_one_call_gives_every_metric_of_section_10_2_and_a_reader_who_miss
         int(tells),
         1,
     )
-    scores = found.numbers("score")
-    assert [scores[f"shop: {quality}"] for quality in ("response_quality", "safety", "format")] == [
-        1.0,
-        1.0,
-        1.0,
-    ]
-    assert (scores["rewards: safety"], scores["rewards: format"]) == (
-        (1.0, 1.0) if tells else (0.5, 0.75)
-    )
+    assert found.numbers("score") == {
+        "rewards: safety": 1.0 if tells else 0.5,
+        "shop: safety": 1.0,
+    }
     names = {row["metric"] for row in found.rows() if row["value"] is not None}
     assert {
         "routing_accuracy",
