@@ -15,11 +15,10 @@ from typing import Any, Literal, cast, get_args
 
 from pydantic import ConfigDict, Field, ValidationError, field_serializer
 
-from kit.bench.json_lines import numbered, read_text
+from kit.bench.json_lines import read_objects
 from kit.core.context import Principal
 from kit.core.errors import DataError, PictureError, nearest
 from kit.core.fault import Kind as FaultKind
-from kit.core.limits import read_json
 from kit.core.picture import Picture, mark_pictures
 from kit.core.record import Message
 from kit.core.value import Value
@@ -168,13 +167,11 @@ def read_cases(
     are read. Raises DataError, one sentence with file and line, for a file that cannot be read and
     for a line that is no JSON, lacks a field, names an unknown agent or repeats an id.
     """
-    cases = _read(path, with_labels=with_labels)
+    cases = (
+        (where, make_case(fields, where, path.parent, with_labels=with_labels))
+        for where, fields in read_objects(path, "case")
+    )
     yield from check_cases(cases, agents)
-
-
-def _read(path: Path, *, with_labels: bool) -> Iterator[tuple[str, Case]]:
-    for where, line in numbered(read_text(path, "the cases of "), path):
-        yield where, _case(line, where, path.parent, with_labels)
 
 
 def check_cases(
@@ -204,16 +201,6 @@ def as_line(case: Case) -> str:
     unless it has pictures."""
     fields = case.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     return json.dumps(fields, ensure_ascii=False) + "\n"
-
-
-def _case(line: str, where: str, folder: Path, with_labels: bool) -> Case:
-    try:
-        raw: Any = read_json(line)
-    except ValueError as error:
-        raise DataError(f"{where}: not JSON ({error}); a case is one object a line") from error
-    if not isinstance(raw, dict):
-        raise DataError(f"{where}: not a case; a case is one object a line")
-    return make_case(cast("dict[str, Any]", raw), where, folder, with_labels=with_labels)
 
 
 def make_case(

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
 
 from kit.core.errors import DataError
+from kit.core.limits import read_json
 from kit.core.value import Value
 
 V = TypeVar("V", bound=Value)
@@ -27,6 +28,23 @@ def numbered(text: str, name: object) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             yield f"{name}:{number}", line
+
+
+def read_objects(path: Path, noun: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of a file that has one a line, each with its place. Raises DataError for another line;
+    `noun` says what a line should hold, such as "case"."""
+    # A mark at the beginning of the file is what spreadsheets write.
+    text = read_text(path, f"the {noun}s of ").removeprefix("\ufeff")
+    for where, line in numbered(text, path):
+        try:
+            value: object = read_json(line)
+        except ValueError as error:
+            raise DataError(
+                f"{where}: not JSON ({error}); a {noun} is one object a line"
+            ) from error
+        if not isinstance(value, dict):
+            raise DataError(f"{where}: not a {noun}; a {noun} is one object a line")
+        yield where, cast("dict[str, Any]", value)
 
 
 def validate_lines(model: type[V], text: str, name: object, noun: str) -> Iterator[tuple[str, V]]:

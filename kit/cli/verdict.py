@@ -1,10 +1,9 @@
 """`kit verdict`: two logs of other people's tools, paired by sample."""
 
 from argparse import Namespace
-from collections.abc import Sequence
 from typing import Any
 
-from kit.core.errors import SettingsError
+from kit.cli.measure import MARGIN, margin, margins
 
 _FILE = (
     "a log of Inspect, pydantic-evals, promptfoo or Opik, or a table (.csv, .jsonl); "
@@ -27,17 +26,12 @@ def add(commands: Any) -> None:
         metavar="SCORE",
         help="a score, or seconds or cost (default: every score that is a number)",
     )
-    verdict.add_argument(
-        "--margin",
-        action="append",
-        default=[],
-        metavar="D",
-        help="the difference too small to matter: 0.05 of every score, or SCORE=D",
-    )
+    verdict.add_argument("--margin", action="append", default=[], type=margin, **MARGIN)
     verdict.add_argument(
         "--scale",
         action="append",
         default=[],
+        type=scale,
         metavar="SCORE=LOW:HIGH",
         help="the least and the greatest of a score that is not from 0 to 1",
     )
@@ -70,8 +64,8 @@ def _verdict(arguments: Namespace) -> int:
         read_log(arguments.first, arguments.cluster),
         read_log(arguments.second, arguments.cluster),
         arguments.by,
-        margin=_margin(arguments.margin),
-        scales=_scales(arguments.scale),
+        margin=margins(arguments.margin),
+        scales=dict(arguments.scale),
         lower=arguments.lower,
         any_look=arguments.any_look,
     )
@@ -82,38 +76,10 @@ def _verdict(arguments: Namespace) -> int:
     return 0
 
 
-def _margin(texts: Sequence[str]) -> float | dict[str, float] | None:
-    """One figure is that of every score, others are by score."""
-    margins: dict[str, float] = {}
-    for text in texts:
-        score, _, figure = text.rpartition("=")
-        margins[score] = _figure(figure, "--margin", "0.05 or SCORE=0.05")
-        if margins[score] <= 0:
-            raise SettingsError("--margin is greater than 0: a difference below it does not matter")
-    if "" not in margins:
-        return margins or None
-    if len(texts) > 1:
-        raise SettingsError("--margin is one figure for every score, or SCORE=D for each")
-    return margins[""]
-
-
-def _scales(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
-    scales: dict[str, tuple[float, float]] = {}
-    for text in texts:
-        score, _, ends = text.rpartition("=")
-        low, _, high = ends.partition(":")
-        least = _figure(low, "--scale", "SCORE=1:5")
-        greatest = _figure(high, "--scale", "SCORE=1:5")
-        if not score or least >= greatest:
-            raise SettingsError(
-                f"--scale is written SCORE=1:5, the least before the greatest, not {text!r}"
-            )
-        scales[score] = (least, greatest)
-    return scales
-
-
-def _figure(text: str, option: str, form: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise SettingsError(f"{option} is written {form}; {text!r} is no number") from error
+def scale(text: str) -> tuple[str, tuple[float, float]]:
+    """`SCORE=1:5`. Raises ValueError, which argparse turns into a sentence."""
+    score, _, ends = text.rpartition("=")
+    least, greatest = map(float, ends.split(":"))
+    if not score or least >= greatest:
+        raise ValueError(text)
+    return score, (least, greatest)

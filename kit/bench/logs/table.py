@@ -1,16 +1,14 @@
 """Reads tables: CSV with a head, or JSON lines. Wide, with a column for each score, or long, with
 `score` and `value`."""
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kit.bench.json_lines import numbered, read_text
+from kit.bench.json_lines import read_objects
 from kit.bench.logs.log import Log, LoggedSample, choose_system, digest_of, number_of
+from kit.bench.systems.case_table import csv_rows
 from kit.core.errors import DataError
-from kit.core.limits import read_json
 
 SAMPLE = ("sample", "id", "case")
 EPOCH = ("epoch", "repeat")
@@ -27,7 +25,10 @@ def read_table(path: Path, system: str | None = None, cluster: str | None = None
     """The samples of a table. `system` is the value of its column of that name, where it has several;
     `cluster` the name of its column of clusters, if that is another. Raises DataError, with file and
     line."""
-    rows = list(_rows(path))
+    if path.suffix == ".csv":
+        rows = list(csv_rows(path, "sample", lambda names, where: None))
+    else:
+        rows = list(read_objects(path, "sample"))
     systems = {str(fields["system"]) for _, fields in rows if fields.get("system")}
     name = path.stem
     if systems:
@@ -45,28 +46,6 @@ def read_table(path: Path, system: str | None = None, cluster: str | None = None
             sample = _joined(earlier, sample, where)
         samples[key] = sample
     return Log(name=name, tool="a table", samples=tuple(samples.values()), not_numeric=not_numeric)
-
-
-def _rows(path: Path) -> Iterator[tuple[str, Fields]]:
-    text = read_text(path).removeprefix("\ufeff")
-    if path.suffix == ".csv":
-        # A field in quotes may span lines, so a row's number is that of its last line.
-        reader = csv.DictReader(io.StringIO(text, newline=""))
-        for fields in reader:
-            if None in fields:
-                raise DataError(f"{path}:{reader.line_num}: more fields than the head has columns")
-            yield f"{path}:{reader.line_num}", fields
-        return
-    for where, line in numbered(text, path):
-        try:
-            fields = read_json(line)
-        except ValueError as error:
-            raise DataError(
-                f"{where}: not JSON ({error}); a sample is one object a line"
-            ) from error
-        if not isinstance(fields, dict):
-            raise DataError(f"{where}: a sample is one object a line")
-        yield where, fields
 
 
 def _sample(fields: Fields, where: str, not_numeric: dict[str, str], cluster: str) -> LoggedSample:

@@ -5,7 +5,7 @@ Other columns are left alone, unless their names are nearly one of these.
 """
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from kit.bench.case import ANYBODY, Ask, Case, Kind, check_cases, kind_of, make_case, read_cases
-from kit.bench.json_lines import numbered, read_text
+from kit.bench.json_lines import read_objects, read_text
 from kit.core.errors import DataError, nearest
-from kit.core.limits import read_json
 
 COLUMNS = ("message", "expected_text", "expected_agents", "cluster", "id")
 _TABLES = (".csv", ".jsonl", ".parquet", ".arrow")
@@ -42,12 +41,12 @@ def read_case_file(path: Path, agents: Sequence[str] | None = None) -> Iterator[
 
 
 def _is_table(path: Path) -> bool:
-    for _, line in numbered(read_text(path, "the cases of "), path):
-        try:
-            row: object = read_json(line)
-        except ValueError:
-            return False
-        return isinstance(row, dict) and "message" in row
+    try:
+        for _, row in read_objects(path, "case"):
+            return "message" in row
+    except DataError:
+        # Whoever reads the cases says what is wrong with them.
+        return False
     return False
 
 
@@ -60,18 +59,23 @@ def _rows(path: Path) -> Iterator[tuple[str, Row]]:
     """The rows of a table, each with its place."""
     match path.suffix.lower():
         case ".csv":
-            yield from _csv_rows(path)
+            yield from csv_rows(path, "case", _check_columns)
         case ".jsonl":
-            yield from _json_rows(path)
+            for where, row in read_objects(path, "case"):
+                _check_columns(row, where)
+                yield where, row
         case ".parquet" | ".arrow":
             yield from _arrow_rows([path])
         case _:
             yield from _arrow_rows(_files_in(path))
 
 
-def _csv_rows(path: Path) -> Iterator[tuple[str, Row]]:
+def csv_rows(
+    path: Path, noun: str, check: Callable[[Iterable[str], str], None]
+) -> Iterator[tuple[str, Row]]:
+    """The rows of a table with commas, each with its place; `check` is called with the names of its columns."""
     # A mark at the beginning of the file is what spreadsheets write.
-    lines = read_text(path, "the cases of ").removeprefix("\ufeff").splitlines(keepends=True)
+    lines = read_text(path, f"the {noun}s of ").removeprefix("\ufeff").splitlines(keepends=True)
     reader = csv.reader(lines, strict=True)
     header: list[str] = []
     line = 1
@@ -83,7 +87,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, Row]]:
                 continue
             if not header:
                 header = [name.strip() for name in cells]
-                _check_columns(header, where)
+                check(header, where)
                 continue
             if len(cells) != len(header):
                 raise DataError(
@@ -93,19 +97,6 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, Row]]:
             yield where, dict(zip(header, cells, strict=True))
     except csv.Error as error:
         raise DataError(f"{path}:{reader.line_num}: no CSV ({error})") from error
-
-
-def _json_rows(path: Path) -> Iterator[tuple[str, Row]]:
-    for where, line in numbered(read_text(path, "the cases of "), path):
-        try:
-            row: object = read_json(line)
-        except ValueError as error:
-            raise DataError(f"{where}: not JSON ({error}); a case is one object a line") from error
-        if not isinstance(row, dict):
-            raise DataError(f"{where}: not a case; a case is one object a line")
-        fields = cast("dict[str, Any]", row)
-        _check_columns(fields, where)
-        yield where, fields
 
 
 def _files_in(folder: Path) -> list[Path]:
