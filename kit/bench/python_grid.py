@@ -14,14 +14,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kit.bench.case import Case, check_cases, make_case, read_cases
 from kit.bench.grid.comparison import Comparison, Summary
-from kit.bench.grid.failures import read_failures
 from kit.bench.grid.forecast import announce
 from kit.bench.grid.grid import Grid
 from kit.bench.grid.grid_file import GridSpec, build_value, digest, make_spec
 from kit.bench.grid.player import Opener
-from kit.bench.grid.provenance import plan_of
-from kit.bench.grid.report import compare_ways, report
-from kit.bench.grid.results import Results
+from kit.bench.grid.report import compare_run, report
 from kit.bench.grid.run import Bar, Run, run_grid
 from kit.bench.own_parts import (
     GivenJudges,
@@ -78,9 +75,7 @@ class GridResult:
 
     @cached_property
     def _compared(self) -> tuple[list[Summary], list[Comparison]]:
-        folder = self.run.folder
-        plan = plan_of(self.spec, folder)
-        return compare_ways(self.spec, Results(folder), plan, read_failures(folder))
+        return compare_run(self.spec, self.run.folder)
 
     def __str__(self) -> str:
         return self.text

@@ -155,14 +155,9 @@ def _name(system: str, cases: Path) -> str:
 
 
 def _result(spec: "GridSpec", run: "Run") -> dict[str, Any]:
-    from kit.bench.grid.failures import read_failures
-    from kit.bench.grid.provenance import plan_of
-    from kit.bench.grid.report import compare_ways
-    from kit.bench.grid.results import Results
+    from kit.bench.grid.report import compare_run
 
-    rows = Results(run.folder)
-    plan = plan_of(spec, run.folder)
-    ways, verdicts = compare_ways(spec, rows, plan, read_failures(run.folder))
+    ways, verdicts = compare_run(spec, run.folder)
     return {
         "name": spec.grid.name,
         "folder": str(run.folder),

@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from kit.bench.charts.dots import dots
 from kit.bench.charts.ecdf import ecdf
 from kit.bench.charts.tradeoff import tradeoff
-from kit.bench.run_page.content import RunContent, Spend, by_way
+from kit.bench.grid.report import rows_by_way
+from kit.bench.run_page.content import RunContent, Spend
 from kit.bench.run_page.sentences import way_name
 from kit.core.errors import DataError
 from kit.core.value import Value
@@ -82,7 +83,7 @@ def _seconds(content: RunContent) -> tuple[str, Figure] | None:
         return None
     labels = _way_labels(content)
     rows: list[dict[str, Any]] = []
-    for way, of_way in by_way(content.rows, content.axes).items():
+    for way, of_way in rows_by_way(content.rows, content.axes).items():
         for row in of_way:
             rows.append({"way": labels[way], "seconds": row.get("seconds")})
     names = [labels[spend.way] for spend in slowest_first]

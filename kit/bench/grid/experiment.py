@@ -8,11 +8,10 @@ from typing import Any
 
 from kit.bench.case import Case
 from kit.bench.grid.comparison import Comparison, Summary
-from kit.bench.grid.failures import read_failures, way_of
+from kit.bench.grid.failures import way_of
 from kit.bench.grid.grid import CaseFile
 from kit.bench.grid.grid_file import GridSpec
-from kit.bench.grid.provenance import plan_of
-from kit.bench.grid.report import axes, compare_ways
+from kit.bench.grid.report import axes, compare_run
 from kit.bench.grid.results import AXES, Row, read_results
 from kit.bench.grid.run import PROVENANCE, TRACES, Run, run_grid
 from kit.bench.scoring.run_case import turn_of
@@ -78,8 +77,7 @@ def experiments(
 ) -> Iterator[Experiment]:
     """One for each way of the grid, its verdicts, intervals, seed and revision as metadata, its
     scores beside its traces."""
-    plan = plan_of(spec, run.folder)
-    ways, verdicts = compare_ways(spec, rows, plan, read_failures(run.folder))
+    ways, verdicts = compare_run(spec, run.folder)
     names_of_axes = axes(rows)
     groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:

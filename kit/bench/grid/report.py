@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
+from pathlib import Path
 
 from kit.bench.grid.comparison import (
     QUALITY,
@@ -20,6 +21,7 @@ from kit.bench.grid.failures import (
     failed_words,
     failure_lines,
     read_failures,
+    way_of,
 )
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.hops import hop_lines
@@ -97,19 +99,36 @@ def compare_ways(
 ) -> tuple[list[Summary], list[Comparison]]:
     """Every way by every verdict of the grid, and beside the baseline where it has one that was
     played. Without a plan they are those of a first look."""
+    grid = spec.grid
+    by = axes(chain(rows, failures))
     plan = plan or first_plan(spec)
-    names = spec.grid.verdicts
-    differing = axes(chain(rows, failures))
-    ways = summarise(tidy(rows, names, failures), differing, clusters=plan.clusters)
-    baseline = {axis: name for axis, name in spec.grid.baseline.items() if axis in differing}
+    return compare_rows(rows, failures, by, grid.verdicts, grid.baseline, plan)
+
+
+def compare_run(spec: GridSpec, folder: Path) -> tuple[list[Summary], list[Comparison]]:
+    """The same of all that a grid has left in its folder."""
+    return compare_ways(spec, Results(folder), plan_of(spec, folder), read_failures(folder))
+
+
+def compare_rows(
+    rows: Sequence[Row] | Results,
+    failures: Sequence[Row],
+    by: Sequence[str],
+    measures: Sequence[str],
+    baseline: Mapping[str, str],
+    plan: Plan,
+) -> tuple[list[Summary], list[Comparison]]:
+    """Every way of these axes by every measure, and beside the baseline where that was played and is not alone."""
+    ways = summarise(tidy(rows, measures, failures), by, clusters=plan.clusters)
+    baseline = {axis: name for axis, name in baseline.items() if axis in by}
     is_played = any(map(partial(_is_of, names=baseline), chain(rows, failures)))
     several = len({tuple(summary.way.items()) for summary in ways}) > 1
     if not (baseline and is_played and several):
         return ways, []
     verdicts = compare(
-        tidy(rows, names, failures),
+        tidy(rows, measures, failures),
         baseline,
-        differing,
+        by,
         planned=plan.planned,
         margin=plan.margin,
         clusters=plan.clusters,
@@ -133,11 +152,25 @@ def unscored(
 
 def axes(rows: Iterable[Row]) -> list[str]:
     """The axes on which the ways of a grid differ; always the model, whose name says what it is."""
+    differing = differing_axes(rows)
+    return [axis for axis in AXES if axis == "model" or axis in differing]
+
+
+def differing_axes(rows: Iterable[Row]) -> tuple[str, ...]:
+    """The axes on which the ways of a grid differ, the model's only where it does."""
     names: dict[str, set[str]] = {axis: set() for axis in AXES}
     for row in rows:
         for axis, seen_names in names.items():
             seen_names.add(row[axis])
-    return [axis for axis in AXES if axis == "model" or len(names[axis]) > 1]
+    return tuple(axis for axis in AXES if len(names[axis]) > 1)
+
+
+def rows_by_way(rows: Iterable[Row], by: Sequence[str]) -> dict[str, list[Row]]:
+    """The name of each way -> its rows, in order of the names."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(" / ".join(way_of(row, by)), []).append(row)
+    return dict(sorted(groups.items()))
 
 
 def _standings(spec: GridSpec, rows: Results, ways: Iterable[Summary]) -> list[str]:

@@ -9,10 +9,11 @@ from statistics import fmean, median
 from typing import Any
 
 from kit.bench.case import Case, read_cases
-from kit.bench.grid.comparison import LOWER, Comparison, Summary, compare, summarise
+from kit.bench.grid.comparison import LOWER, Comparison, Summary
 from kit.bench.grid.failures import read_failures
 from kit.bench.grid.ledger import Ledger
-from kit.bench.grid.results import AXES, Row, read_results, tidy
+from kit.bench.grid.report import compare_rows, differing_axes, rows_by_way
+from kit.bench.grid.results import AXES, Row, read_results
 from kit.bench.grid.run import CASES, LEDGER, PROVENANCE, RESULTS
 from kit.bench.grid.stored_runs import StoredRun, read_run
 from kit.bench.scoring.played_cell import PlayedCell
@@ -107,64 +108,24 @@ def read_content(folder: Path) -> RunContent:
     if not rows:
         raise DataError(f"{folder} has no scored turn to report: run the grid again")
     failures = read_failures(folder)
-    differing = _differing_axes([*rows, *failures])
+    # What all ways share is no part of their names.
+    by = differing_axes([*rows, *failures]) or AXES[:1]
     verdicts = run.verdicts or ("exact",)
-    scored_rows = list(tidy(rows, verdicts, failures))
-    clusters = run.plan.clusters
+    summaries, comparisons = compare_rows(rows, failures, by, verdicts, run.baseline, run.plan)
     measure = next((name for name in verdicts if is_score(name)), "exact")
     return RunContent(
         run=run,
         rows=rows,
-        axes=differing,
+        axes=by,
         cases=len({row["case"] for row in rows}),
-        summaries=tuple(summarise(scored_rows, differing, clusters=clusters)),
-        comparisons=tuple(_comparisons(run, scored_rows, differing)),
-        spends=tuple(_spend(way, of_way) for way, of_way in by_way(rows, differing).items()),
+        summaries=tuple(summaries),
+        comparisons=tuple(comparisons),
+        spends=tuple(_spend(way, of_way) for way, of_way in rows_by_way(rows, by).items()),
         measure=measure,
-        wrong=_wrong_cases(folder, rows, differing, measure),
-        failures=_failed_cells(failures, differing),
+        wrong=_wrong_cases(folder, rows, by, measure),
+        failures=_failed_cells(failures, by),
         dates=tuple(dict.fromkeys(one["date"] for one in run.runs if "date" in one)),
         digest=_digest(folder),
-    )
-
-
-def _differing_axes(rows: Sequence[Row]) -> tuple[str, ...]:
-    """The axes on which ways differ: what all of them share is no part of a name."""
-    differing = [axis for axis in AXES if len({row[axis] for row in rows}) > 1]
-    return tuple(differing) or AXES[:1]
-
-
-def way_of_row(row: Row, axes: Sequence[str]) -> str:
-    """Returns the name of the way that a row is of."""
-    return " / ".join(str(row[axis]) for axis in axes)
-
-
-def by_way(rows: Sequence[Row], axes: Sequence[str]) -> dict[str, list[Row]]:
-    """Way -> its rows, in order of their names."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(way_of_row(row, axes), []).append(row)
-    return dict(sorted(groups.items()))
-
-
-def _comparisons(
-    run: StoredRun, scored_rows: Sequence[Row], axes: Sequence[str]
-) -> list[Comparison]:
-    baseline = {axis: name for axis, name in run.baseline.items() if axis in axes}
-    ways = {way_of_row(row, axes) for row in scored_rows}
-    is_played = any(
-        all(row[axis] == name for axis, name in baseline.items()) for row in scored_rows
-    )
-    if not baseline or not is_played or len(ways) < 2:
-        return []
-    plan = run.plan
-    return compare(
-        scored_rows,
-        baseline,
-        axes,
-        planned=plan.planned,
-        margin=plan.margin,
-        clusters=plan.clusters,
     )
 
 
@@ -197,7 +158,7 @@ def _wrong_cases(
     cases = _cases(folder)
     answers = _answers(folder)
     groups: list[WrongCases] = []
-    for way, of_way in by_way(rows, axes).items():
+    for way, of_way in rows_by_way(rows, axes).items():
         scored = [row for row in of_way if row["scores"].get(measure) is not None]
         wrong = [row for row in scored if row["scores"][measure] != right]
         shown = [_wrong_case(way, row, cases, answers) for row in wrong[:MOST_WRONG]]
@@ -259,16 +220,13 @@ def _answers(folder: Path) -> dict[tuple[str, int], str]:
 
 
 def _failed_cells(failures: Sequence[Row], axes: Sequence[str]) -> tuple[FailedCells, ...]:
-    counts: Counter[tuple[str, str]] = Counter()
-    examples: dict[tuple[str, str], str] = {}
-    for row in failures:
-        key = (way_of_row(row, axes), row["error_class"])
-        counts[key] += 1
-        examples.setdefault(key, row["error"])
     cells: list[FailedCells] = []
-    for (way, error_class), count in sorted(counts.items()):
-        example = examples[way, error_class]
-        cells.append(FailedCells(way=way, error_class=error_class, count=count, example=example))
+    for way, of_way in rows_by_way(failures, axes).items():
+        for error_class, count in sorted(Counter(row["error_class"] for row in of_way).items()):
+            example = next(row["error"] for row in of_way if row["error_class"] == error_class)
+            cells.append(
+                FailedCells(way=way, error_class=error_class, count=count, example=example)
+            )
     return tuple(cells)
 
 

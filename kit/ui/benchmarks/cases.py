@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from kit.bench.grid.comparison import LOWER
+from kit.bench.grid.report import rows_by_way
 from kit.bench.grid.results import AXES
 from kit.bench.grid.run import TRACES
 from kit.bench.scoring.run_case import turn_of
@@ -17,7 +18,7 @@ from kit.core.context import OPERATOR
 from kit.core.display.command import command
 from kit.core.display.count import many
 from kit.stores.sqlite import SqliteStore
-from kit.ui.benchmarks.verdict import way_name, words
+from kit.ui.benchmarks.verdict import words
 from kit.ui.canvas.drawing import axis_end, canvas_html
 from kit.ui.canvas.lane import end_of, lanes_of
 from kit.ui.shared import address
@@ -34,16 +35,14 @@ def draw_cases(folder: Path, rows: Sequence[Row], axes: Sequence[str], measure: 
 
     `axes` are those on which ways differ; turns are in the order of the `measure`, the worst first.
     """
-    rows_by_way: dict[str, list[Row]] = {}
-    for row in rows:
-        rows_by_way.setdefault(way_name(row, axes or AXES[:1]), []).append(row)
+    ways = rows_by_way(rows, axes or AXES[:1])
     with st.expander(
         "Cases of a way, and their traces",
         icon=":material/list_alt:",
         expanded="cell" in st.query_params,
     ):
-        name = st.selectbox("Way", list(rows_by_way), key=f"bench-way-{folder.name}", width=340)
-        way_rows = sorted(rows_by_way[name], key=partial(_rank, measure=measure))
+        name = st.selectbox("Way", list(ways), key=f"bench-way-{folder.name}", width=340)
+        way_rows = sorted(ways[name], key=partial(_rank, measure=measure))
         key = f"bench-cases-{folder.name}-{name}-{measure}"
         alternative = f"Scored turns of {name}, the worst first; choose one to see its trace"
         draw_rows(_table(way_rows, measure), list(map(turn_of, way_rows)), "cell", key, alternative)

@@ -234,30 +234,15 @@ def _bases(folder: str, stamp: int, grid_base: dict[str, str]) -> list[dict[str,
 def _compare(
     folder: str, stamp: int, measures: tuple[str, ...], base: dict[str, str]
 ) -> _Comparisons:
-    from kit.bench.grid.comparison import compare, summarise
     from kit.bench.grid.failures import read_failures
-    from kit.bench.grid.report import axes, unscored
-    from kit.bench.grid.results import tidy
+    from kit.bench.grid.report import axes, compare_rows, differing_axes, unscored
     from kit.bench.grid.stored_runs import read_run
 
     rows = _rows(folder, stamp)
     failures = read_failures(Path(folder))
-    scored_rows = list(tidy(rows, measures, failures))
     cells = [*rows, *failures]
-    every = axes(cells)
-    differing = tuple(axis for axis in every if len({cell[axis] for cell in cells}) > 1)
     plan = read_run(Path(folder)).plan
-    verdicts: list[Comparison] = []
-    if differing:
-        verdicts = compare(
-            scored_rows,
-            base,
-            every,
-            planned=plan.planned,
-            margin=plan.margin,
-            clusters=plan.clusters,
-        )
-    ways = summarise(scored_rows, every, clusters=plan.clusters)
+    ways, verdicts = compare_rows(rows, failures, axes(cells), measures, base, plan)
     lost = {way: str(count) for way, count in unscored(ways, rows, failures).items()}
     cases = len({row["case"] for row in rows})
-    return _Comparisons(len(rows), cases, differing, ways, verdicts, lost)
+    return _Comparisons(len(rows), cases, differing_axes(cells), ways, verdicts, lost)
