@@ -28,8 +28,8 @@ from kit.core.errors import DataError
 from kit.stores.sqlite import SqliteStore
 from kit.ui.benchmarks import grid_process, launch
 from kit.ui.benchmarks import page as benchmarks
-from kit.ui.benchmarks.draft import CASE_SETS, MOST_CELLS, Draft, grid_files, order
 from kit.ui.benchmarks.grid_runner import Grids, Job
+from kit.ui.benchmarks.order import MOST_CELLS, Order, grid_files, order
 from kit.ui.benchmarks.tables import csv_of
 from kit.ui.benchmarks.verdict import headline, lines
 from tests.app.rooms import app_over, room, shown
@@ -218,40 +218,20 @@ def test_a_grid_is_forecast_by_its_cells_and_the_turns_of_the_example(tmp_path: 
     )
 
 
-@pytest.mark.parametrize("cases", CASE_SETS)
-def test_a_grid_of_ones_own_can_be_played_from_every_case_set(cases: str):
-    draft = Draft(
-        models=("simulated-gpt-5.4-nano", "offline"),
-        patterns=("direct", "swarm"),
-        cases=cases,
-        take=4,
-    )
-    asked = order(draft.text())
-    assert (
-        asked.asks.cells == 16
-        and asked.name == draft.name
-        and not asked.paid
-        and not asked.too_large
-    )
-    assert yaml.safe_load(draft.text())["baseline"] == {"pattern": "direct"}
-    assert draft.name == draft.model_copy(update={"dollars": 3.0}).name, (
-        "another limit goes on where it was"
-    )
-    assert draft.name != draft.model_copy(update={"take": 5}).name
+def test_a_grid_too_large_or_of_unknown_price_is_not_for_the_page(tmp_path: Path):
+    few = order(grid(tmp_path).read_text())
+    assert few.asks.cells == 6 and not few.paid and not few.too_large
+    every = [{"file": "data/cases/single.jsonl"}]
+    large = order(grid(tmp_path, cases=every, repeats=10).read_text())
+    assert large.asks.cells > MOST_CELLS and large.too_large
 
+    def paid(cases: int) -> Order:
+        taken = [{"file": "data/cases/single.jsonl", "take": cases}]
+        fields = {"models": ["gpt-4.1-mini"], "limits": {"dollars": 1.0}}
+        return order(grid(tmp_path, cases=taken, **fields).read_text())
 
-def test_a_grid_too_large_or_of_unknown_price_is_not_for_the_page():
-    many = Draft(
-        models=("simulated-gpt-5.4-nano",), patterns=("mediated",) * 10, cases="single", take=450
-    )
-    assert order(many.text()).asks.cells > MOST_CELLS and order(many.text()).too_large
-    paid = Draft(
-        models=("gpt-4.1-mini",), patterns=("mediated",), cases="single", take=250, dollars=1.0
-    )
-    assert (
-        order(paid.text()).too_large and order(paid.text()).paid and order(paid.text()).limit == 1.0
-    )
-    assert not order(paid.model_copy(update={"take": 50}).text()).too_large
+    assert paid(250).too_large and paid(250).paid and paid(250).limit == 1.0
+    assert not paid(50).too_large
 
 
 # a grid in a process of its own
@@ -445,12 +425,22 @@ def test_broken_and_unfinished_runs_are_told_in_a_sentence(
         assert words in shown(page.run())
 
 
-def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(page: AppTest, tmp_path: Path):
+def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(
+    page: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "chosen").mkdir()
+    file = grid(
+        tmp_path / "chosen",
+        patterns=["mediated", "supervisor"],
+        models=["simulated-gpt-5.4-nano"],
+        specs={},
+        cases=[{"file": "data/cases/mixed.jsonl", "take": 24, "every": 13}],
+        baseline={"pattern": "mediated"},
+    )
+    monkeypatch.setattr(launch, "grid_files", lambda: {"chosen": file})
     page.session_state["bench-view"] = "Start a grid"
-    page.session_state["bench-way"] = "My own choice"
     told = shown(page.run())
     assert "**48 cells**, 48 turns; about" in told and r"\$0: its models are simulated" in told
-    assert "With `OPENAI_API_KEY` set: gpt-5.4-nano" in told
     grids = launch.open_grids()
     press(page, "bench-start")
     assert "One grid is played at a time" in shown(page)
@@ -497,15 +487,10 @@ def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(page: AppTest,
     assert "No trace of this turn is kept" in shown(page.run())
 
 
-def test_nothing_chosen_and_a_grid_that_cannot_be_read_say_what_to_do(
+def test_a_grid_that_cannot_be_read_says_what_to_do(
     page: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     page.session_state["bench-view"] = "Start a grid"
-    page.session_state["bench-way"] = "My own choice"
-    page.run()
-    next(one for one in page.multiselect if one.label == "Patterns").set_value([]).run()
-    assert "Choose at least one model and one pattern" in shown(page)
-    page.session_state["bench-way"] = "A grid file"
     (tmp_path / "odd.yaml").write_text(
         "models: [nobody]\ncases: [{file: data/cases/mixed.jsonl}]\n"
     )

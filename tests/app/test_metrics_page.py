@@ -142,7 +142,7 @@ def test_every_metric_of_both_sections_stands_on_the_page_with_its_value_and_def
         and "1: invocation  1" in told["failures_total"]
     )
     charts = [chart.proto.alt for chart in page.get("vega_lite_chart")]
-    assert len(charts) == 5 and all(any(map(str.isdigit, words)) for words in charts)
+    assert charts == [], "what a figure says is not drawn once more"
 
 
 def test_the_page_opens_on_a_sentence_and_twelve_figures_and_folds_the_rest(page: AppTest):
@@ -348,4 +348,6 @@ async def test_where_every_turn_asked_sub_agents_their_latency_stands_once():
 
 def drawn_of(kit: Kit) -> str:
     """Returns what the page says of the time of whole turns."""
-    return values(metrics_page.group_html("Latency", metrics(kit.store)))["turn_seconds_p50"]
+    return values(metrics_page.group_html("Latency", metrics(kit.store), "none yet"))[
+        "turn_seconds_p50"
+    ]

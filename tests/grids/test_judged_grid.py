@@ -19,7 +19,7 @@ from kit.cli import main
 from kit.core.errors import DataError
 from kit.home import HOME
 from kit.patterns import PATTERNS
-from kit.ui.benchmarks.draft import order
+from kit.ui.benchmarks.order import order
 from tests.grids.test_failed_cells import CASES, HELLO, KEY, grid_of, played
 from tests.loopback_openai import JSON, Refuse, Reply, Say, loopback
 

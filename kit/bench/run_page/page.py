@@ -3,13 +3,8 @@
 from pathlib import Path
 
 from kit.bench.run_page.content import read_content
-from kit.bench.run_page.sentences import (
-    figure_words,
-    interval_words,
-    methods,
-    verdicts_by_measure,
-    way_name,
-)
+from kit.bench.run_page.sentences import methods, verdicts_by_measure, way_name
+from kit.bench.statistics.verdict import figure_words, interval_words
 from kit.core.display.count import many
 from kit.core.display.distribution import NAME, VERSION
 from kit.core.errors import DataError

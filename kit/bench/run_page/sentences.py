@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from kit.bench.grid.comparison import LOWER, Comparison, Summary
+from kit.bench.grid.comparison import LOWER, Comparison
 from kit.bench.run_page.content import RunContent
-from kit.bench.statistics.verdict import amount, bare, is_score, unit
+from kit.bench.statistics.verdict import amount, difference_words, figure_words
 from kit.core.display.count import many
 
 REFERENCES = {
@@ -44,22 +44,6 @@ def way_name(way: Mapping[str, str]) -> str:
     return " / ".join(way.values())
 
 
-def figure_words(value: float, measure: str) -> str:
-    """Returns a figure with its unit; of a score as a percentage."""
-    share = is_score(measure)
-    return f"{bare(value, measure, share=share)}{unit(measure, share=share)}"
-
-
-def interval_words(summary: Summary) -> str:
-    """Returns the ends of an interval; empty where there are too few items for one."""
-    estimate = summary.estimate
-    if not estimate.has_interval:
-        return "too few for an interval"
-    share = is_score(summary.scorer)
-    low = bare(estimate.low, summary.scorer, share=share)
-    return f"{low} to {figure_words(estimate.high, summary.scorer)}"
-
-
 def verdict_sentence(comparison: Comparison) -> str:
     """Returns a verdict as a sentence, with what it rests on."""
     measure = comparison.scorer
@@ -77,31 +61,13 @@ def verdict_sentence(comparison: Comparison) -> str:
     if not comparison.planned:
         chance += ", at any look"
     difference = comparison.difference
-    sentence = f"{lead}: {figures}, {_difference_words(comparison)}, {difference.basis}; {chance}."
+    words = difference_words(difference, measure)
+    sentence = f"{lead}: {figures}, a difference of {words}, {difference.basis}; {chance}."
     if comparison.missing:
         sentence += f" {comparison.missing}."
     if comparison.verdict == "cannot tell" and comparison.takes:
         sentence += f" {comparison.takes[0].upper()}{comparison.takes[1:]}."
     return sentence
-
-
-def _difference_words(comparison: Comparison) -> str:
-    difference = comparison.difference
-    value = _signed(difference.value, comparison.scorer)
-    if not difference.has_interval:
-        return f"a difference of {value} (too few for an interval)"
-    low = _signed(difference.low, comparison.scorer)
-    high = _signed(difference.high, comparison.scorer)
-    return f"a difference of {value} (interval {low} to {high})"
-
-
-def _signed(figure: float, measure: str) -> str:
-    sign = ""
-    if figure > 0:
-        sign = "+"
-    elif figure < 0:
-        sign = "-"
-    return f"{sign}{amount(figure, measure)}"
 
 
 def methods(content: RunContent) -> tuple[str, list[str]]:

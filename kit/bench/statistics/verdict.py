@@ -6,6 +6,7 @@ from math import isfinite
 from typing import Literal
 
 from kit.bench.statistics.measures import MEASURES
+from kit.metrics.estimate import Estimate
 
 Margin = float | Mapping[str, float]
 """The difference that is too small to matter: of every score, or by scorer or measure."""
@@ -44,22 +45,30 @@ def margin_of(measure: str, margin: Margin | None) -> float | None:
     return None
 
 
-def bare(figure: float, measure: str, *, share: bool) -> str:
-    """Returns a figure without its unit."""
-    if share:
-        return f"{100 * figure:.1f}"
-    if measure == "cost":
-        return f"{figure:,.4f}"
-    if abs(figure) >= 100:
-        return f"{figure:,.0f}"
-    return f"{figure:,.2f}"
+def figure_words(figure: float, measure: str) -> str:
+    """Returns a figure with its unit, as a person reads it; of a score as a percentage."""
+    if is_score(measure):
+        return f"{_bare(figure, measure)} %"
+    return f"{_bare(figure, measure)}{_UNITS.get(measure, '')}"
 
 
-def unit(measure: str, *, share: bool) -> str:
-    """Returns the unit of a figure, with the blank before it."""
-    if share:
-        return " %"
-    return _UNITS.get(measure, "")
+def interval_words(estimate: Estimate, measure: str) -> str:
+    """Returns the ends of an interval with their unit."""
+    if not estimate.has_interval:
+        return "too few cases"
+    return f"{_bare(estimate.low, measure)} to {figure_words(estimate.high, measure)}"
+
+
+def difference_words(difference: Estimate, measure: str) -> str:
+    """Returns a difference with its sign, its unit and its interval."""
+    figure = _signed(difference.value, measure)
+    if not difference.has_interval:
+        return f"{figure} (too few cases for an interval)"
+    low = _signed(difference.low, measure)
+    high = _signed(difference.high, measure)
+    # The difference of two shares is in points: 5 % more of 80 % would be 84 %.
+    unit = " points" if is_score(measure) else _UNITS.get(measure, "")
+    return f"{figure}{unit} [{low}, {high}]"
 
 
 def amount(figure: float, measure: str) -> str:
@@ -67,7 +76,25 @@ def amount(figure: float, measure: str) -> str:
     size = abs(figure)
     if is_score(measure):
         return f"{round(100 * size, 1):g} points"
-    return f"{bare(size, measure, share=False)}{unit(measure, share=False)}"
+    return figure_words(size, measure)
+
+
+def _signed(figure: float, measure: str) -> str:
+    sign = "+"
+    if figure < 0:
+        sign = "\N{MINUS SIGN}"
+    return sign + _bare(abs(figure), measure)
+
+
+def _bare(figure: float, measure: str) -> str:
+    """Returns a figure without its unit."""
+    if is_score(measure):
+        return f"{100 * figure:.1f}"
+    if measure == "cost":
+        return f"{figure:,.4f}"
+    if abs(figure) >= 100:
+        return f"{figure:,.0f}"
+    return f"{figure:,.2f}"
 
 
 def possible(low: float, high: float, measure: str) -> str:

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import altair as alt
 
 from kit.bench.grid.comparison import Summary
-from kit.ui.benchmarks.verdict import value, way_name, words
+from kit.bench.statistics.verdict import figure_words
+from kit.ui.benchmarks.verdict import way_name, words
 from kit.ui.shared.chart import ROW, data_of, draw_chart, palette, row_axis
 
 LINES = ("#7A4FD0", "#D92D20", "#0E8A66", "#8A94A0", "#B54708", "#D29B00", "#2E86DE", "#C11574")
@@ -150,7 +151,7 @@ def draw_costs(
     )
     figures: list[str] = []
     for dot in dots:
-        figures.append(f"{dot.way}: {value(dot.share, measure, share=True)} at {dot.cost:,.2f}")
+        figures.append(f"{dot.way}: {figure_words(dot.share, measure)} at {dot.cost:,.2f}")
     draw_chart(layers, 12 * ROW, f"{title}. {measure} at {unit}: {'; '.join(figures)}.")
 
 

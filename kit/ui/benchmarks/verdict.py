@@ -6,9 +6,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from kit.bench.grid.comparison import LOWER, Comparison, Summary
-from kit.bench.statistics.verdict import amount, bare, unit
+from kit.bench.statistics.verdict import amount, difference_words, figure_words, interval_words
 from kit.core.display.count import many
-from kit.metrics.estimate import Estimate
 
 WORDS = {
     "exact": "messages routed exactly right",
@@ -139,45 +138,27 @@ def _key(way: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(way.items()))
 
 
-def value(figure: float, measure: str, *, share: bool) -> str:
-    """Returns a figure with its unit, as a person reads it."""
-    return bare(figure, measure, share=share) + unit(measure, share=share)
-
-
-def interval(estimate: Estimate, measure: str, *, share: bool) -> str:
-    """Returns the ends of an estimate in words, with their unit."""
-    if not estimate.has_interval:
-        return "too few cases"
-    low = bare(estimate.low, measure, share=share)
-    high = value(estimate.high, measure, share=share)
-    return f"{low} to {high}"
-
-
 def _line(summary: Summary, comparison: Comparison | None, axes: Sequence[str]) -> Line:
-    share = summary.estimate.is_share
     measure = summary.scorer
-    figure = value(summary.estimate.value, measure, share=share)
-    ends = interval(summary.estimate, measure, share=share)
+    figure = figure_words(summary.estimate.value, measure)
+    ends = interval_words(summary.estimate, measure)
     if summary.failed:
         figure += f" of the completed, {many(summary.failed, 'turn')} failed"
     if summary.bounds is not None:
         # A turn that failed is no sample: had all of them been wrong, or right, this is how far the figure could go.
-        low = value(summary.bounds[0], measure, share=share)
-        high = value(summary.bounds[1], measure, share=share)
+        low, high = (figure_words(bound, measure) for bound in summary.bounds)
         figure += f": {low} of all, {low} to {high} had they been wrong or right"
     name = way_name(summary.way, axes)
     if comparison is None:
         return Line(name, figure, ends, "", "baseline", "")
-    cases = ""
-    if comparison.verdict != "no verdict":
-        cases = _cases(comparison)
-    return Line(name, figure, ends, _difference(comparison), comparison.verdict, cases)
+    difference = difference_words(comparison.difference, measure)
+    return Line(name, figure, ends, difference, comparison.verdict, _cases(comparison))
 
 
 def _cases(comparison: Comparison) -> str:
     if comparison.settled:
         return "settled"
-    if comparison.cases is None:
+    if comparison.cases is None or comparison.verdict == "no verdict":
         return ""
     return f"about {comparison.cases:,} for {amount(comparison.margin, comparison.scorer)}"
 
@@ -191,35 +172,14 @@ def _refusal(comparison: Comparison, axes: Sequence[str]) -> str:
 
 
 def _sides(comparison: Comparison) -> str:
-    share = comparison.before.is_share
-    figure = value(comparison.after.value, comparison.scorer, share=share)
-    baseline = value(comparison.before.value, comparison.scorer, share=share)
+    measure = comparison.scorer
+    figure = figure_words(comparison.after.value, measure)
+    baseline = figure_words(comparison.before.value, measure)
+    difference = difference_words(comparison.difference, measure)
     cases = f"{comparison.difference.n:,} cases"
     if comparison.missing:
         cases += f" ({comparison.missing})"
-    return f"{figure} against {baseline}, a difference of {_difference(comparison)} over {cases}"
-
-
-def _difference(comparison: Comparison) -> str:
-    share = comparison.before.is_share
-    difference = comparison.difference
-    figure = _signed(difference.value, comparison.scorer, share=share)
-    if not difference.has_interval:
-        return f"{figure} (too few cases for an interval)"
-    low = _signed(difference.low, comparison.scorer, share=share)
-    high = _signed(difference.high, comparison.scorer, share=share)
-    # The difference of two shares is in points: 5 % more of 80 % would be 84 %.
-    suffix = " points"
-    if not share:
-        suffix = unit(comparison.scorer, share=False)
-    return f"{figure}{suffix} [{low}, {high}]"
-
-
-def _signed(figure: float, measure: str, *, share: bool) -> str:
-    sign = "+"
-    if figure < 0:
-        sign = "\N{MINUS SIGN}"
-    return sign + bare(abs(figure), measure, share=share)
+    return f"{figure} against {baseline}, a difference of {difference} over {cases}"
 
 
 def _gain(comparison: Comparison) -> float:

@@ -1,4 +1,4 @@
-"""The charts of the page Metrics: a bar for each name, and the latencies of sub-agents from p50 to p95."""
+"""The charts of the page Metrics: turns and plans over time."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -9,65 +9,7 @@ import altair as alt
 from kit.metrics.plan_alerts import LEAST_SUCCESS
 from kit.metrics.plan_health import SuccessPoint
 from kit.ui.metrics.over_time import TurnPoint
-from kit.ui.shared.chart import ROW, data_of, draw_chart, palette, row_axis
-
-_NAMES = row_axis(labelPadding=8, labelFlush=False)
-
-
-def draw_bars(values: Mapping[str, float], title: str, *, share: bool = False) -> None:
-    """Draws a bar for each name, in the order given, its value beside it; shares are 0 to 1."""
-    rows: list[dict[str, Any]] = []
-    words: list[str] = []
-    longest = 1.0
-    for name, value in values.items():
-        figure = f"{value:.0%}" if share else f"{value:,}"
-        rows.append({"name": name, "value": value, "label": figure})
-        words.append(f"{name}: {figure}")
-        longest = max(longest, value)
-    colours = palette()
-    # Room for the figure beside the longest bar.
-    scale = alt.Scale(domain=[0, longest * 1.12], nice=False)
-    chart = alt.Chart(data_of(rows), title=title).encode(
-        x=alt.X("value:Q", axis=None, scale=scale),
-        y=alt.Y("name:O", sort=None, axis=_NAMES),
-        description="label:N",
-    )
-    bars = chart.mark_bar(height=15, cornerRadiusEnd=3, color=colours.bar)
-    figures = chart.mark_text(align="left", dx=6, fontSize=12, color=colours.muted)
-    layers = alt.layer(bars, figures.encode(text="label:N"))
-    draw_chart(layers, ROW * max(len(rows), 1), f"{title}. {', '.join(words)}")
-
-
-def draw_latencies(spans: Sequence[tuple[str, float, float]], title: str) -> None:
-    """Draws a line from p50 to p95 for each (name, p50, p95) in seconds."""
-    colours = palette()
-    lines: list[dict[str, Any]] = []
-    points: list[dict[str, Any]] = []
-    words: list[str] = []
-    for name, p50, p95 in spans:
-        words.append(f"{name}: {p50:.2f} to {p95:.2f} s")
-        lines.append({"name": name, "p50": p50, "p95": p95, "label": f"{p95:.2f} s"})
-        points.append({"name": name, "percentile": "p50", "seconds": p50})
-        points.append({"name": name, "percentile": "p95", "seconds": p95})
-    longest = max(p95 for _, _, p95 in spans)
-    scale = alt.Scale(domain=[0, longest * 1.15], nice=False)
-    x = alt.X(title="seconds", scale=scale, axis=alt.Axis(tickCount=5))
-    y = alt.Y("name:O", sort=None, axis=_NAMES)
-    line = alt.Chart(data_of(lines), title=title).encode(y=y)
-    rule = line.mark_rule(strokeWidth=3, opacity=0.5, color=colours.muted)
-    figure = line.mark_text(align="left", dx=9, fontSize=12, color=colours.muted)
-    colour = (
-        alt.Color("percentile:N")
-        .scale(domain=["p50", "p95"], range=[colours.bar, colours.late])
-        .legend(orient="top", title=None)
-    )
-    dot = alt.Chart(data_of(points)).mark_point(filled=True, size=90, opacity=1)
-    layers = alt.layer(
-        rule.encode(x=x.field("p50").type("quantitative"), x2="p95:Q"),
-        dot.encode(x=x.field("seconds").type("quantitative"), y=y, color=colour),
-        figure.encode(x=x.field("p95").type("quantitative"), text="label:N"),
-    )
-    draw_chart(layers, ROW * len(spans), f"{title}. {', '.join(words)}")
+from kit.ui.shared.chart import data_of, draw_chart, palette
 
 
 def draw_success(points: Sequence[SuccessPoint], title: str) -> None:

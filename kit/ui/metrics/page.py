@@ -2,8 +2,8 @@
 figures; every other number is folded away, beside its meaning."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, get_args
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -16,7 +16,6 @@ from kit.core.record import TurnRecord
 from kit.metrics import catalogue
 from kit.metrics.alert import alerts
 from kit.metrics.catalogue import Group, Metric, Unit
-from kit.metrics.estimate import Estimate
 from kit.metrics.latency import Spread, spread
 from kit.metrics.sample import Label
 from kit.metrics.summary import Metrics, metrics
@@ -37,11 +36,6 @@ NEWEST = 5_000
 """Turns that the lines over time are drawn of: older ones only count."""
 ALERTS = 20
 """Alerts that are listed, the newest first."""
-_AXES = {
-    "axis 1: invocation": "A sub-agent failed",
-    "axis 2: data": "Data failed",
-    "axis 3: partial": "Some of several failed",
-}
 
 
 @with_store
@@ -83,7 +77,7 @@ def page(host: Host, _: DeltaGenerator) -> None:
         key="m-all",
         on_change="rerun",
     )
-    # A chart that is drawn while nobody sees it has no width.
+    # What nobody has unfolded costs nothing.
     if fold.open:
         with fold:
             _groups(summary, tally)
@@ -271,62 +265,20 @@ def _labels() -> Sequence[Label]:
 
 
 def _groups(summary: Metrics, tally: Tally) -> None:
-    with _draw_group("Routing", summary):
-        _bars(summary, "intent_count", "Turns by calls in them", _calls)
-        _bars(summary, "fan_out", "Turns by sub-agents that ran", _sub_agents)
-    st.markdown("### Latency")
-    st.html(group_html("Latency", summary))
-    _published(tally)
-    st.markdown("### Sub-agents")
-    _agents(summary)
-    with _draw_group("Failures", summary):
-        _bars(summary, "failures_total", "Failures by axis", _AXES.__getitem__)
-        _bars(summary, "acknowledgement_rate", "How failures were owned up to", str)
-    for column, group in zip(st.columns(2, gap="large"), ("Whose data", "Progress"), strict=True):
-        column.markdown(f"### {group}")
-        column.html(group_html(group, summary))
-    st.markdown("### Spending")
-    st.html(group_html("Spending", summary))
-    st.markdown("### Judged by labels")
-    st.html(group_html("Judged by labels", summary, empty="needs labels"))
+    for group in get_args(Group):
+        st.markdown(f"### {group}")
+        if group == "Sub-agents":
+            _agents(summary)
+            continue
+        empty = "needs labels" if group == "Judged by labels" else "none yet"
+        st.html(group_html(group, summary, empty))
+        if group == "Latency":
+            _published(tally)
     st.file_uploader(
         "Labels, a line of JSON for each turn (docs/metrics.md says which fields)",
         type=["jsonl"],
         key="m-labels",
     )
-
-
-def _draw_group(group: Group, summary: Metrics) -> DeltaGenerator:
-    """Draws the figures of a group, and returns the column for its charts."""
-    st.markdown(f"### {group}")
-    words_column, chart_column = st.columns([6, 5], gap="large")
-    words_column.html(group_html(group, summary))
-    return chart_column
-
-
-def _bars(summary: Metrics, metric: str, title: str, name: Callable[[str], str]) -> None:
-    """Draws the figures of a metric as bars; `name` returns the words of what a figure is of."""
-    from kit.ui.metrics.charts import draw_bars
-
-    values: dict[str, float] = {}
-    is_share = False
-    for subject, figure in summary.figures[metric].items():
-        if isinstance(figure, Estimate):
-            is_share = True
-            values[name(subject)] = figure.value
-        else:
-            values[name(subject)] = figure or 0
-    draw_bars(values, title, share=is_share)
-
-
-def _calls(count: str) -> str:
-    if count == "1":
-        return "1 call"
-    return f"{count} calls"
-
-
-def _sub_agents(count: str) -> str:
-    return many(int(count), "sub-agent")
 
 
 def _published(tally: Tally) -> None:
@@ -347,28 +299,22 @@ def _published(tally: Tally) -> None:
 
 def _agents(summary: Metrics) -> None:
     """Draws what each sub-agent took and did, the slowest first."""
-    from kit.ui.metrics.charts import draw_latencies
-
     columns = [metric for metric in catalogue.METRICS if metric.group == "Sub-agents"]
     p95 = summary.numbers("sub_agent_seconds_p95")
     agents = sorted(p95, key=lambda agent: p95[agent] or 0.0, reverse=True)
     rows: list[list[str]] = []
-    if agents:
-        p50 = summary.numbers("sub_agent_seconds_p50")
-        times = [(label(agent), p50[agent] or 0.0, p95[agent] or 0.0) for agent in agents]
-        draw_latencies(times, "One invocation, p50 to p95")
-        for agent in agents:
-            row = [label(agent)]
-            for column in columns:
-                row.append(read(summary.numbers(column.name)[agent], column.unit))
-            rows.append(row)
-    else:
+    for agent in agents:
+        row = [label(agent)]
+        for column in columns:
+            row.append(read(summary.numbers(column.name)[agent], column.unit))
+        rows.append(row)
+    if not agents:
         st.markdown("No sub-agent was asked in this window.")
     head = ["Sub-agent", *(column.label for column in columns)]
     st.html(render("sub_agents", rows=rows, head=head, metrics=columns))
 
 
-def group_html(group: Group, summary: Metrics, empty: str = "none yet") -> str:
+def group_html(group: Group, summary: Metrics, empty: str) -> str:
     """Returns the metrics of a group with their values; `empty` stands where a metric has none."""
     rows = summary.rows()
     metrics: list[tuple[Metric, list[tuple[str, str]]]] = []
