@@ -23,8 +23,6 @@ st.set_page_config(
     page_title="subagent-kit",
     page_icon="🧭",
     layout="wide",
-    # On a stage the whole width is for the conversation; a click brings the sidebar back.
-    initial_sidebar_state="collapsed" if address.read("present") else "auto",
 )
 freeze_modules(len(sys.modules))
 address.keep()

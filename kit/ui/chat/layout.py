@@ -45,7 +45,6 @@ class Places:
         chat, side = st.columns([5, 2], gap="large")
         with chat:
             header = st.container(horizontal=True, vertical_alignment="center", key="header")
-            header.markdown("**subagent-kit**", width="content")
             top = st.empty()
             turns = st.container(key="turns", gap=None)
             _script('<div class="echo" aria-hidden="true"></div>', "echo.js")
