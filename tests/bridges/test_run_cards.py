@@ -17,8 +17,12 @@ from kit.bridges.recognise import load_bridge
 from kit.compose.deck import load_deck
 from kit.core.bodies.call import ToolEnded, ToolStarted
 from kit.core.errors import BindError, CodeError, DeckError
+from kit.core.fault import Fault
 from kit.core.outcome import Answer, Failure, Usage
 from kit.patterns import PATTERNS
+from kit.ui.shared.turn_facts import fault_lines
+from kit.ui.shared.turn_fold import advance
+from kit.ui.shared.turn_view import TurnView
 from kit.worlds.service.serve import serving
 from tests.bridges.decks import ask, kit_over, write_deck
 from tests.kits import OFFLINE, bodies, failures, logged, nothing_runs, spans
@@ -334,3 +338,19 @@ def test_a_service_elsewhere_is_asked_over_https_alone():
         assert isinstance(load_bridge(address, Path()), HttpBridge)
     with pytest.raises(CodeError, match="unencrypted"):
         load_bridge("http://10.0.0.7/ask", Path())
+
+
+async def test_a_forged_reply_cannot_reach_what_runs_elsewhere_and_the_turn_says_so(tmp_path: Path):
+    code = "import asyncio\nasync def flights(message):\n    await asyncio.sleep(5)\n    return 'At noon.'\n"
+    deck = write_deck(tmp_path, {"flights": "./agents.py:flights"}, code)
+    async with kit_over(deck, "flights", faults=True) as kit:
+        turn = kit.ask("Please help me.", kit.session("s"))
+        await asyncio.sleep(1)
+        turn.break_agent(Fault(where="flights", kind="foreign_principal"))
+        reply = await turn
+    assert reply.text == "At noon."
+    [line] = fault_lines(advance(TurnView(), reply.events))
+    assert line == (
+        "Flights is sent somebody else's data, from 1.0 s on"
+        " (changed nothing: what Flights looks up by itself does not pass through here)"
+    )

@@ -9,6 +9,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from kit.compose.page import PageSettings
 from kit.core.fault import CATALOGUE, Kind
+from kit.runtime.agents.api_agent import ApiAgent
+from kit.runtime.context import Agent
 from kit.ui.canvas.drawing import lane_html
 from kit.ui.canvas.lane import Lane
 from kit.ui.shared.turn_view import Entry, Step
@@ -25,6 +27,8 @@ OnBreak = Callable[[str, Kind], None]
 """Makes a sub-agent, by its id, fail from now on."""
 BREAKS: dict[str, Kind] = {"Hang": "hang", "Forge": "foreign_principal", "Kill": "raise"}
 """What can be done to a sub-agent at work: the word on its button, and the fault."""
+OUT_OF_REACH = ("foreign_principal",)
+"""What cannot be done to an agent that runs elsewhere: the replies that it gets do not pass through the kit."""
 
 
 class LaneBox:
@@ -37,15 +41,16 @@ class LaneBox:
         self,
         step: Step,
         page: PageSettings,
-        budget: float | None,
+        agent: Agent | None,
         on_break: OnBreak | None,
         *,
         full: bool,
     ):
-        """Takes the next place of the page. `budget`: seconds the sub-agent may take; `on_break`
-        makes it fail, or None where nobody may; `full`: with its request and its acts."""
+        """Takes the next place of the page for a step of this agent, which is None where the deck has
+        it no more; `on_break` makes it fail, or None where nobody may; `full`: with its request and its acts."""
         self._page = page
-        self._budget = budget
+        self._budget = agent.time_budget if agent else None
+        self._unbreakable = OUT_OF_REACH if isinstance(agent, ApiAgent) else ()
         self._full = full
         with st.container(gap=None):
             self._head = st.empty()
@@ -92,6 +97,8 @@ class LaneBox:
         """Offers to make the sub-agent fail while it works."""
         with self._menu.container(horizontal=True):
             for word, kind in BREAKS.items():
+                if kind in self._unbreakable:
+                    continue
                 st.button(
                     word,
                     key=f"break-{kind}-{step.span_id}",

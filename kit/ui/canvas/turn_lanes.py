@@ -69,10 +69,9 @@ class TurnLanes:
         self._update_lanes("first", self._orchestrator, [first], end, now)
         for step in view.steps[len(self._boxes) :]:
             agent = self._agents.get(step.agent)
-            budget = agent.time_budget if agent else None
             with self._agent_lanes:
                 self._boxes.append(
-                    LaneBox(step, self._page, budget, self._on_break, full=self._full)
+                    LaneBox(step, self._page, agent, self._on_break, full=self._full)
                 )
         for box, step, lane in zip(self._boxes, view.steps, agent_lanes, strict=True):
             box.draw(step, lane, end, now)

@@ -51,6 +51,7 @@ OWNING_UP: dict[OwningUp, str] = {
 DIRECT = "nobody: answered directly"
 EARLY = "nobody: it ended before anybody was asked"
 UNMET = " (it had no part in this turn, so this did not happen)"
+OUT_OF_REACH = " (changed nothing: what {agent} looks up by itself does not pass through here)"
 TOO_LATE = " (came too late: {agent} had answered)"
 
 
@@ -123,6 +124,8 @@ def _unmet_words(wanted: WantedFault) -> str:
         return ""
     if not wanted.was_asked:
         return UNMET if fault.needs_agent else ""
+    if wanted.is_bridged and not wanted.has_cost and not fault.needs_agent:
+        return OUT_OF_REACH.format(agent=label(fault.where))
     if wanted.at is not None and not wanted.has_cost:
         return TOO_LATE.format(agent=label(fault.where))
     return ""
