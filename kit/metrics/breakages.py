@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
+from kit.core.bodies.call import ModelEnded, ModelStarted
 from kit.core.bodies.speech import Component, StatusLine, Text, TextReplaced
 from kit.core.bodies.turn import Completed, Routing
 from kit.core.display.made_to_fail import wanted_faults
-from kit.core.display.turn_parts import is_part
+from kit.core.display.turn_parts import is_part, turn_parts
 from kit.core.event import Event
-from kit.core.fault import CANARY, CANARY_NUMBER, RAW, STRANGE_STATUS
+from kit.core.fault import CANARY, CANARY_NUMBER, RAW, STRANGE_STATUS, Fault, Kind
 from kit.core.value import Value
 from kit.stores.protocol import Store
 
@@ -19,9 +20,10 @@ class Breakages(Value):
     """What became of the parts that were broken on purpose, over many turns."""
 
     broken: int = 0
-    """Parts of messages that were lost, or lack data, because their sub-agent was made to fail."""
+    """Parts of messages that were lost, or lack data, because something was made to fail."""
     owned_up: int = 0
-    """Of these, the ones whose answer says what it lacks, by the one function that says so (`owning_up`)."""
+    """Of these, the ones whose answer says what it lacks, by the one function that says so (`owning_up`).
+    A message that was lost whole has a fixed sentence for an answer."""
     leaked: int = 0
     """Turns with a fault in which a text that a person reads holds a raw reason or a stranger's data."""
 
@@ -44,16 +46,66 @@ def breakages(store: Store, tenant_id: str | None = None) -> Breakages:
 
 
 def broken_parts(events: Sequence[Event]) -> int:
-    """Returns how many parts of a turn were lost, or lack data, because their agent was made to fail."""
-    agents = {wanted.agent for wanted in wanted_faults(events) if wanted.has_cost}
+    """Returns how many parts of a turn were lost, or lack data, because something was made to fail.
+
+    What the orchestrator loses is the call that it forgets, or the whole message, which counts as one part.
+    """
+    agents: set[str] = set()
+    services: set[str] = set()
+    lead_kinds: set[Kind] = set()
+    lead = _lead(events)
+    for wanted in wanted_faults(events):
+        if wanted.has_cost:
+            agents.add(wanted.agent)
+        if not wanted.agent:
+            continue
+        fault = Fault.from_text(wanted.fault)
+        if wanted.agent == lead:
+            lead_kinds.add(fault.kind)
+        # In a monolith nobody of that name runs, and its services are asked all the same.
+        elif not (wanted.was_asked or fault.needs_agent):
+            services.add(wanted.agent)
     count = 0
     for event in events:
         if not isinstance(event.body, Routing):
             continue
-        for outcome in event.body.decision.outcomes:
+        decision = event.body.decision
+        for outcome in decision.outcomes:
             is_lacking = outcome.result != "success" and is_part(outcome)
-            count += is_lacking and outcome.agent in agents
+            is_of_service = outcome.agent in services and outcome.result in (
+                "data_error",
+                "partial",
+            )
+            count += is_lacking and (outcome.agent in agents or is_of_service)
+        if "drops_call" in lead_kinds:
+            count += min(1, decision.left_out.count)
+    if not count and lead_kinds and _is_lost_in_silence(events):
+        return 1
     return count
+
+
+def _lead(events: Sequence[Event]) -> str:
+    """Returns who was called first: the orchestrator, of every pattern that has one."""
+    for event in events:
+        if isinstance(event.body, ModelStarted):
+            return event.body.agent
+    return ""
+
+
+def _is_lost_in_silence(events: Sequence[Event]) -> bool:
+    """Whether a turn failed without any part, and no model had said a word.
+
+    Its answer is a fixed sentence then, or a refusal.
+    """
+    for event in events:
+        body = event.body
+        if isinstance(body, ModelEnded) and body.text:
+            return False
+        if isinstance(body, Routing) and turn_parts(body.decision).total:
+            return False
+    return any(
+        isinstance(event.body, Completed) and event.body.status == "failed" for event in events
+    )
 
 
 def leaks(events: Sequence[Event]) -> bool:

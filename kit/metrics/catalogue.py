@@ -46,6 +46,8 @@ class Metric:
     measure: Measure
     words: str = "{of}"
     """How a row names what a figure is of; `{n}` is how many items a share is made from."""
+    noun: str = ""
+    """What one of these items is called."""
 
 
 def _count(name: str) -> Measure:
@@ -293,7 +295,8 @@ METRICS: tuple[Metric, ...] = (
         "Composed answers that hold the words of a sub-agent byte for byte. The offline stand-in, which is "
         "no model, quotes.",
         _verbatim,
-        "{n} compositions",
+        "{n}",
+        "composition",
     ),
     Metric(
         "compaction_rate",
@@ -302,7 +305,8 @@ METRICS: tuple[Metric, ...] = (
         "share",
         "Turns in which old turns were summed up.",
         _share_of("compacted", "turns"),
-        "{n} turns",
+        "{n}",
+        "turn",
     ),
     *_latency("routing", "Routing", "deciding whom to ask, and what is carried over"),
     *_latency(
@@ -408,7 +412,8 @@ METRICS: tuple[Metric, ...] = (
         "Of turns with two sub-agents and more, those in which some and not all failed or lacked their "
         "data.",
         _share_of("fan_outs_partial", "fan_outs"),
-        "{n} fan-outs",
+        "{n}",
+        "fan-out",
     ),
     Metric(
         "fan_out_success_rate",
@@ -417,7 +422,8 @@ METRICS: tuple[Metric, ...] = (
         "share",
         "In those turns, answers among the sub-agents that ran: M of N.",
         _share_of("fan_out_whole", "fan_out_calls"),
-        "{n} sub-agents",
+        "{n}",
+        "sub-agent",
     ),
     Metric(
         "timeout_rate",
@@ -427,7 +433,8 @@ METRICS: tuple[Metric, ...] = (
         "Of the sub-agents whose time ran out, those that lost it in a slow tool, one slow model call, or "
         "long reasoning.",
         _shares("cause", *get_args(Cause)),
-        "{of}, of {n} time-outs",
+        "{of}, of {n}",
+        "time-out",
     ),
     Metric(
         "acknowledgement_rate",
@@ -567,7 +574,8 @@ METRICS: tuple[Metric, ...] = (
         "share",
         "Entities a label names that crossed to another sub-agent as prior context.",
         labelled.recall,
-        "{n} entities",
+        "{n}",
+        "name",
     ),
     Metric(
         "reference_resolution_rate",

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from kit.core.display.count import many
 from kit.core.record import TurnRecord
 from kit.metrics import catalogue
 from kit.metrics.estimate import Estimate
@@ -50,7 +51,8 @@ class Metrics:
                 elif figure.n:
                     count = figure.n
                     value = figure.value
-                words = metric.words.format(of=subject, n=count)
+                number = many(count, metric.noun) if metric.noun else f"{count:,}"
+                words = metric.words.format(of=subject, n=number)
                 rows.append({"metric": metric.name, "of": words, "value": value})
         return rows
 

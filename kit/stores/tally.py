@@ -80,7 +80,8 @@ class Tally:
         # A turn that its user stopped owes no answer.
         if turn.status != "cancelled":
             counts["broken",] += measures.broken
-            if how not in (None, "nothing_owed", "unsaid"):
+            is_lost_whole = turn.status == "failed" and not measures.parts.total
+            if is_lost_whole or how not in (None, "nothing_owed", "unsaid"):
                 counts["broken_owned_up",] += measures.broken
         counts["broken_leaked",] += measures.leaked
         if measures.repeats is not None:

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from kit.bench.case import FAILING
 from kit.core.fault import CANARY, Fault, kinds_of
 from kit.core.fault_injection import inject_faults
@@ -32,6 +34,43 @@ async def test_every_fault_that_costs_a_part_is_counted_and_no_other():
         await kit.ask(QUESTION, kit.session("plain"))
         assert breakages(kit.store) == Breakages(broken=8, owned_up=8)
         assert breakages(kit.store, "somebody else's") == Breakages()
+
+
+LOST = ("routing_fails", "routing_hangs", "refuses")
+"""What costs an orchestrator the whole message."""
+
+
+@pytest.mark.parametrize(
+    ("pattern", "agent", "costly"),
+    [
+        ("mediated", "orchestrator", LOST),
+        ("monolith", "orchestrator", (*LOST, "drops_call")),
+        (
+            "monolith",
+            "rewards",
+            (
+                "error_envelope",
+                "foreign_principal",
+                "bad_payload",
+                "version_break",
+            ),
+        ),
+    ],
+)
+async def test_what_an_orchestrator_or_a_monolith_loses_is_counted(
+    pattern: str, agent: str, costly: tuple[str, ...]
+):
+    counts: dict[str, Breakages] = {}
+    for kind in kinds_of(agent, "orchestrator"):
+        async with open_kit(EMBEDDED, faults=True) as kit:
+            seconds = 0.0 if kind == "slow_drip" else None
+            fault = Fault(where=agent, kind=kind, seconds=seconds)
+            await kit.ask(QUESTION, kit.session(kind), pattern, faults=[fault])
+            counts[kind] = breakages(kit.store)
+    lost = {kind for kind, count in counts.items() if count.broken}
+    assert lost == set(costly)
+    for kind, count in counts.items():
+        assert count == Breakages(broken=int(kind in lost), owned_up=int(kind in lost)), kind
 
 
 def breakable_kit(answer_of_b: str = "b is known.") -> SmallKit:
