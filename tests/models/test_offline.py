@@ -22,6 +22,8 @@ from langchain_core.messages import (
 from langchain_core.tools import tool
 
 from kit.models.offline import NAME, OfflineModel
+from kit.models.offline.arguments import Source, fill
+from kit.models.offline.extraction import capitalised
 from tests.effort import effort
 from tests.models.test_offline_routing import AGENTS
 
@@ -624,3 +626,15 @@ def test_words_of_the_tools_own_name_narrow_no_search():
     assert called(say("which puzzle games are there?", tools=[games])) == {
         "list_games": {"query": "puzzle"}
     }
+
+
+@pytest.mark.parametrize(
+    "name", ["Pantry & Vine", "H&M", "Barnes & Noble", "A & W", "Marks & Spencer Food Hall"]
+)
+def test_a_name_with_an_ampersand_is_one_argument(name: str):
+    brand = {"properties": {"shop": {"type": "string"}}, "required": ["shop"]}
+    query = {"properties": {"query": {"type": "string"}}, "required": ["query"]}
+    request_text = f"redeem 500 points for a gift card of {name}"
+    assert fill(brand, Source(request_text)) == {"shop": name}
+    assert fill(query, Source(f"find coffee deals at {name}")) == {"query": f"coffee {name}"}
+    assert capitalised(f"{name} is open today.") == ([name] if " " in name else [])

@@ -17,12 +17,14 @@ _SHORT_TEXT = word_set(
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
 _ID = re.compile(r"\b(?=[\w-]*\d)[A-Za-z]+[-_]?[\w-]*\d[\w-]*\b|\b\d{4,}\b")
 _QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]|(?<!\w)'([^']+)'(?!\w)")
-_PLACE = re.compile(r"\b(?:in|near|around|at)\s+((?:the\s+)?[A-Za-z][\w'-]*(?:\s+[A-Z][\w'-]*)*)")
+_PLACE = re.compile(
+    r"\b(?:in|near|around|at)\s+((?:the\s+)?[A-Za-z][\w'-]*(?:\s+(?:&\s+)?[A-Z][\w'-]*)*)"
+)
 _UNCOUNTED = re.compile(
     r"\b\w+ (?:days?|weeks?|months?|years?)\b|\bnumber \d+\b|\b[A-Za-z]+-\d+\b", re.I
 )
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
-_NAME = r"[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*)*"
+_NAME = r"[A-Z][\w'&-]*(?:\s+(?:&\s+)?[A-Z][\w'&-]*)*"
 _CAPITALS = re.compile(rf"\b{_NAME}")
 _PROPER = re.compile(rf"(?<!^)(?<![.!?]\s)\b{_NAME}")
 _DAYISH = word_set("day weekday when")
@@ -131,7 +133,11 @@ def capitalised(text: str) -> list[str]:
         parts = match[0].split()
         preceding = text[: match.start()].rstrip()
         if not preceding or preceding[-1] in ".!?:":
-            while parts and parts[0].lower() in STOP | OPENERS | english.VERBS:
+            while (
+                parts
+                and parts[0].lower() in STOP | OPENERS | english.VERBS
+                and "&" not in parts[1:2]
+            ):
                 parts = parts[1:]
             if len(parts) == 1:
                 continue  # any sentence begins with a capital
@@ -182,6 +188,10 @@ def noun_phrase(request: str, about: frozenset[str] = frozenset()) -> str:
 
     `about`: what is sought anyway (the words of the tool's own name), which narrows nothing.
     """
+    # Its words alone would be other words: "A & W" is no "w".
+    joined_names = [name for name in capitalised(request) if "&" in name]
+    for name in joined_names:
+        request = request.replace(name, " ")
     meaning: list[str] = []
     for word in content(_DEGREE.sub(" ", request)):
         if word not in STOP and not word.endswith("n't"):
@@ -191,7 +201,7 @@ def noun_phrase(request: str, about: frozenset[str] = frozenset()) -> str:
     for word in meaning:
         if word not in dull and not word.isdigit() and word.rstrip("s") not in about:
             narrow.append(word)
-    return " ".join(narrow[:6])
+    return " ".join([*narrow[:6], *joined_names])
 
 
 def numbers(text: str) -> list[float]:

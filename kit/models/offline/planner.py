@@ -21,7 +21,7 @@ Call = tuple[str, dict[str, Any]]
 _SLOT = re.compile(r"\{(\w+)\}")
 _OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
 """Words that a request may have, and that a task repeats only where the request has them."""
-_WORDS_OF_SLOT = r"[A-Z][\w'-]*(?:\s[A-Z][\w'-]*)*|[\w'-]+"
+_WORDS_OF_SLOT = r"[A-Z][\w'&-]*(?:\s(?:&\s)?[A-Z][\w'&-]*)*|[\w'-]+"
 """A slot takes one word, or a name of several words with capitals such as Maple Hill."""
 _PASSING = re.compile(r"time-?out|timed out|unavailable|gone|exception|not reached", re.I)
 """Reasons of a failure that may be gone at the next attempt."""

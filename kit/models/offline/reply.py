@@ -36,7 +36,7 @@ from kit.models.offline.routing import (
 from kit.models.offline.similarity import Document, index, spoken
 
 _ENTITY = re.compile(
-    r"""(?<![.!?]\s)(?<!^)\b[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*)*
+    r"""(?<![.!?]\s)(?<!^)\b[A-Z][\w'&-]*(?:\s+(?:&\s+)?[A-Z][\w'&-]*)*
         |["“][^"”]{2,60}["”]|\b(?=[\w-]*\d)[A-Za-z]+-?[\w-]*\d[\w-]*\b""",
     re.X,
 )
