@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
 from kit.bridges.part import BridgeFault, Question, Spent
+from kit.core.json_value import is_object
 from kit.core.outcome import Usage
 
 WAITS = "it waits for a person's decision, which a sub-agent cannot ask for"
@@ -35,8 +36,8 @@ def arguments_of(value: object) -> Mapping[str, Any] | None:
             value = json.loads(value)
         except ValueError:
             return None
-    if isinstance(value, dict):
-        return cast("dict[str, Any]", value)
+    if is_object(value):
+        return value
     return None
 
 

@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from kit.bridges.part import BridgeFault, Called, Part, Piece, Question, Reported, Spent
 from kit.core.envelope import Inbound
 from kit.core.errors import CodeError
+from kit.core.json_value import is_object
 from kit.core.limits import Count, Dollars
 from kit.core.outcome import Usage
 
@@ -202,14 +203,13 @@ def _parts(text: str) -> list[Part]:
     """Reads one JSON object: a piece, a call, or the whole reply. Raises BridgeFault."""
     try:
         value: Any = json.loads(text)
-        if isinstance(value, dict):
-            fields = cast("dict[str, Any]", value)
-            if isinstance(fields.get("piece"), str):
-                return [Piece(fields["piece"])]
-            if isinstance(fields.get("call"), dict):
-                return [_called(ServiceCall.model_validate(fields["call"]))]
-            if isinstance(fields.get("error"), str):
-                raise BridgeFault("exception", f"the service says: {fields['error']}")
+        if is_object(value):
+            if isinstance(value.get("piece"), str):
+                return [Piece(value["piece"])]
+            if isinstance(value.get("call"), dict):
+                return [_called(ServiceCall.model_validate(value["call"]))]
+            if isinstance(value.get("error"), str):
+                raise BridgeFault("exception", f"the service says: {value['error']}")
         reply = ServiceReply.model_validate(value)
         return _reported(reply)
     except (ValueError, ValidationError) as error:

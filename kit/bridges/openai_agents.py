@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from kit.bridges.framework import (
     WAITS,
@@ -14,6 +14,7 @@ from kit.bridges.framework import (
     text_with_context,
 )
 from kit.bridges.part import BridgeFault, Called, Calling, Part, Piece, Question, Reported
+from kit.core.json_value import is_object
 from kit.core.outcome import Usage
 
 
@@ -103,8 +104,8 @@ def _parts_of(event: Any) -> Iterator[Part]:
 
 def _field(raw: Any, name: str) -> Any:
     """A field of an item, which is an object or a dictionary."""
-    if isinstance(raw, dict):
-        return cast("dict[str, Any]", raw).get(name)
+    if is_object(raw):
+        return raw.get(name)
     return getattr(raw, name, None)
 
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from kit.core.json_value import is_list
 from kit.core.schema.validator import Validator, validator
 
 _ASKING = re.compile(r"question|clarif|ask_?user|follow_?up", re.IGNORECASE)
@@ -52,6 +53,6 @@ def _properties(schema: Any) -> Iterator[str]:
             if key == "properties" and isinstance(value, Mapping):
                 yield from cast("Mapping[str, Any]", value)
             yield from _properties(value)
-    elif isinstance(schema, list):
-        for value in cast("list[Any]", schema):
+    elif is_list(schema):
+        for value in schema:
             yield from _properties(value)

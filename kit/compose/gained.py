@@ -10,6 +10,7 @@ from kit.compose.revision import RevisionError, checkout, committed_on
 from kit.compose.yaml_loader import UNREADABLE, load_yaml
 from kit.core.card import ToolGrant
 from kit.core.display.count import many
+from kit.core.json_value import is_object
 
 GATED_DAYS = 14
 """How long a new tool stays behind a flag that is off by default."""
@@ -105,8 +106,8 @@ def _parse(path: Path, revision: str) -> dict[str, Any]:
         value: Any = load_yaml(path.read_text(encoding="utf-8"))
     except UNREADABLE as error:
         raise RevisionError(f"{path.name} at {revision} is no YAML: {error}") from error
-    if isinstance(value, dict):
-        return cast("dict[str, Any]", value)
+    if is_object(value):
+        return value
     return {}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from kit.compose.yaml_loader import UNREADABLE, load_yaml
-from kit.core.errors import DeckError
+from kit.core.errors import DeckError, field_faults
 from kit.core.language.words import words
 from kit.core.value import Value
 
@@ -192,9 +192,8 @@ def load_locales(folder: Path = LOCALES) -> dict[str, Locale]:
                 pattern(check, [locale])
             locales[path.stem] = locale
         except ValidationError as error:
-            for fault in error.errors():
-                key = ".".join(map(str, fault["loc"]))
-                faults.append(f"{path.name}: {key}: {fault['msg']}")
+            for fault in field_faults(error.errors()):
+                faults.append(f"{path.name}: {fault}")
         except (re.error, *UNREADABLE) as error:
             faults.append(f"{path.name}: {error}")
     if faults:

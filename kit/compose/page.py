@@ -4,7 +4,7 @@ was found is drawn."""
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from pydantic import Field, ValidationError
 
@@ -12,6 +12,7 @@ from kit.compose.yaml_source import Faults, build, parse_file
 from kit.core.card import AgentCard
 from kit.core.errors import KitError
 from kit.core.fault import parse as parse_fault
+from kit.core.json_value import is_list
 from kit.core.value import Value
 from kit.tools.loading import complete_references, is_reference
 
@@ -160,8 +161,8 @@ def read_pages(folder: Path) -> Mapping[str, str]:
         return {}
     references = complete_references("pages", source.value.get("pages"))
     pages: dict[str, str] = {}
-    if isinstance(references, list):
-        for reference in cast("list[object]", references):
+    if is_list(references):
+        for reference in references:
             if isinstance(reference, str) and is_reference(reference):
                 pages[reference.rpartition(":")[2]] = reference
     return pages

@@ -12,6 +12,7 @@ from kit.compose.page import PageSettings
 from kit.compose.reference import Kind
 from kit.compose.topology import Rubric, Topology
 from kit.core.card import AgentCard, PlanExample, Policy
+from kit.core.json_value import is_object
 from kit.core.language.danger import Danger
 from kit.core.model import ModelSpec
 from kit.core.status import OWN, Term
@@ -275,21 +276,20 @@ class DeckSettings(Value):
     @classmethod
     def _split_guards(cls, fields: object) -> object:
         """Takes the references to own guards out of `guards:`, which beside them holds switches."""
-        if not isinstance(fields, dict):
+        if not is_object(fields):
             return fields
-        settings = cast("dict[str, Any]", fields)
-        guards = settings.get("guards")
+        guards = fields.get("guards")
         if isinstance(guards, str | list):
             switches: dict[str, object] = {}
             listing = cast("object", guards)
-        elif isinstance(guards, dict) and "own" in guards:
+        elif is_object(guards) and "own" in guards:
             # A copy: the file's own values are still asked for the place of a fault.
-            switches = {**cast("dict[str, object]", guards)}
+            switches = {**guards}
             listing = switches.pop("own")
         else:
-            return settings
+            return fields
         references = complete_references("guards", listing)
-        return {**settings, "guards": switches, "own_guards": references}
+        return {**fields, "guards": switches, "own_guards": references}
 
     @field_validator("guards", mode="before")
     @classmethod

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from kit.bridges.http import is_address
 from kit.compose.deck_code import DeckCode, load_deck_code
@@ -15,6 +15,7 @@ from kit.compose.topology import Rubric
 from kit.compose.yaml_source import Faults, M, Source, build, parse, parse_file, read_text
 from kit.core.card import AgentCard
 from kit.core.errors import nearest
+from kit.core.json_value import is_list, is_object
 from kit.core.language.danger import Danger
 from kit.core.model import OFFLINE, ModelSpec
 from kit.core.value import Value
@@ -69,8 +70,8 @@ def read_deck(folder: Path, environment: str, flags: Mapping[str, bool]) -> tupl
     # The parent of `.` is `.`; any other path stays as it was written, for the faults that name it.
     root = folder.resolve().parent if folder.name in ("", "..") else folder.parent
     settings = _settings(folder / "deck.yaml", draft)
-    cards = _cards(folder, draft)
-    next_cards = _next_cards(folder, draft)
+    cards = _cards("card", _card_files(folder), draft)
+    next_cards = _cards("next card", sorted(folder.glob(f"*{NEXT}")), draft)
     blocks = _blocks(root / "blocks", draft)
     models = _models(root / "models.yaml", draft)
     values = _environment(root / "settings", environment, draft)
@@ -104,14 +105,14 @@ def code_references(folder: Path) -> tuple[str, ...]:
     references: list[object] = []
     for section in ("tools", "patterns", "guards", "pages"):
         value = fields.get(section)
-        if section == "guards" and isinstance(value, dict):
-            value = cast("dict[str, object]", value).get("own")
+        if section == "guards" and is_object(value):
+            value = value.get("own")
         completed = complete_references(section, value)
-        if isinstance(completed, list):
-            references += cast("list[object]", completed)
+        if is_list(completed):
+            references += completed
     page = fields.get("page")
-    if isinstance(page, dict):
-        references += cast("dict[str, object]", page).values()
+    if is_object(page):
+        references += page.values()
     references += _run_values(folder)
     return tuple(text for text in references if isinstance(text, str) and is_reference(text))
 
@@ -202,25 +203,32 @@ def runs_of(
     return runs
 
 
-def _cards(folder: Path, draft: Draft) -> dict[str, AgentCard]:
+def _cards(noun: str, paths: Iterable[Path], draft: Draft) -> dict[str, AgentCard]:
     cards: dict[str, AgentCard] = {}
-    for path in sorted(folder.glob("*.yaml")):
-        if path.name == "deck.yaml" or path.name.endswith(NEXT):
-            continue
+    for path in paths:
         source, card = _build(AgentCard, path, draft)
         if source is None or card is None:
             # Another card may name it by its id, or by its file where that cannot be read.
             card_id = source.value.get("id") if source else path.stem
-            draft.unreadable |= {("card", path.stem), ("card", str(card_id))}
+            draft.unreadable |= {(noun, path.stem), (noun, str(card_id))}
         elif card.id in cards:
-            owner = draft.where("card", card.id)
+            owner = draft.where(noun, card.id)
             draft.faults.add(
-                source.at("id"), f"card id {card.id!r} is taken by {owner}; choose another"
+                source.at("id"), f"{noun} id {card.id!r} is taken by {owner}; choose another"
             )
         else:
             cards[card.id] = card
-            draft.sources["card", card.id] = source
+            draft.sources[noun, card.id] = source
     return cards
+
+
+def _card_files(folder: Path) -> list[Path]:
+    """The files of cards in place, those of new versions and deck.yaml aside."""
+    files: list[Path] = []
+    for path in sorted(folder.glob("*.yaml")):
+        if path.name != "deck.yaml" and not path.name.endswith(NEXT):
+            files.append(path)
+    return files
 
 
 def file_with_id(paths: Iterable[Path], part_id: str) -> Path | None:
@@ -237,29 +245,12 @@ def file_with_id(paths: Iterable[Path], part_id: str) -> Path | None:
 
 def card_file(folder: Path, card_id: str) -> Path | None:
     """Returns the file of a card in place; None where there is none."""
-    paths = [path for path in sorted(folder.glob("*.yaml")) if not path.name.endswith(NEXT)]
-    return file_with_id(paths, card_id)
+    return file_with_id(_card_files(folder), card_id)
 
 
 def next_file(folder: Path, card_id: str) -> Path | None:
     """Returns the file of a card's new version; None where there is none."""
     return file_with_id(sorted(folder.glob(f"*{NEXT}")), card_id)
-
-
-def _next_cards(folder: Path, draft: Draft) -> dict[str, AgentCard]:
-    cards: dict[str, AgentCard] = {}
-    for path in sorted(folder.glob(f"*{NEXT}")):
-        source, card = _build(AgentCard, path, draft)
-        if source is None or card is None:
-            continue
-        if card.id in cards:
-            owner = draft.where("next card", card.id)
-            sentence = f"{card.id!r} has a new version in {owner} already; keep one"
-            draft.faults.add(source.at("id"), sentence)
-        else:
-            cards[card.id] = card
-            draft.sources["next card", card.id] = source
-    return cards
 
 
 def _parts_of_files(model: type[P], noun: str, folder: Path, draft: Draft) -> dict[str, P]:

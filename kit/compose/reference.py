@@ -6,9 +6,9 @@ A text may use the words of any locale. What people call a kind of component is 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from kit.compose.locale import BY_LANGUAGE
+from kit.core.json_value import is_list
 from kit.core.language.words import STOP, content_words, words
 from kit.core.record import ShownComponent
 from kit.core.value import Value
@@ -214,7 +214,7 @@ def _content(component: ShownComponent) -> frozenset[str]:
     """The words of its title and of what its payload says in words, lists of words included."""
     texts = [component.title]
     for value in component.payload.values():
-        items = cast("list[object]", value) if isinstance(value, list) else [value]
+        items = value if is_list(value) else [value]
         texts += [item for item in items if isinstance(item, str)]
     return content_words(" ".join(texts))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from types import UnionType
-from typing import Any, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 
 from kit.compose.yaml_loader import UNREADABLE, read_yaml
 from kit.core.errors import nearest
+from kit.core.json_value import is_object
 
 M = TypeVar("M", bound=BaseModel)
 LONGEST = 2_000_000
@@ -104,7 +105,7 @@ def parse(text: str, file: str, faults: Faults, offset: int = 0) -> Source | Non
         line, problem = _problem(error, text)
         faults.add(f"{file}:{line + offset}", f"broken YAML: {problem}")
         return None
-    source = Source(file, cast("dict[str, Any]", value) if node else {}, node, offset)
+    source = Source(file, value if is_object(value) else {}, node, offset)
     if node and _mapping_in(source, value, faults) is None:
         return None
     for key in _repeated(node):
@@ -116,8 +117,8 @@ def parse(text: str, file: str, faults: Faults, offset: int = 0) -> Source | Non
 def _mapping_in(
     source: Source, value: object, faults: Faults, *path: str | int
 ) -> dict[str, Any] | None:
-    if isinstance(value, dict):
-        return cast("dict[str, Any]", value)
+    if is_object(value):
+        return value
     kinds: dict[type, str] = {type(None): "nothing", str: "text", list: "a list"}
     kind = kinds.get(type(value), "a single value")
     sentence = f"expected a mapping of fields, found {kind}; write `field: value` lines"

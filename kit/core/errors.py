@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 
 class KitError(Exception):
@@ -123,6 +124,15 @@ def describe_error(error: BaseException) -> str:
     if name == "CancelledError":
         name = STOP
     return f"{name}: {text}" if text else name
+
+
+def field_faults(faults: Iterable[Any], whole: str = "") -> list[str]:
+    """Words the faults that pydantic found as `field: what is wrong`; `whole` stands for no field. No value is repeated."""
+    sentences: list[str] = []
+    for fault in faults:
+        field = ".".join(map(str, fault["loc"])) or whole
+        sentences.append(f"{field}: {fault['msg']}")
+    return sentences
 
 
 def nearest(name: str, candidates: Iterable[str], count: int = 3) -> str:

@@ -1,12 +1,13 @@
 """What the store keeps of a turn beside its events: the conversation as text, the rollup row, feedback."""
 
 import json
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from pydantic import Field
 
 from kit.core.context import Principal, Session, SessionKey
 from kit.core.display.turn_parts import NO_PARTS, TurnParts, TurnStatus
+from kit.core.json_value import is_object
 from kit.core.outcome import Axis, Reason, Usage
 from kit.core.timeout import Cause
 from kit.core.value import Value
@@ -162,11 +163,10 @@ class Note(Value):
         # RecursionError: JSON nested deeper than Python reads is no ValueError.
         except (ValueError, RecursionError):
             return None
-        if not isinstance(value, dict):
+        if not is_object(value):
             return None
-        fields = cast("dict[str, Any]", value)
-        if all(name in fields for name in names):
-            return fields
+        if all(name in value for name in names):
+            return value
         return None
 
 

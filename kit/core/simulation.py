@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from pydantic import Field, model_validator
 
+from kit.core.json_value import is_object
 from kit.core.value import Value
 
 _NORMAL = NormalDist()
@@ -22,9 +23,9 @@ class LogNormal(Value):
     @model_validator(mode="before")
     @classmethod
     def _median_from_mean(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or "mean" not in data:
+        if not is_object(data) or "mean" not in data:
             return cast("object", data)
-        fields = dict(cast("dict[str, Any]", data))
+        fields = dict(data)
         # The mean of a log-normal distribution lies above its median by this factor.
         factor = math.exp(float(fields.get("sigma", 0.0)) ** 2 / 2)
         fields["median"] = float(fields.pop("mean")) / factor

@@ -8,8 +8,8 @@ the support agent goes first where there is one.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import cast
 
+from kit.core.json_value import is_list
 from kit.core.outcome import AgentCall, Outcome
 from kit.models.message import human_text, system_text
 from kit.patterns.agents_as_tools import outcome_of
@@ -72,9 +72,9 @@ def _in_order(
     labels: object, query: object, call: AgentCall, lead: LLMAgent, ctx: RunContext
 ) -> tuple[AgentCall, ...]:
     known: list[str] = []
-    if isinstance(labels, list):
+    if is_list(labels):
         # A model may repeat a label, or make one up.
-        names = set(cast("list[object]", labels))
+        names = set(labels)
         known = [card.id for card in lead.sub_cards.values() if card.id in names]
     agents = in_sequence(known, ctx.turn.settings.support_agent)
     default = ctx.turn.settings.default_sub_agent

@@ -10,11 +10,12 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from kit.compose.topology import DRAFT, Topology
 from kit.core.bodies.call import AnswerChosen
 from kit.core.card import AgentCard, Policy
+from kit.core.json_value import is_object
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.runtime.agents.contract import Breach, contract_of
 from kit.runtime.context import Agent, RunContext
@@ -202,8 +203,8 @@ def _to_judge(asked_agent: TopologyAgent, call: AgentCall, answers: Sequence[Ans
 def _read(outcome: Outcome) -> Mapping[str, Any]:
     """Returns what a judge submitted; {} when it failed. Its shape was checked by its own contract."""
     read: object = json.loads(outcome.text) if isinstance(outcome, Answer) else None
-    if isinstance(read, dict):
-        return cast("Mapping[str, Any]", read)
+    if is_object(read):
+        return read
     return {}
 
 

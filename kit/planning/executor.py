@@ -3,8 +3,9 @@
 import asyncio
 import json
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
+from kit.core.json_value import is_list, is_object
 from kit.planning.scope import StepScope, step_scope
 from kit.planning.services import PlanServices, PlanTool, ToolAnswer, plan_tool, result
 from kit.planning.skill_call import call_skill
@@ -141,18 +142,18 @@ async def _arguments(
     file_arguments: Any = {}
     if file_id := call.get("file_id"):
         file_arguments = await asyncio.to_thread(_read_json, scope, services, str(file_id))
-    if not isinstance(arguments, dict) or not isinstance(file_arguments, dict):
+    if not is_object(arguments) or not is_object(file_arguments):
         raise ValueError("Arguments are a JSON object.")
     manifest = scope.manifests.get(skill)
     properties: Mapping[str, Any] = {}
     if manifest is not None:
         properties = manifest.input_schema.get("properties", {})
     known: dict[str, Any] = {}
-    for name, value in cast("dict[str, Any]", file_arguments).items():
+    for name, value in file_arguments.items():
         # A file is the output of an earlier step as often as not, and holds more than the skill takes.
         if name in properties:
             known[name] = value
-    return known | cast("dict[str, Any]", arguments)
+    return known | arguments
 
 
 def _read_json(scope: StepScope, services: PlanServices, file_id: str) -> Any:
@@ -200,7 +201,7 @@ def rows_of(text: str) -> int:
     except ValueError:
         return len(text.splitlines())
     values: list[Any] = [value]
-    if isinstance(value, dict):
-        values += cast("dict[str, Any]", value).values()
-    lengths = [len(cast("list[Any]", item)) for item in values if isinstance(item, list)]
+    if is_object(value):
+        values += value.values()
+    lengths = [len(item) for item in values if is_list(item)]
     return max(lengths, default=1)

@@ -1,13 +1,14 @@
 """The life of a plan as functions from one stored value to the next; nothing here reads a clock or a store."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from kit.core.context import Principal
 from kit.core.documents.document import Plan, PlanStatus, PlanStep, Replan
 from kit.core.errors import ShapeError
+from kit.core.json_value import is_object
 from kit.core.schema.shape import schema_of
 from kit.planning.draft import Draft, DraftStep
 from kit.tools.skill import SkillManifest
@@ -72,14 +73,13 @@ def ready_steps(plan: Plan) -> tuple[PlanStep, ...]:
 def acts(plan: Plan, step: PlanStep) -> bool:
     """Says whether a step may call a skill that does more than look something up; so does one that nobody can read."""
     stored: Any = plan.manifests
-    if not isinstance(stored, dict):
+    if not is_object(stored):
         return True
-    manifests = cast("dict[str, Any]", stored)
     for skill in step.skills:
-        manifest = manifests.get(skill)
-        if not isinstance(manifest, dict):
+        manifest = stored.get(skill)
+        if not is_object(manifest):
             return True
-        if cast("dict[str, Any]", manifest).get("idempotent") is not True:
+        if manifest.get("idempotent") is not True:
             return True
     return False
 
@@ -96,7 +96,7 @@ def with_draft(plan: Plan, draft: Draft, manifests: Mapping[str, Mapping[str, An
     for draft_step in draft.steps:
         steps.append(_step(plan.plan_id, draft_step, plan.replan_count))
     stored: Any = plan.manifests
-    known: dict[str, Any] = {**(stored if isinstance(stored, dict) else {}), **manifests}
+    known: dict[str, Any] = {**(stored if is_object(stored) else {}), **manifests}
     # A plan is run by the manifests that it was verified against, whatever the service says later.
     needed: dict[str, Any] = {}
     for step in steps:
@@ -166,10 +166,10 @@ def step_fault(plan: Plan, step: PlanStep) -> str | None:
     Whoever can write to the store's file can put anything into a plan.
     """
     spec: Any = step.return_spec
-    if not isinstance(spec, dict) or "shape" not in spec:
+    if not is_object(spec) or "shape" not in spec:
         return "the stored step says nothing of what it returns"
     try:
-        schema_of(cast("dict[str, Any]", spec)["shape"])
+        schema_of(spec["shape"])
     except ShapeError as error:
         return f"the stored step cannot be run: {error}"
     manifests: Any = plan.manifests
@@ -187,10 +187,9 @@ def step_fault(plan: Plan, step: PlanStep) -> str | None:
 def stored_usage(plan: Plan) -> dict[str, float]:
     """What a plan has taken so far; whatever else stands there counts as nothing."""
     usage: Any = plan.usage
-    if not isinstance(usage, dict):
+    if not is_object(usage):
         return {}
-    fields = cast("dict[str, Any]", usage)
-    return {name: value for name, value in fields.items() if isinstance(value, int | float)}
+    return {name: value for name, value in usage.items() if isinstance(value, int | float)}
 
 
 def _step(plan_id: str, draft: DraftStep, revision: int) -> PlanStep:

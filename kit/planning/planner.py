@@ -11,6 +11,7 @@ from langchain_core.tools import BaseTool
 from pydantic import TypeAdapter, ValidationError
 
 from kit.core.documents.document import PlanStep
+from kit.core.errors import field_faults
 from kit.core.record import Message
 from kit.planning.draft import MOST_STEPS, Draft, DraftStep, Infeasible, faults
 from kit.planning.scope import PlannerScope, planner_scope
@@ -185,11 +186,7 @@ def _read(scope: PlannerScope, arguments: Mapping[str, Any]) -> Draft | Infeasib
         else:
             draft = _STEPS.validate_python(steps)
     except ValidationError as error:
-        reasons: list[str] = []
-        for fault in error.errors(include_input=False):
-            field = ".".join(map(str, fault["loc"])) or "steps"
-            reasons.append(f"{field}: {fault['msg']}")
-        raise ValueError(_sentence(reasons)) from None
+        raise ValueError(_sentence(field_faults(error.errors(), "steps"))) from None
     outputs: dict[str, Mapping[str, Any]] = {}
     for name, manifest in scope.manifests.items():
         outputs[name] = manifest["output_schema"]

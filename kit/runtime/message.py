@@ -15,6 +15,7 @@ from langchain_core.messages.tool import ToolCall
 
 from kit.compose.locale import Sentences
 from kit.core.errors import PictureError
+from kit.core.json_value import is_object
 from kit.core.language.controls import CONTROL, without_controls
 from kit.core.limits import excess
 from kit.core.picture import Picture, image_block, mark_pictures
@@ -76,11 +77,10 @@ def size_of(messages: Sequence[BaseMessage]) -> int:
 
 def _whole_size(message: BaseMessage) -> int:
     """Characters of a message of blocks, a picture taken for as many as its tokens would be."""
-    blocks: list[dict[str, Any]] = []
-    for block in cast("list[Any]", message.content):
-        if isinstance(block, dict):
-            blocks.append(cast("dict[str, Any]", block))
-    pictures = sum(block.get("type") == "image" for block in blocks)
+    pictures = 0
+    for block in message.content:
+        if is_object(block) and block.get("type") == "image":
+            pictures += 1
     return len(str(message.text)) + pictures * PICTURE * CHARACTERS
 
 
@@ -161,12 +161,9 @@ def with_calls(message: AIMessage, calls: Sequence[ToolCall]) -> AIMessage:
     content: Any = message.content
     if not isinstance(content, str):
         blocks: list[Any] = []
-        for block in cast("list[Any]", content):
-            if (
-                isinstance(block, dict)
-                and (fields := cast("dict[str, Any]", block)).get("type") in _BLOCKS
-            ):
-                key = fields.get("call_id") or fields.get("id"), fields.get("name")
+        for block in content:
+            if is_object(block) and block.get("type") in _BLOCKS:
+                key = block.get("call_id") or block.get("id"), block.get("name")
                 if key not in open_calls:
                     continue
                 open_calls.remove(key)

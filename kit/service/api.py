@@ -16,6 +16,7 @@ from kit.core.errors import (
     StorageSchemaError,
     StoreBusy,
     StoreError,
+    field_faults,
 )
 from kit.service import documents, plans, prometheus, runs
 from kit.service.bodies import Health, Problem, stream_schemas
@@ -91,11 +92,7 @@ def create_app(service: Service | None = None, *, most_bytes: int = Limits.most_
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
     """Words a request that does not fit. What was sent is not repeated: it may hold a key."""
     assert isinstance(error, RequestValidationError)
-    faults: list[str] = []
-    for fault in error.errors():
-        place = ".".join(str(part) for part in fault["loc"])
-        faults.append(f"{place}: {fault['msg']}")
-    return JSONResponse({"detail": "; ".join(faults)}, 422)
+    return JSONResponse({"detail": "; ".join(field_faults(error.errors()))}, 422)
 
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:

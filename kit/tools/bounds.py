@@ -36,6 +36,7 @@ from langchain_core.tools import BaseTool, StructuredTool, Tool
 from pydantic_core import PydanticSerializationError, to_json
 
 from kit.core.event import Body
+from kit.core.json_value import is_list, is_object
 from kit.core.picture import Picture, image_block, sniff_media_type
 from kit.models.direct_call import has_listeners
 from kit.tools.tool import UNAVAILABLE, ToolLimits, ToolResult, tool_context, within
@@ -144,17 +145,16 @@ def _bytes_of_uri(text: str) -> bytes | None:
 def _pictures_of(content: Any) -> tuple[Picture, ...]:
     """The pictures among the blocks of a message, those of LangChain's and of OpenAI's form. Raises PictureError."""
     pictures: list[Picture] = []
-    if not isinstance(content, list):
+    if not is_list(content):
         return ()
-    for block in cast("list[Any]", content):
-        if not isinstance(block, dict):
+    for block in content:
+        if not is_object(block):
             continue
-        fields = cast("dict[str, Any]", block)
         data = None
-        if fields.get("type") == "image" and "base64" in fields:
-            data = base64.b64decode(fields["base64"])
-        elif fields.get("type") == "image_url":
-            data = _bytes_of_uri(str(fields["image_url"]["url"]))
+        if block.get("type") == "image" and "base64" in block:
+            data = base64.b64decode(block["base64"])
+        elif block.get("type") == "image_url":
+            data = _bytes_of_uri(str(block["image_url"]["url"]))
         if data is not None:
             pictures.append(Picture.of(data))
     return tuple(pictures)
@@ -336,10 +336,8 @@ def read_answer(answer: Any) -> ToolResult:
         return answer.artifact
     content: Any = answer.content
     # LangChain's own text of a list joins its items without anything between them.
-    if isinstance(content, list) and content:
-        items = cast("list[object]", content)
-        if all(isinstance(item, str) for item in items):
-            return ToolResult(text="\n".join(cast("list[str]", items)))
+    if is_list(content) and content and all(isinstance(item, str) for item in content):
+        return ToolResult(text="\n".join(content))
     pictures = _pictures_of(content)
     words = [str(answer.text), *[picture.words for picture in pictures]]
     return ToolResult(text="\n".join(filter(None, words)), pictures=pictures)

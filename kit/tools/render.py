@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from kit.core.json_value import is_list
 from kit.core.outcome import ComponentPayload
 from kit.tools.enricher import structured
 from kit.tools.tool import ToolResult, tool_context
@@ -77,6 +78,6 @@ def render_tool(spec: RenderSpec) -> "BaseTool":
 def _list(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
-    if isinstance(value, list):
-        return [str(item) for item in cast("list[Any]", value)]
+    if is_list(value):
+        return [str(item) for item in value]
     return []

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from pydantic import SecretStr, TypeAdapter, ValidationError
 
-from kit.core.errors import LONGEST, BindError, describe_error
+from kit.core.errors import LONGEST, BindError, describe_error, field_faults
 from kit.core.extra import require
 from kit.core.secret import secret_values, without_keys, without_secret_words
 from kit.tools.mcp.json_schema import find_schema_fault, json_fault
@@ -392,10 +392,7 @@ def _read(kind: TypeAdapter[T], value: Any, skill: str) -> T | SkillFault:
     try:
         return kind.validate_python(value)
     except ValidationError as error:
-        whole = "skills" if skill == FIND else "it"
-        faults: list[str] = []
-        for fault in error.errors(include_url=False):
-            faults.append(f"{'.'.join(map(str, fault['loc'])) or whole}: {fault['msg']}")
+        faults = field_faults(error.errors(), "skills" if skill == FIND else "it")
         detail = f"what the service says of it does not fit: {'; '.join(faults)}"
         return SkillFault(
             skill=skill, reason="schema_mismatch", detail=without_keys(detail)[:LONGEST]

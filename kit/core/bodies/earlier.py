@@ -5,9 +5,10 @@ calls behind it, and how a call failed only in the words of its error.
 """
 
 import ast
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 from kit.core.errors import STOP
+from kit.core.json_value import is_object
 from kit.core.outcome import Reason
 
 _CALL = "\n→ "
@@ -35,8 +36,8 @@ def call_fields(value: Any) -> Any:
     # What a model called with was any text, so its literal may be anything, also one without end.
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         args = None
-    if isinstance(args, dict):
-        return {"name": name, "args": cast("dict[str, Any]", args)}
+    if is_object(args):
+        return {"name": name, "args": args}
     return {"name": name, "args": {"text": text}}
 
 
@@ -54,13 +55,12 @@ def message_fields(value: Any) -> Any:
 
 def failure_fields(value: Any) -> Any:
     """Returns the fields of a failure whose kind was the name of an exception's class."""
-    if not isinstance(value, dict):
+    if not is_object(value):
         return value
-    fields = cast("dict[str, Any]", value)
-    kind = fields.get("kind")
+    kind = value.get("kind")
     if kind in _REASONS:
-        return fields
-    return {**fields, "kind": _KINDS.get(str(kind), "exception"), "type": kind}
+        return value
+    return {**value, "kind": _KINDS.get(str(kind), "exception"), "type": kind}
 
 
 def model_end_fields(value: Any) -> Any:
@@ -95,10 +95,9 @@ def act_fields(value: Any) -> Any:
 
 
 def _lacks_failure(value: Any) -> bool:
-    if not isinstance(value, dict):
+    if not is_object(value):
         return False
-    fields = cast("dict[str, Any]", value)
-    return bool(fields.get("error")) and not fields.get("failure")
+    return bool(value.get("error")) and not value.get("failure")
 
 
 def _tool_failure(error: str) -> dict[str, str]:

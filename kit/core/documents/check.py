@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from kit.core.documents.document import OWNER
-from kit.core.errors import StorageSchemaError, StoreError
+from kit.core.errors import StorageSchemaError, StoreError, field_faults
 from kit.core.value import Value
 
 D = TypeVar("D", bound=Value)
@@ -42,10 +42,7 @@ def check(document: Value, dimension: int | None = None) -> str:
         # Lists and dicts in each other by the hundred can be written, and nobody could read them back.
         from_json(text)
     except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, item['loc'])) or 'document'}: {item['msg']}"
-            for item in error.errors()
-        )
+        faults = "; ".join(field_faults(error.errors(), "document"))
         raise StorageSchemaError(f"{kind} was not written, {faults}") from error
     except (TypeError, ValueError, RecursionError) as error:
         raise StorageSchemaError(f"{kind} was not written: {error}") from error

@@ -1,11 +1,12 @@
 """The five kinds of documents: the fields of their indices and no others."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from kit.core.context import Principal
+from kit.core.json_value import is_object
 from kit.core.value import Value
 
 
@@ -235,9 +236,9 @@ class Plan(Value):
     def failure_reason(self) -> str:
         """Why it failed, in words for whoever looks after it; empty where it did not fail."""
         failure: Any = self.failure
-        if not isinstance(failure, dict):
+        if not is_object(failure):
             return ""
-        return str(cast("dict[str, Any]", failure).get("reason", ""))
+        return str(failure.get("reason", ""))
 
 
 class AgentEvent(Value):

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from kit.core.json_value import is_list
 from kit.core.schema.pointer import pointer_target
 from kit.core.schema.shape import Shape, schema_of
 from kit.core.schema.validator import validator
@@ -132,6 +133,6 @@ def _types(schema: Schema) -> set[Any]:
 
 
 def _list(value: Any) -> list[Any]:
-    if isinstance(value, list):
-        return cast("list[Any]", value)
+    if is_list(value):
+        return value
     return []

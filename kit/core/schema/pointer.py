@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 from urllib.parse import unquote
 
+from kit.core.json_value import is_list
+
 
 def pointer_target(root: Any, reference: str) -> Any:
     """Returns what a reference leads to; None for one that leads nowhere, or to another document."""
@@ -16,9 +18,8 @@ def pointer_target(root: Any, reference: str) -> Any:
         if isinstance(target, Mapping):
             target = cast("Mapping[str, Any]", target).get(name)
         # Python refuses to read a number of thousands of digits, which no list has as a position.
-        elif isinstance(target, list) and name.isdecimal() and len(name) < 10:
-            items = cast("list[Any]", target)
-            target = items[int(name)] if int(name) < len(items) else None
+        elif is_list(target) and name.isdecimal() and len(name) < 10:
+            target = target[int(name)] if int(name) < len(target) else None
         else:
             return None
     return target

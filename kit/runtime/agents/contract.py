@@ -4,15 +4,16 @@ To count as an answer it must be no refusal, have its declared shape, and be sur
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.tool import ToolCall
 
 from kit.compose.answer_schema import answer_validator
 from kit.core.card import AgentCard
+from kit.core.json_value import is_list, is_object
 from kit.core.limits import excess, read_json
 from kit.core.outcome import (
     CUT,
@@ -96,7 +97,7 @@ class Contract:
             return Breach("contract_violation", f"not JSON: {error}")
         if problem := excess(value):
             return Breach("contract_violation", f"it holds {problem}")
-        fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        fields = value if is_object(value) else {}
         if fields.get("answered") is False or fields.get("refusal"):
             return Breach("unanswerable", "the model reports that it did not answer")
         if wrong := self.validator.wrong(value):
@@ -152,10 +153,8 @@ def _refusal_blocks(message: AIMessage) -> list[dict[str, Any]]:
         return []
     blocks: list[dict[str, Any]] = []
     for block in message.content:
-        if isinstance(block, dict):
-            fields = cast("dict[str, Any]", block)
-            if fields.get("type") == "refusal":
-                blocks.append(fields)
+        if is_object(block) and block.get("type") == "refusal":
+            blocks.append(block)
     return blocks
 
 
@@ -175,8 +174,8 @@ def _confidence(value: Any) -> tuple[float | None, str | None]:
     """Returns how sure an answer is, as a number and as the word it used: its own `confidence`,
     else its least sure item's."""
     levels: list[float | str] = []
-    if isinstance(value, Mapping):
-        own_level = cast("Mapping[str, Any]", value).get("confidence")
+    if is_object(value):
+        own_level = value.get("confidence")
         if isinstance(own_level, str | int | float):
             levels = [own_level]
     if not levels:
@@ -191,14 +190,14 @@ def _confidence(value: Any) -> tuple[float | None, str | None]:
 
 
 def _nested(value: Any) -> Iterator[float | str]:
-    if isinstance(value, Mapping):
-        for key, item in cast("Mapping[str, Any]", value).items():
+    if is_object(value):
+        for key, item in value.items():
             if key == "confidence" and isinstance(item, str | int | float):
                 yield item
             else:
                 yield from _nested(item)
-    elif isinstance(value, list):
-        for item in cast("list[Any]", value):
+    elif is_list(value):
+        for item in value:
             yield from _nested(item)
 
 

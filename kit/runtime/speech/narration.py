@@ -1,10 +1,11 @@
 """A model's words without the components written into them: narration goes on, components are kept as payloads."""
 
 import re
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from langchain_core.messages import AIMessage
 
+from kit.core.json_value import is_object
 from kit.core.limits import SIZE, excess, read_json
 from kit.core.outcome import ComponentPayload
 
@@ -43,8 +44,8 @@ def narrated(message: AIMessage) -> tuple[AIMessage, tuple[ComponentPayload, ...
         return message.model_copy(update={"content": text}), components
     blocks: list[Any] = []
     parts: list[ComponentPayload] = []
-    for block in cast("list[Any]", content):
-        fields = cast("dict[str, Any]", block) if isinstance(block, dict) else {}
+    for block in content:
+        fields = block if is_object(block) else {}
         words = fields.get("text")
         if isinstance(words, str):
             text, components = narration(words)
@@ -132,8 +133,6 @@ def _payload(piece: str) -> ComponentPayload:
         payload: Any = read_json(body) if body else {}
     except ValueError:
         payload = None
-    if not isinstance(payload, dict) or excess(cast("Any", payload)) is not None:
+    if not is_object(payload) or excess(payload) is not None:
         payload = {"text": body[:SIZE]}
-    return ComponentPayload(
-        type=kind[1] if kind else "component", payload=cast("dict[str, Any]", payload)
-    )
+    return ComponentPayload(type=kind[1] if kind else "component", payload=payload)

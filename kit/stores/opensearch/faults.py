@@ -1,13 +1,14 @@
 """What an error of OpenSearch means for whoever reads it, and whether the request may be made again."""
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from opensearchpy import ConnectionError as Unreachable
 from opensearchpy import ConnectionTimeout, SSLError, TransportError
 from urllib3.exceptions import NewConnectionError
 
 from kit.core.errors import StorageSchemaError, StoreBusy, StoreError
+from kit.core.json_value import is_object
 from kit.stores.opensearch.address import Address
 
 MOST_CAUSES = 10
@@ -92,6 +93,6 @@ def _reason(error: TransportError) -> str:
     """Returns the innermost reason that the server gives."""
     cause: Any = error.info
     for name in ("error", *["caused_by"] * MOST_CAUSES, "reason"):
-        if isinstance(cause, dict):
-            cause = cast("dict[str, Any]", cause).get(name, cause)
+        if is_object(cause):
+            cause = cause.get(name, cause)
     return str(cause)[:500]

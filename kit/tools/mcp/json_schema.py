@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from kit.core.errors import describe_error
+from kit.core.json_value import is_list, is_object
 from kit.core.schema.pointer import pointer_target
 
 SHORT = 2_000
@@ -142,8 +143,8 @@ def _is_too_deep(value: Any) -> bool:
         for item in level:
             if isinstance(item, Mapping):
                 below.extend(cast("Mapping[str, Any]", item).values())
-            elif isinstance(item, list):
-                below.extend(cast("list[Any]", item))
+            elif is_list(item):
+                below.extend(item)
         if not below:
             return False
         level = below
@@ -208,8 +209,8 @@ def _subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield keyword, schema.get(keyword)
     for keyword in _SUBSCHEMA_LISTS:
         schemas = schema.get(keyword)
-        if isinstance(schemas, list):
-            for subschema in cast("list[Any]", schemas):
+        if is_list(schemas):
+            for subschema in schemas:
                 yield keyword, subschema
     for keyword in _SUBSCHEMA_MAPS:
         by_name = schema.get(keyword)
@@ -324,10 +325,10 @@ def _places_within(value: Any) -> int:
     while waiting:
         item = waiting.pop()
         places += 1
-        if isinstance(item, dict):
-            waiting.extend(cast("dict[str, Any]", item).values())
-        elif isinstance(item, list):
-            waiting.extend(cast("list[Any]", item))
+        if is_object(item):
+            waiting.extend(item.values())
+        elif is_list(item):
+            waiting.extend(item)
     return places
 
 
@@ -337,11 +338,10 @@ def _unique_items(
     """Finds equal items in one pass; jsonschema's own check compares each object with each other one."""
     from jsonschema.exceptions import ValidationError
 
-    if not wish or not isinstance(instance, list):
+    if not wish or not is_list(instance):
         return
-    items = cast("list[Any]", instance)
-    texts = {json.dumps(item, sort_keys=True) for item in items}
-    if len(texts) < len(items):
+    texts = {json.dumps(item, sort_keys=True) for item in instance}
+    if len(texts) < len(instance):
         yield ValidationError("its items are not all different")
 
 
@@ -357,10 +357,10 @@ def _pattern(
 def _pattern_properties(
     validator: Any, schemas: Mapping[str, Any], instance: Any, schema: Mapping[str, Any]
 ) -> Iterator[Exception]:
-    if not isinstance(instance, dict):
+    if not is_object(instance):
         return
     for pattern, subschema in schemas.items():
-        for name, value in cast("dict[str, Any]", instance).items():
+        for name, value in instance.items():
             _current_steps.get().add(1)
             if _matches(pattern, name):
                 yield from validator.descend(value, subschema, path=name, schema_path=pattern)
@@ -371,10 +371,10 @@ def _additional_properties(
 ) -> Iterator[Exception]:
     from jsonschema.exceptions import ValidationError
 
-    if not isinstance(instance, dict):
+    if not is_object(instance):
         return
     patterns: Mapping[str, Any] = schema.get("patternProperties", {})
-    for name, value in cast("dict[str, Any]", instance).items():
+    for name, value in instance.items():
         _current_steps.get().add(1 + len(patterns))
         if name in schema.get("properties", {}):
             continue

@@ -20,6 +20,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCResponse, jsonrpc_message_adapter
 
+from kit.core.json_value import is_list
+
 GRACE = 1.0
 """Seconds a server has to end once its input is closed, and again once it is asked to by a signal."""
 MOST_ITEMS = 1_000
@@ -73,9 +75,9 @@ class _WithinLimits(ObjectReceiveStream[SessionMessage | Exception]):
         if isinstance(message, Exception) or not isinstance(message.message, JSONRPCResponse):
             return message
         for name, value in message.message.result.items():
-            if not isinstance(value, list):
+            if not is_list(value):
                 continue
-            count = len(cast("list[Any]", value))
+            count = len(value)
             if count > MOST_ITEMS:
                 self._wire.too_large(
                     f"{name!r} of a result has {count:,} items; at most {MOST_ITEMS:,} are read"

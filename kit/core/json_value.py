@@ -1,0 +1,13 @@
+"""What a value of unknown shape is in JSON: where `isinstance` alone leaves a type checker with unknown fields."""
+
+from typing import Any, TypeGuard
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether it is an object, as JSON calls what has fields."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Whether it is a list."""
+    return isinstance(value, list)
