@@ -127,7 +127,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def field_faults(faults: Iterable[Any], whole: str = "") -> list[str]:
-    """Words the faults that pydantic found as `field: what is wrong`; `whole` stands for no field. No value is repeated."""
+    """Words what pydantic found as `field: what is wrong`; `whole` stands for no field. No value is repeated."""
     sentences: list[str] = []
     for fault in faults:
         field = ".".join(map(str, fault["loc"])) or whole

@@ -101,7 +101,7 @@ async def _rewritten(
     siblings = ", ".join(sibling.agent for sibling in decision.asks if sibling is not ask)
     task = f"For the specialist {ask.agent}; {siblings} have their parts."
     text = await run_job(QUERY, [human_text(call.query)], task, ctx, news=2)
-    asks = (decision.asks[0], ask.model_copy(update={"query": text or call.query}))
+    asks = (decision.asks[0], ask.replace(query=text or call.query))
     rewritten = replace(decision, asks=asks)
     if ctx.turn.settings.guards.verbatim:
         rewritten = verbatim(rewritten, call, ctx)

@@ -44,14 +44,12 @@ def one_agent(deck: Deck) -> Deck:
         tool_config.update(card.tool_config)
         if card is not lead:
             blocks += card.prompt_blocks
-    union = lead.model_copy(
-        update={
-            "tools": tuple(dict.fromkeys(tools)),
-            "tool_grants": {},
-            "tool_config": tool_config,
-            "prompt_blocks": tuple(dict.fromkeys(blocks)),
-            "sub_agents": (),
-        }
+    union = lead.replace(
+        tools=tuple(dict.fromkeys(tools)),
+        tool_grants={},
+        tool_config=tool_config,
+        prompt_blocks=tuple(dict.fromkeys(blocks)),
+        sub_agents=(),
     )
     settings = deck.settings.model_copy(update={"default_sub_agent": None, "support_agent": None})
     return replace(deck, cards=Registry("card", {**deck.cards, union.id: union}), settings=settings)

@@ -49,13 +49,11 @@ def plan_team(deck: Deck, bind: Bind) -> Team:
         # Instructions say how to route, and a manager does not.
         if deck.blocks[block].category != "instructions":
             blocks.append(block)
-    manager = lead.model_copy(
-        update={
-            "tools": (),
-            "prompt_blocks": tuple(blocks),
-            "sub_agents": (settings.planner, settings.executor),
-            "policy": settings.budget.model_copy(update={"time_budget_ms": None}),
-        }
+    manager = lead.replace(
+        tools=(),
+        prompt_blocks=tuple(blocks),
+        sub_agents=(settings.planner, settings.executor),
+        policy=settings.budget.replace(time_budget_ms=None),
     )
     turn_budget_ms = HOUR
     if settings.budget.time_budget_ms:

@@ -25,7 +25,7 @@ async def run_supervisor(call: AgentCall, ctx: RunContext) -> Outcome:
     thread = lead.open(call, ctx)
     thread[0] = system_text(f"{thread[0].text}\n\n{TURNS}")
     guards = ctx.turn.settings.guards
-    decision = _first(await decide(thread, call, lead, ctx, guards.model_copy(update=OFF)), ctx)
+    decision = _first(await decide(thread, call, lead, ctx, guards.replace(**OFF)), ctx)
     if guards.verbatim and [ask.intent_count or 1 for ask in decision.asks] == [1]:
         decision = verbatim(decision, call, ctx)
     return await compose_rounds(decision, thread, call, lead, ctx, ctx.turn.cap + 1, _first)

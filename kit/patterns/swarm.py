@@ -34,8 +34,8 @@ def peers(deck: Deck) -> Deck:
         )
         peer_ids = tuple(agent_id for agent_id in ids if agent_id != card.id)
         blocks[hold.id] = hold
-        cards[card.id] = card.model_copy(
-            update={"sub_agents": peer_ids, "prompt_blocks": (*card.prompt_blocks, hold.id)}
+        cards[card.id] = card.replace(
+            sub_agents=peer_ids, prompt_blocks=(*card.prompt_blocks, hold.id)
         )
     return replace(deck, cards=Registry("card", cards), blocks=Registry("block", blocks))
 

@@ -60,7 +60,7 @@ class TopologyAgent:
                 because=because,
             )
         )
-        return outcome.model_copy(update={"call_id": call.call_id, "agent": call.agent})
+        return outcome.replace(call_id=call.call_id, agent=call.agent)
 
 
 def with_topologies(team: Team, surface: str | None = None) -> Team:
@@ -87,7 +87,7 @@ def with_topologies(team: Team, surface: str | None = None) -> Team:
         if card.eval is not None:
             rubric = team.deck.rubrics.get(card.eval.rubric)
         agents[agent_id] = TopologyAgent(
-            card.model_copy(update={"sub_agents": tuple(below)}),
+            card.replace(sub_agents=tuple(below)),
             topology,
             tuple(names),
             rubric.text if rubric is not None else "",
@@ -154,8 +154,8 @@ async def ensemble(
     reading = _merged(asked_agent.card, verdict.get("merged"))
     if reading is not None:
         text, confidence = reading
-        fields = {"text": text, "confidence": confidence or answer.confidence}
-        return answer.model_copy(update=fields), None, "merged by the judge"
+        merged = answer.replace(text=text, confidence=confidence or answer.confidence)
+        return merged, None, "merged by the judge"
     return answer, member, "preferred by the judge"
 
 
@@ -169,7 +169,7 @@ async def pipeline(
         return draft, None, "there was no draft"
     if bar is not None and (draft.confidence or 0.0) >= bar:
         return draft, members[0], f"the draft was sure enough, {bar:g}"
-    over = call.model_copy(update={"fields": {**call.fields, DRAFT: draft.text}})
+    over = call.replace(fields={**call.fields, DRAFT: draft.text})
     if len(members) > 1:
         revision = await _ask_member(over, members[1], 2, ctx)
         if isinstance(revision, Answer):
@@ -187,8 +187,8 @@ _KINDS: Mapping[
 
 
 async def _ask_member(call: AgentCall, member: str, position: int, ctx: RunContext) -> Outcome:
-    fields = {"agent": member, "call_id": f"{call.call_id}-{position}"}
-    return await dispatch(call.model_copy(update=fields), ctx, f"1.{position}")
+    asked = call.replace(agent=member, call_id=f"{call.call_id}-{position}")
+    return await dispatch(asked, ctx, f"1.{position}")
 
 
 def _to_judge(asked_agent: TopologyAgent, call: AgentCall, answers: Sequence[Answer]) -> AgentCall:
@@ -243,4 +243,4 @@ def _best(finished: Sequence[tuple[Outcome, str]], caveat: str, because: str) ->
 def _with_caveat(answer: Answer, caveat: str) -> Answer:
     if answer.caveat:
         caveat = f"{answer.caveat} {caveat}"
-    return answer.model_copy(update={"caveat": caveat})
+    return answer.replace(caveat=caveat)

@@ -214,7 +214,7 @@ class RecordedAgent:
         if recorded is None or recorded.outcome is None:
             return await self.agent.run(call, ctx)
         await _play(recorded, ctx, self.player.clock)
-        return recorded.outcome.model_copy(update={"call_id": call.call_id})
+        return recorded.outcome.replace(call_id=call.call_id)
 
 
 def _start_of(ctx: RunContext) -> AgentStarted:

@@ -222,5 +222,5 @@ class CallLedger:
             content_words(self.message)
         )
         if is_stretch or lacks_calls or cannot_tell:
-            return call.model_copy(update={"query": wording})
+            return call.replace(query=wording)
         return call

@@ -27,5 +27,5 @@ def with_faults(answer: ToolResult, agent: str) -> ToolResult:
         if (reason := FAULTS[fault.kind]) is not None:
             result = ToolResult(text=UNAVAILABLE, fault=reason, detail=f"injected {fault.kind}")
         elif result is answer and answer.fault is None:
-            result = answer.model_copy(update={"text": f"{answer.text} {CAVEAT}", "caveat": CAVEAT})
+            result = answer.replace(text=f"{answer.text} {CAVEAT}", caveat=CAVEAT)
     return result

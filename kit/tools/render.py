@@ -58,7 +58,7 @@ def render_tool(spec: RenderSpec) -> "BaseTool":
             component = components.get(key)
             if component is not None and number < len(titles):
                 payload = {**component.payload, "title": titles[number]}
-                component = component.model_copy(update={"payload": payload})
+                component = component.replace(payload=payload)
             if component is not None:
                 visible.append(component)
         text = f"{len(visible)} shown."

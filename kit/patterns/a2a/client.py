@@ -244,7 +244,7 @@ class _RemoteCall:
     def outcome(self, call: AgentCall, agent: str) -> Outcome:
         """The peer's typed outcome; the text of a peer that sends none."""
         if self.result is not None:
-            return self.result.model_copy(update={"call_id": call.call_id, "agent": agent})
+            return self.result.replace(call_id=call.call_id, agent=agent)
         if self.text:
             return Answer(call_id=call.call_id, agent=agent, text=self.text)
         return _failed(call, agent, "the peer ended without an answer")
@@ -299,7 +299,7 @@ def _request(call: AgentCall, ctx: RunContext, closed: bool) -> SendMessageReque
     dynamic = ctx.turn.dynamic
     if closed:
         # Nothing crosses a closed hand-off that its card does not name.
-        dynamic = dynamic.model_copy(update={"location": None, "in_play": ()})
+        dynamic = dynamic.replace(location=None, in_play=())
     request = Request(
         call=call,
         inherited=ctx.inherited,

@@ -163,9 +163,7 @@ class Executor(AgentExecutor):
             path=request.caller,
         )
         try:
-            outcome = await dispatch(
-                request.call.model_copy(update={"agent": agent}), ctx, request.place
-            )
+            outcome = await dispatch(request.call.replace(agent=agent), ctx, request.place)
         except Paused:
             call_id = request.call.call_id
             detail = "a tool of it asks the user first, which no peer can"
