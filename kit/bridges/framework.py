@@ -7,8 +7,8 @@ from typing import Any
 from pydantic_core import PydanticSerializationError, to_json
 
 from kit.bridges.part import BridgeFault, Question, Spent
-from kit.core.json_value import is_object
 from kit.core.outcome import Usage
+from kit.core.schema.json_value import is_object
 
 WAITS = "it waits for a person's decision, which a sub-agent cannot ask for"
 

@@ -16,9 +16,9 @@ from pydantic import ValidationError
 from kit.bridges.part import BridgeFault, Called, Part, Piece, Question, Reported, Spent
 from kit.core.envelope import Inbound
 from kit.core.errors import CodeError
-from kit.core.json_value import is_object
 from kit.core.limits import Count, Dollars
 from kit.core.outcome import Usage
+from kit.core.schema.json_value import is_object
 
 if TYPE_CHECKING:
     import httpx

@@ -1,7 +1,7 @@
 """A compiled graph of LangGraph as a system: `create_agent`, a StateGraph, whatever takes and gives `messages`."""
 
 import uuid
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -10,6 +10,7 @@ from kit.bridges.framework import WAITS, arguments_of, is_a, text_with_context
 from kit.bridges.part import BridgeFault, Called, Calling, Part, Piece, Question, Reported, Spent
 from kit.core.errors import CodeError
 from kit.core.outcome import Usage
+from kit.core.schema.json_value import is_mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +101,8 @@ def _messages_in(update: Any) -> list[Any]:
     """The messages that a node has added; it may give one or several updates, or none."""
     messages: list[Any] = []
     for item in _listed(update):
-        if isinstance(item, Mapping) and "messages" in item:
-            messages += _listed(cast("Mapping[str, Any]", item)["messages"])
+        if is_mapping(item) and "messages" in item:
+            messages += _listed(item["messages"])
     return [message for message in messages if getattr(message, "type", "") in ("ai", "tool")]
 
 

@@ -14,8 +14,8 @@ from kit.bridges.framework import (
     text_with_context,
 )
 from kit.bridges.part import BridgeFault, Called, Calling, Part, Piece, Question, Reported
-from kit.core.json_value import is_object
 from kit.core.outcome import Usage
+from kit.core.schema.json_value import is_object
 
 
 @dataclass(frozen=True, slots=True)

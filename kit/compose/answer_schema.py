@@ -3,9 +3,9 @@ the standard words."""
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
-from kit.core.json_value import is_list
+from kit.core.schema.json_value import is_list, is_mapping
 from kit.core.schema.validator import Validator, validator
 
 _ASKING = re.compile(r"question|clarif|ask_?user|follow_?up", re.IGNORECASE)
@@ -48,10 +48,10 @@ def _max_sentences(_: Any, limit: int, text: Any, __: Any) -> Iterator[Any]:
 
 
 def _properties(schema: Any) -> Iterator[str]:
-    if isinstance(schema, Mapping):
-        for key, value in cast("Mapping[str, Any]", schema).items():
-            if key == "properties" and isinstance(value, Mapping):
-                yield from cast("Mapping[str, Any]", value)
+    if is_mapping(schema):
+        for key, value in schema.items():
+            if key == "properties" and is_mapping(value):
+                yield from value
             yield from _properties(value)
     elif is_list(schema):
         for value in schema:

@@ -10,7 +10,7 @@ from kit.compose.revision import RevisionError, checkout, committed_on
 from kit.compose.yaml_loader import UNREADABLE, load_yaml
 from kit.core.card import ToolGrant
 from kit.core.display.count import many
-from kit.core.json_value import is_object
+from kit.core.schema.json_value import is_object
 
 GATED_DAYS = 14
 """How long a new tool stays behind a flag that is off by default."""

@@ -12,7 +12,7 @@ from kit.compose.yaml_source import Faults, build, parse_file
 from kit.core.card import AgentCard
 from kit.core.errors import KitError
 from kit.core.fault import parse as parse_fault
-from kit.core.json_value import is_list
+from kit.core.schema.json_value import is_list
 from kit.core.value import Value
 from kit.tools.loading import complete_references, is_reference
 

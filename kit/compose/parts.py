@@ -12,9 +12,9 @@ from kit.compose.page import PageSettings
 from kit.compose.reference import Kind
 from kit.compose.topology import Rubric, Topology
 from kit.core.card import AgentCard, PlanExample, Policy
-from kit.core.json_value import is_object
 from kit.core.language.danger import Danger
 from kit.core.model import ModelSpec
+from kit.core.schema.json_value import is_object
 from kit.core.status import OWN, Term
 from kit.core.value import Value
 from kit.tools.deck_tools import DeckTools

@@ -15,9 +15,9 @@ from kit.compose.topology import Rubric
 from kit.compose.yaml_source import Faults, M, Source, build, parse, parse_file, read_text
 from kit.core.card import AgentCard
 from kit.core.errors import nearest
-from kit.core.json_value import is_list, is_object
 from kit.core.language.danger import Danger
 from kit.core.model import OFFLINE, ModelSpec
+from kit.core.schema.json_value import is_list, is_object
 from kit.core.value import Value
 from kit.tools.deck_tools import DeckTools, load_deck_tools
 from kit.tools.loading import complete_references, is_reference

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kit.compose.locale import BY_LANGUAGE
-from kit.core.json_value import is_list
 from kit.core.language.words import STOP, content_words, words
 from kit.core.record import ShownComponent
+from kit.core.schema.json_value import is_list
 from kit.core.value import Value
 
 SHORT = 4

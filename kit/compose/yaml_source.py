@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 from kit.compose.yaml_loader import UNREADABLE, read_yaml
 from kit.core.errors import nearest
-from kit.core.json_value import is_object
+from kit.core.schema.json_value import is_object
 
 M = TypeVar("M", bound=BaseModel)
 LONGEST = 2_000_000

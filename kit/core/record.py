@@ -7,8 +7,8 @@ from pydantic import Field
 
 from kit.core.context import Principal, Session, SessionKey
 from kit.core.display.turn_parts import NO_PARTS, TurnParts, TurnStatus
-from kit.core.json_value import is_object
 from kit.core.outcome import Axis, Reason, Usage
+from kit.core.schema.json_value import is_object
 from kit.core.timeout import Cause
 from kit.core.value import Value
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from pydantic import Field, model_validator
 
-from kit.core.json_value import is_object
+from kit.core.schema.json_value import is_object
 from kit.core.value import Value
 
 _NORMAL = NormalDist()

@@ -9,8 +9,8 @@ the support agent goes first where there is one.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from kit.core.json_value import is_list
 from kit.core.outcome import AgentCall, Outcome
+from kit.core.schema.json_value import is_list
 from kit.models.message import human_text, system_text
 from kit.patterns.agents_as_tools import outcome_of
 from kit.patterns.live_slot import live_slot, slot_outcome

@@ -120,7 +120,7 @@ class LiveSlot:
         for earlier in self._order[:position]:
             if earlier.text:
                 gap = GAP
-        speech = Speech(self._ctx, "answer")
+        speech = Speech(self._ctx)
         began = len(turn.log.events)
         lead = gap
         if position:
@@ -135,7 +135,7 @@ class LiveSlot:
                 speech.end()
                 if any(isinstance(event.body, Text) for event in turn.log.events[began:]):
                     self._ctx.emit(TextReplaced(from_seq=began, text=""))
-                speech = Speech(self._ctx, "answer")
+                speech = Speech(self._ctx)
                 began = len(turn.log.events)
                 lead = gap
             else:

@@ -15,8 +15,8 @@ from typing import Any
 from kit.compose.topology import DRAFT, Topology
 from kit.core.bodies.call import AnswerChosen
 from kit.core.card import AgentCard, Policy
-from kit.core.json_value import is_object
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
+from kit.core.schema.json_value import is_object
 from kit.runtime.agents.contract import Breach, contract_of
 from kit.runtime.context import Agent, RunContext
 from kit.runtime.dispatch import dispatch, together
@@ -115,10 +115,11 @@ async def race(
                 if task not in complete:
                     continue
                 outcome = task.result()
-                if isinstance(outcome, Answer) and bar is None:
-                    return outcome, member, "the first to answer"
-                if isinstance(outcome, Answer) and (outcome.confidence or 0.0) >= (bar or 0.0):
-                    return outcome, member, f"the first to meet {bar:g}"
+                if isinstance(outcome, Answer):
+                    if bar is None:
+                        return outcome, member, "the first to answer"
+                    if (outcome.confidence or 0.0) >= bar:
+                        return outcome, member, f"the first to meet {bar:g}"
                 finished.append((outcome, member))
     finally:
         for task in tasks:

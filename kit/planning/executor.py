@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from kit.core.json_value import is_list, is_object
+from kit.core.schema.json_value import is_list, is_object
 from kit.planning.scope import StepScope, step_scope
 from kit.planning.services import PlanServices, PlanTool, ToolAnswer, plan_tool, result
 from kit.planning.skill_call import call_skill

@@ -341,14 +341,18 @@ class Manager:
         return StepFailure(run.step, "failed", reason, outcome, ended)
 
     async def _complete(self, step: PlanStep, memory: Memory) -> None:
-        changes = {
-            "status": "complete",
-            "memory_key": memory.key,
-            "validated": True,
-            "finished_at": self.services.clock(),
-        }
+        finished_at = self.services.clock()
         # First the plan, then the key: until the plan points to this memory nobody may write over it.
-        await self._move(lambda plan: with_step(plan, step.step_index, **changes))
+        await self._move(
+            lambda plan: with_step(
+                plan,
+                step.step_index,
+                status="complete",
+                memory_key=memory.key,
+                validated=True,
+                finished_at=finished_at,
+            )
+        )
         await self.services.memory.confirm(self.plan.owner, memory)
         await self._journal_end(step, "complete")
 

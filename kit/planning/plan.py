@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from kit.core.context import Principal
 from kit.core.documents.document import Plan, PlanStatus, PlanStep, Replan
 from kit.core.errors import ShapeError
-from kit.core.json_value import is_object
+from kit.core.schema.json_value import is_object
 from kit.core.schema.shape import schema_of
 from kit.planning.draft import Draft, DraftStep
 from kit.tools.skill import SkillManifest
@@ -46,8 +46,7 @@ def new_plan(plan_id: str, principal: Principal, session_id: str, task: str, now
 
 def complete_steps(plan: Plan) -> tuple[PlanStep, ...]:
     """The steps that are complete."""
-    plan_steps = [step for step in plan.steps if step.status == "complete"]
-    return tuple(plan_steps)
+    return tuple([step for step in plan.steps if step.status == "complete"])
 
 
 def ready_steps(plan: Plan) -> tuple[PlanStep, ...]:

@@ -134,8 +134,7 @@ async def _load(scope: PlannerScope, name: str) -> ToolAnswer:
     skill = await scope.skills.load(name)
     _note_reach(scope, skill)
     if isinstance(skill, SkillFault):
-        unknown = skill.reason == "unknown_skill"
-        if unknown:
+        if skill.reason == "unknown_skill":
             return result(
                 f"There is no skill {name!r}; load one that {FIND} gave.", "bad_arguments"
             )

@@ -31,12 +31,8 @@ async def remember_answer(services: PlanServices, plan: Plan, agent: str, text: 
         words=plan.original_task,
     )
     answer = {"task": plan.original_task, "answer": text, "at": services.clock()}
-    memory = services.memory
     try:
-        report = await memory.write(task, task.id, answer, SHAPE, MemoryConfig(scope="user"))
-        written = await memory.read(plan.owner, report["key"])
-        if written is not None:
-            await memory.confirm(plan.owner, written)
+        await services.memory.keep(task, task.id, answer, SHAPE, MemoryConfig(scope="user"))
     except (MemoryLockError, StoreError) as error:
         log.warning("the answer of %s is not kept for later plans: %s", plan.plan_id, error)
 

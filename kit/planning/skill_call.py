@@ -155,12 +155,13 @@ async def _tell(scope: StepScope, services: PlanServices, outcome: SkillResult) 
     except OSError as error:
         scope.fault = f"{outcome.skill}: its {outcome.size_bytes:,} bytes found no place: {error}"
         return ToolResult(text=UNAVAILABLE, fault="unavailable", detail=scope.fault)
-    fields: dict[str, Any] = {
-        "file_id": file_id,
-        "size_bytes": outcome.size_bytes,
-        "threshold_bytes": LARGE,
-    }
-    await scope.journal.write("large_response.detected", **fields, strategy="python_extract")
+    await scope.journal.write(
+        "large_response.detected",
+        file_id=file_id,
+        size_bytes=outcome.size_bytes,
+        threshold_bytes=LARGE,
+        strategy="python_extract",
+    )
     return ToolResult(
         text=tell_file(
             f"The result of {outcome.skill} has {outcome.size_bytes:,} bytes", file_id, sample
@@ -188,8 +189,7 @@ def _uncertain(scope: StepScope, skill: str) -> ToolResult:
 def _fault(scope: StepScope, fault: SkillFault) -> ToolResult:
     """Words a fault: what the model can put right is told it, the rest goes to the trace and the planner."""
     scope.fault = f"{fault.skill}: {fault.reason}: {fault.detail}"
-    correctable = fault.reason == "bad_arguments"
-    if correctable:
+    if fault.reason == "bad_arguments":
         text = f"This call was not made: {fault.detail}"
     else:
         text = f"{fault.skill} gave nothing: {fault.reason}."

@@ -39,10 +39,7 @@ def executor_query(scope: StepScope, outputs: Mapping[int, Any], services: PlanS
     inputs: dict[str, Any] = {}
     for number, output in outputs.items():
         inputs[f"step_{number}"] = _input(output, scope, services)
-    if len(inputs) == 1:
-        brief["input"] = next(iter(inputs.values()))
-    elif inputs:
-        brief["input"] = inputs
+    brief |= _named(inputs)
     return f"Do this step of a plan: {scope.step.task}\n\n{json.dumps(brief, ensure_ascii=False)}"
 
 
@@ -57,11 +54,7 @@ def request_of(scope: StepScope, outputs: Mapping[int, Any]) -> str:
     if shape != "string":
         words += "\n\nAnswer with JSON of exactly the shape in return_spec, and nothing else."
         brief["return_spec"] = scope.step.return_spec
-    inputs = {f"step_{number}": output for number, output in outputs.items()}
-    if len(inputs) == 1:
-        brief["input"] = next(iter(inputs.values()))
-    elif inputs:
-        brief["input"] = inputs
+    brief |= _named({f"step_{number}": output for number, output in outputs.items()})
     if not brief:
         return words
     return f"{words}\n\n{json.dumps(brief, ensure_ascii=False)}"
@@ -82,6 +75,15 @@ def output_of(text: str, shape: Shape) -> Any:
         (name,) = fields
         return {name: text}
     return text
+
+
+def _named(inputs: dict[str, Any]) -> dict[str, Any]:
+    """The field of a brief in which its inputs stand: one alone, or several by the names of their steps."""
+    if len(inputs) > 1:
+        return {"input": inputs}
+    for value in inputs.values():
+        return {"input": value}
+    return {}
 
 
 def _input(output: Any, scope: StepScope, services: PlanServices) -> Any:

@@ -183,13 +183,18 @@ def _close(span: RunContext, agent: str, model: BoundModel, reply: ModelReply, s
         calls = traced_calls(message.tool_calls, model.private, turn.private)
     if turn.private:
         text = hide(text, turn.private)
-    end: Any = {
-        "usage": usage,
-        "ttft": reply.ttft,
-        "finish_reason": reply.ending,
-        "response_id": response_id,
-    }
-    span.emit(_model_ended(agent=agent, model=model.spec.key, text=text, calls=calls, **end))
+    span.emit(
+        _model_ended(
+            agent=agent,
+            model=model.spec.key,
+            text=text,
+            calls=calls,
+            usage=usage,
+            ttft=reply.ttft,
+            finish_reason=reply.ending,
+            response_id=response_id,
+        )
+    )
 
 
 def _close_failed(
@@ -237,16 +242,25 @@ async def _recorded(
     try:
         message = await _read(model, messages, ctx, stream)
     except BaseException as error:
-        arrived: Any = {
-            "begun": stream.begun,
-            "said": stream.characters,
-            "seconds": log.now() - began,
-        }
-        player.keep_fault(place, request, error, pieces=stream.pieces, **arrived)
+        player.keep_fault(
+            place,
+            request,
+            error,
+            pieces=stream.pieces,
+            begun=stream.begun,
+            said=stream.characters,
+            seconds=log.now() - began,
+        )
         raise
     first = None if stream.first is None else stream.first - began
-    timing: Any = {"pieces": stream.pieces, "first": first, "seconds": log.now() - began}
-    player.keep(place, request, message=plain_message(message), **timing)
+    player.keep(
+        place,
+        request,
+        message=plain_message(message),
+        pieces=stream.pieces,
+        first=first,
+        seconds=log.now() - began,
+    )
     return message
 
 

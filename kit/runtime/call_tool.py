@@ -315,9 +315,11 @@ async def _attempt(
 
 def _components(agent: str, ctx: RunContext) -> list[ComponentPayload]:
     """Returns the components that this agent's tools have put on the page so far."""
-    bodies = (event.body for event in ctx.turn.log.events)
-    components = (body for body in bodies if isinstance(body, Component) and body.agent == agent)
-    payloads = [ComponentPayload(type=body.type, payload=body.payload) for body in components]
+    payloads: list[ComponentPayload] = []
+    for event in ctx.turn.log.events:
+        body = event.body
+        if isinstance(body, Component) and body.agent == agent:
+            payloads.append(ComponentPayload(type=body.type, payload=body.payload))
     return payloads
 
 

@@ -60,32 +60,21 @@ class Reply:
     @property
     def plan(self) -> PlanEnded | None:
         """How the turn's plan ended; None for a turn that is none, or whose plan was stopped."""
-        ends: list[PlanEnded] = []
-        for event in self.events:
+        for event in reversed(self.events):
             if isinstance(event.body, PlanEnded):
-                ends.append(event.body)
-        if ends:
-            return ends[-1]
+                return event.body
         return None
 
     def _repr_html_(self) -> str:
         """Shows the answer in a notebook, how each sub-agent's part ended, and the trace on a click."""
         rows: list[tuple[str, str, str]] = []
         for outcome in self.outcomes:
-            rows.append(
-                (
-                    outcome.agent,
-                    _ending(outcome),
-                    f"{outcome.timing.seconds:.2f} s" if outcome.timing else "",
-                )
-            )
+            seconds = f"{outcome.timing.seconds:.2f} s" if outcome.timing else ""
+            rows.append((outcome.agent, _ending(outcome), seconds))
         tokens = self.usage.input_tokens + self.usage.output_tokens
         ending = ending_words(self.status, self.parts)
         head = f"{ending} · {self.usage.model_calls} model calls · {tokens:,} tokens · turn {self.turn_id}"
-        if rows:
-            parts = [table(("sub-agent", "outcome", "time"), rows)]
-        else:
-            parts = []
+        parts = [table(("sub-agent", "outcome", "time"), rows)] if rows else []
         return notebook_html(
             text(head), text(self.text), *parts, folded("trace", waterfall(self.trace))
         )

@@ -293,11 +293,10 @@ def _whole_number(value: object) -> int | None:
     """Returns a count however a model wrote it: 2, 2.0 or "2"; None for what is no whole number."""
     if type(value) is int:
         return value
+    if not isinstance(value, str | float):
+        return None
     try:
-        if isinstance(value, str | float):
-            number = float(value)
-        else:
-            number = 0.5
+        number = float(value)
     except ValueError:
         return None
     if number.is_integer():
@@ -316,5 +315,4 @@ def field_schema(field: HandoffField) -> dict[str, Any]:
         "items": {"type": "string"} if is_array else None,
         "maxItems": (field.max_items or None) if is_array else None,
     }
-    mapping = {name: value for name, value in schema.items() if value is not None}
-    return mapping
+    return {name: value for name, value in schema.items() if value is not None}

@@ -37,7 +37,7 @@ from kit.core.value import builder
 from kit.models.message import human_text
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.budget import GRACE
-from kit.runtime.context import Agent, RunContext, SessionMemory, TurnState
+from kit.runtime.context import RunContext, SessionMemory, TurnState
 from kit.runtime.job import PRIOR_CONTEXT, SUMMARY, distil, fields_from, meant, run_job
 from kit.runtime.log import TurnLog
 from kit.stores.model_request import SHOWN, SUMMED_UP
@@ -413,9 +413,7 @@ class Memory(SessionMemory):
             return lines
         return [*lines[:-1], lines[-1].replace(response_id=end["id"])]
 
-    def remember(
-        self, turn: TurnRecord, ctx: RunContext, agents: Mapping[str, Agent]
-    ) -> Mapping[str, Note]:
+    def remember(self, turn: TurnRecord, ctx: RunContext) -> Mapping[str, Note]:
         """What the episode keeps of this turn beside its narration: a new summary, the ends of response chains."""
         response_ids: dict[str, str] = {}
         last_text = ""
@@ -430,7 +428,7 @@ class Memory(SessionMemory):
             # the user read other words than the provider remembers
             response_ids.pop(ctx.path, None)
         if response_ids:
-            self._keep_chains(response_ids, turn, ctx, agents)
+            self._keep_chains(response_ids, turn, ctx)
         # The note is kept beside the events, so nothing else takes a secret of the user's words out of it.
         owed: list[str] = []
         for part in ctx.turn.owed_parts:
@@ -450,18 +448,14 @@ class Memory(SessionMemory):
         return ()
 
     def _keep_chains(
-        self,
-        response_ids: Mapping[str, str],
-        turn: TurnRecord,
-        ctx: RunContext,
-        agents: Mapping[str, Agent],
+        self, response_ids: Mapping[str, str], turn: TurnRecord, ctx: RunContext
     ) -> None:
         answer_counts: Counter[str] = Counter()
         for outcome in ctx.turn.outcomes:
             if isinstance(outcome, Answer):
                 answer_counts[outcome.agent] += 1
         for agent_id, response_id in response_ids.items():
-            agent = agents.get(agent_id)
+            agent = ctx.turn.agents.get(agent_id)
             model = getattr(agent, "model", None)
             if not isinstance(model, BoundModel) or model.spec.api != "responses":
                 continue

@@ -15,10 +15,10 @@ from langchain_core.messages.tool import ToolCall
 
 from kit.compose.locale import Sentences
 from kit.core.errors import PictureError
-from kit.core.json_value import is_object
 from kit.core.language.controls import CONTROL, without_controls
 from kit.core.limits import excess
 from kit.core.picture import Picture, image_block, mark_pictures
+from kit.core.schema.json_value import is_object
 from kit.models.message import CHARACTERS, human_text
 
 SIGNS = " .,;:!?¡¿…-–—_*\"'"

@@ -26,14 +26,13 @@ class Speech:
     """Turns pieces of a model's text into Text events: the first at once, the rest gathered.
 
     Whole words go out only, and from the first one that looks raw on nothing more does: what to
-    make of such a text is decided when all of it is known (kit/runtime/answer/acknowledge.py). With
-    `instead`, that line takes its place at once.
+    make of such a text is decided when all of it is known (kit/runtime/answer/acknowledge.py).
     """
 
-    def __init__(self, ctx: RunContext, channel: Literal["lead", "answer"], instead: str = ""):
+    channel: Literal["lead", "answer"] = "answer"
+
+    def __init__(self, ctx: RunContext):
         self._ctx = ctx
-        self._channel: Literal["lead", "answer"] = channel
-        self.instead = instead
         self._pieces: list[str] = []
         self._word_ended = False
         self._timer: asyncio.TimerHandle | None = None
@@ -96,7 +95,7 @@ class Speech:
             self._mute()
             return
         self._before = recent[-_BACK:]
-        event = self._ctx.emit(_new_text(channel=self._channel, text=text))
+        event = self._ctx.emit(_new_text(channel=self.channel, text=text))
         if self._first is None:
             self._first = event.seq
 
@@ -106,12 +105,6 @@ class Speech:
 
     def _mute(self) -> None:
         self._muted = True
-        if self.instead and self._first is None:
-            self._ctx.emit(Text(channel=self._channel, text=self.instead, synthetic=True))
-        elif self.instead and self._first is not None:
-            self._ctx.emit(
-                TextReplaced(channel=self._channel, from_seq=self._first, text=self.instead)
-            )
 
 
 class Preamble(Speech):
@@ -122,8 +115,11 @@ class Preamble(Speech):
     stands.
     """
 
+    channel = "lead"
+
     def __init__(self, ctx: RunContext, line: str, message: str):
-        super().__init__(ctx, "lead", instead=line)
+        super().__init__(ctx)
+        self.line = line
         self._message = message
         self._calls_follow = False
         self._stands = False
@@ -154,3 +150,12 @@ class Preamble(Speech):
         )
         self._is_held = False
         self._mute()
+
+    def _mute(self) -> None:
+        super()._mute()
+        if not self.line:
+            return
+        if self._first is None:
+            self._ctx.emit(Text(channel="lead", text=self.line, synthetic=True))
+        else:
+            self._ctx.emit(TextReplaced(channel="lead", from_seq=self._first, text=self.line))

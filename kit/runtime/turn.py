@@ -447,7 +447,7 @@ class _Runner:
             outcomes = [without_secrets(outcome, secrets) for outcome in outcomes]
             routing = without_secrets(routing, secrets)
             preamble = without_secret_words(preamble, secrets)
-        notes = self.memory.remember(row, self.ctx, self.kit.team.agents)
+        notes = self.memory.remember(row, self.ctx)
         # a turn whose beginning the store refused may have been the session's first
         new_session = None if self.unsaved is None or self.session_exists else self.session
         await self._keep(

@@ -96,11 +96,7 @@ async def _invalid(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:
-    status = 500
-    for kind, status_of_kind in STATUS.items():
-        if isinstance(error, kind):
-            status = status_of_kind
-            break
+    status = next(code for kind, code in STATUS.items() if isinstance(error, kind))
     detail = str(error)
     if status == 404:
         # For this caller there is no such session: that another user has it is not told.

@@ -39,11 +39,10 @@ async def _caller(
         raise HTTPException(
             401, "X-Tenant-Id and X-User-Id say who asks, and one of them is missing"
         )
-    key = x_api_key
-    if key is not None and not key.get_secret_value().strip():
-        key = None
+    if x_api_key is not None and not x_api_key.get_secret_value().strip():
+        x_api_key = None
     principal = Principal(tenant_id=x_tenant_id, user_id=x_user_id)
-    return Caller(principal, x_session_id, key)
+    return Caller(principal, x_session_id, x_api_key)
 
 
 Who = Annotated[Caller, Depends(_caller)]

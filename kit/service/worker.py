@@ -75,8 +75,8 @@ async def _begin(kit: Kit, plan: Plan, plans: QueuedPlans) -> Turn:
     return kit.ask(plan.original_task, session, pattern, key=key, turn_id=turn_id)
 
 
-async def take_up_abandoned(kit: Kit, plans: QueuedPlans, every: float = LEASE) -> None:
-    """Queues each plan that has not been written for so many seconds: its process died, or its place in the queue
+async def take_up_abandoned(kit: Kit, plans: QueuedPlans) -> None:
+    """Queues each plan that has not been written for as long as a lease: its process died, or its place in the queue
     was lost with Redis."""
     versions: dict[str, int] = {}
     while True:
@@ -88,7 +88,7 @@ async def take_up_abandoned(kit: Kit, plans: QueuedPlans, every: float = LEASE) 
             versions = {plan.plan_id: plan.version for plan in unfinished}
         except (StoreError, BusError) as error:
             log.warning("plans that were left behind are not looked for: %s", error)
-        await asyncio.sleep(every)
+        await asyncio.sleep(LEASE)
 
 
 async def _sweep_files() -> None:

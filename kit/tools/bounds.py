@@ -36,14 +36,15 @@ from langchain_core.tools import BaseTool, StructuredTool, Tool
 from pydantic_core import PydanticSerializationError, to_json
 
 from kit.core.event import Body
-from kit.core.json_value import is_list, is_object
 from kit.core.picture import Picture, image_block, sniff_media_type
+from kit.core.schema.json_value import is_list, is_object
 from kit.models.direct_call import has_listeners
 from kit.tools.tool import UNAVAILABLE, ToolLimits, ToolResult, tool_context, within
 
 THREADS = 16
 """Threads of a synchronous tool that says nothing of `at_once`: one that hangs costs no more than these."""
-_runners = attrgetter("ainvoke", "arun", "_arun")
+_RUNNERS = ("ainvoke", "arun", "_arun")
+_runners = attrgetter(*_RUNNERS)
 ROWS = 50
 """Rows of a frame that a model reads."""
 
@@ -285,8 +286,6 @@ _DAEMONS = DaemonThreads()
 
 
 _langchain: Any = langchain_core.tools.base
-_RUNNERS = ("ainvoke", "arun", "_arun")
-_runners = attrgetter(*_RUNNERS)
 _OF_LANGCHAIN = (_runners(StructuredTool), _runners(FunctionTool))
 _OF_WRAPPER = frozenset({"config", "run_manager", "callbacks"})
 """Arguments in whose place the wrapper puts its own values."""

@@ -98,19 +98,15 @@ class HttpEnrich:
             response = await self.client.post(
                 "/v1/enrich", content=request.model_dump_json(), headers=headers
             )
-        except httpx.TimeoutException as error:
-            raise EnrichError("timeout", f"context service: {type(error).__name__}") from error
         except httpx.HTTPError as error:
-            raise EnrichError("unavailable", f"context service: {type(error).__name__}") from error
-        match response.status_code:
-            case 200:
-                return _read(response.content)
-            case 403:
-                raise EnrichError(
-                    "principal_mismatch", "context service refused the principal (403)"
-                )
-            case status:
-                raise EnrichError("unavailable", f"context service answered {status}")
+            is_late = isinstance(error, httpx.TimeoutException)
+            reason = "timeout" if is_late else "unavailable"
+            raise EnrichError(reason, f"context service: {type(error).__name__}") from error
+        if response.status_code == 200:
+            return _read(response.content)
+        if response.status_code == 403:
+            raise EnrichError("principal_mismatch", "context service refused the principal (403)")
+        raise EnrichError("unavailable", f"context service answered {response.status_code}")
 
 
 def _read(body: bytes) -> Reply:

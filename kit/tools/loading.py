@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from zlib import crc32
 
 from kit.core.errors import CodeError, nearest
+from kit.core.schema.json_value import is_mapping
 from kit.tools.tool import ConfiguredTool, LimitedTool, confirm_fault, parameters
 from kit.tools.tool_factory import ToolFactory
 
@@ -132,8 +133,8 @@ def load_each(
 def named_items(value: object, reference: str) -> dict[str, Any]:
     """The items in a sequence or mapping, or one alone, by the names that they have themselves. In
     a mapping the key is the name. Raises CodeError for one without a name."""
-    if isinstance(value, Mapping):
-        return {str(key): item for key, item in cast("Mapping[object, object]", value).items()}
+    if is_mapping(value):
+        return {str(key): item for key, item in value.items()}
     if isinstance(value, list | tuple):
         items = cast("Iterable[Any]", value)
     else:
@@ -199,8 +200,8 @@ def tools_in(value: object, source: str) -> Tools:
     an id comes twice, or a function has no docstring.
     """
     entries: list[tuple[str, str, object]] = []
-    if isinstance(value, Mapping):
-        for key, item in cast("Mapping[object, object]", value).items():
+    if is_mapping(value):
+        for key, item in value.items():
             entries.append((str(key), repr(str(key)), item))
     else:
         items = cast("Iterable[object]", value) if isinstance(value, list | tuple) else [value]

@@ -78,12 +78,8 @@ class SessionSummaries:
 
     async def _write(self, turn: TurnRecord, text: str) -> None:
         task = Task(turn.principal, turn.session_id, SUMMARY, self.source, words="Summary:")
-        memory = self.open_memory()
         try:
-            report = await memory.write(task, SUMMARY, text, "string")
-            written = await memory.read(turn.principal, report["key"])
-            if written is not None:
-                await memory.confirm(turn.principal, written)
+            await self.open_memory().keep(task, SUMMARY, text, "string")
         except (MemoryLockError, StoreError) as error:
             # The session has its summary all the same; it is only not found by a search.
             log.warning(

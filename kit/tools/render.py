@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kit.core.json_value import is_list
 from kit.core.outcome import ComponentPayload
+from kit.core.schema.json_value import is_list
 from kit.tools.enricher import structured
 from kit.tools.tool import ToolResult, tool_context
 

@@ -10,12 +10,13 @@ from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import quote
 
 from kit.core.context import InheritedContext, Principal
 from kit.core.documents.document import AgentEvent, Memory
 from kit.core.errors import EmbedderError, MemoryLockError, ShapeError, StorageSchemaError
+from kit.core.schema.json_value import is_mapping
 from kit.core.schema.shape import Shape, schema_of, shape_of
 from kit.core.schema.validator import validator
 from kit.core.value import Value
@@ -152,7 +153,6 @@ class TaskMemory:
         Raises ShapeError, StorageSchemaError, and MemoryLockError where another task has held the key for all of WAIT.
         """
         config = config or MemoryConfig()
-        waited = 0.0
         if not label:
             raise StorageSchemaError("a memory needs a key: give it a short name")
         if validator(schema_of(shape)).wrong(data) is not None:
@@ -167,12 +167,12 @@ class TaskMemory:
         key = memory_key(task, label, config.scope)
         memory = await self._memory(task, key, data, config)
         began = asyncio.get_running_loop().time()
+        waited = 0.0
         while True:
             try:
                 await self.documents.memory.write(memory)
                 break
             except MemoryLockError:
-                waited = asyncio.get_running_loop().time() - began
                 if waited >= WAIT:
                     lock_wait_ms = round(waited * 1000)
                     await self._report(task, TIMEOUT, {"key": key}, lock_wait_ms)
@@ -184,6 +184,13 @@ class TaskMemory:
         await self._report(task, "memory.written", details, lock_wait_ms=round(waited * 1000))
         return {"status": "written", "key": key}
 
+    async def keep(
+        self, task: Task, label: str, data: Any, shape: Shape, config: MemoryConfig | None = None
+    ) -> None:
+        """Writes what no step waits for: its key is free at once. Raises what `write` raises."""
+        report = await self.write(task, label, data, shape, config)
+        await self._free(task.principal, report["key"], task.id)
+
     async def read(self, principal: Principal, key: str) -> Memory | None:
         """The memory under a whole key, its lock as it is; None where there is none for this principal."""
         return await self.documents.memory.read(principal, key)
@@ -191,8 +198,11 @@ class TaskMemory:
     async def confirm(self, principal: Principal, memory: Memory) -> None:
         """Says that a memory has been read: its key is free for the next write, and whoever waits for it hears so."""
         if memory.locked_by:
-            await self.documents.memory.unlock(principal, memory.key, memory.locked_by)
-            await self._say(principal, "memory.confirmed", memory.key)
+            await self._free(principal, memory.key, memory.locked_by)
+
+    async def _free(self, principal: Principal, key: str, task_id: str) -> None:
+        await self.documents.memory.unlock(principal, key, task_id)
+        await self._say(principal, "memory.confirmed", key)
 
     async def _say(self, principal: Principal, event: str, key: str) -> None:
         try:
@@ -320,9 +330,7 @@ def _data(value: Any) -> Any:
 
 def _shape_in(spec: Any) -> Any:
     """Returns the shape in a return_spec; a model may give it alone."""
-    if isinstance(spec, Mapping):
-        return cast("Mapping[str, Any]", spec).get("shape", spec)
-    return spec
+    return spec.get("shape", spec) if is_mapping(spec) else spec
 
 
 def _result(text: str, **fields: Any) -> tuple[str, ToolResult]:

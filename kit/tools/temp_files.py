@@ -102,11 +102,11 @@ class TempFiles:
         return len(late)
 
 
-def open_temp_files(root: Path | None = None) -> TempFiles:
+def open_temp_files() -> TempFiles:
     """The files of this user's tasks, in the system's folder for such. Raises BindError where
     somebody else can reach them."""
     user = os.getuid()
-    root = root or Path(tempfile.gettempdir()) / f"kit-tasks-{user}"
+    root = Path(tempfile.gettempdir()) / f"kit-tasks-{user}"
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     # lstat: somebody else may have put a link there, into a folder of their own.
     info = root.lstat()

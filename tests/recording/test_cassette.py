@@ -42,17 +42,11 @@ async def test_a_recorded_turn_replays_without_its_models(tmp_path: Path):
 
 async def test_a_replay_takes_the_time_the_recording_took(tmp_path: Path):
     told = await record(tmp_path / "turn.jsonl")
-    for pace in (1.0, 0.5):
-        tape = Cassette(tmp_path / "turn.jsonl", "replay", pace=pace)
-        again = await run_turn(
-            "two things",
-            ALICE,
-            small_kit(ScriptedModel(), {"a": ScriptedModel(), "b": ScriptedModel()}, cassette=tape),
-        )
-        assert (
-            again.events[-1].at == pytest.approx(pace * told.events[-1].at)
-            and told.events[-1].at == 2.0
-        )
+    tape = Cassette(tmp_path / "turn.jsonl", "replay")
+    agents = {"a": ScriptedModel(), "b": ScriptedModel()}
+    again = await run_turn("two things", ALICE, small_kit(ScriptedModel(), agents, cassette=tape))
+    assert again.events[-1].at == pytest.approx(told.events[-1].at)
+    assert told.events[-1].at == 2.0
 
 
 async def test_two_recordings_of_one_turn_are_the_same_file(tmp_path: Path):

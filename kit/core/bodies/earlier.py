@@ -8,8 +8,8 @@ import ast
 from typing import Any, get_args
 
 from kit.core.errors import STOP
-from kit.core.json_value import is_object
 from kit.core.outcome import Reason
+from kit.core.schema.json_value import is_object
 
 _CALL = "\n→ "
 """What stood before each call in the line of a model's message."""

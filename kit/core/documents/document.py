@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from kit.core.context import Principal
-from kit.core.json_value import is_object
+from kit.core.schema.json_value import is_object
 from kit.core.value import Value
 
 

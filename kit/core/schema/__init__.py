@@ -1,1 +1,1 @@
-"""JSON Schema: the notation that it is written in, values held against it, one schema held against another."""
+"""JSON: what a value of it is; JSON Schema: its notation, values held against it, one schema held against another."""

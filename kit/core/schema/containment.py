@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from kit.core.json_value import is_list
+from kit.core.schema.json_value import is_list
 from kit.core.schema.pointer import pointer_target
 from kit.core.schema.shape import Shape, schema_of
 from kit.core.schema.validator import validator

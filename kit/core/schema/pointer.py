@@ -1,10 +1,9 @@
 """What a JSON Pointer such as `#/$defs/name` leads to inside its own schema."""
 
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 from urllib.parse import unquote
 
-from kit.core.json_value import is_list
+from kit.core.schema.json_value import is_list, is_mapping
 
 
 def pointer_target(root: Any, reference: str) -> Any:
@@ -15,8 +14,8 @@ def pointer_target(root: Any, reference: str) -> Any:
     for step in unquote(reference).split("/")[1:]:
         # In this order: `~01` stands for `~1`, which is no slash.
         name = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(target, Mapping):
-            target = cast("Mapping[str, Any]", target).get(name)
+        if is_mapping(target):
+            target = target.get(name)
         # Python refuses to read a number of thousands of digits, which no list has as a position.
         elif is_list(target) and name.isdecimal() and len(name) < 10:
             target = target[int(name)] if int(name) < len(target) else None

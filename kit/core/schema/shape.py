@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from kit.core.errors import ShapeError, nearest
+from kit.core.schema.json_value import is_mapping
 
 Shape: TypeAlias = str | Mapping[str, Any]
 SCALARS = ("string", "number", "integer", "boolean", "null")
@@ -30,9 +31,8 @@ def schema_of(shape: Shape, *, closed: bool = True) -> dict[str, Any]:
 
 def shape_of(value: Any) -> Shape:
     """Returns the narrowest shape in the notation that a JSON value has."""
-    if isinstance(value, Mapping) and value:
-        fields = cast("Mapping[str, Any]", value)
-        return {key: _text(_type(item, 1)) for key, item in fields.items()}
+    if is_mapping(value) and value:
+        return {key: _text(_type(item, 1)) for key, item in value.items()}
     return _text(_type(value, 0))
 
 
@@ -120,13 +120,12 @@ def _schema(shape: Any, closed: bool, field_path: str, depth: int) -> dict[str, 
             raise reader.fault("expected the end")
         return schema
     label = f"field {field_path!r}" if field_path else f"shape {shape!r}"
-    if not isinstance(shape, Mapping) or depth > DEEPEST:
+    if not is_mapping(shape) or depth > DEEPEST:
         raise ShapeError(f"{label}: expected a text, or a mapping of at most {DEEPEST} levels")
-    fields = cast("Mapping[str, Any]", shape)
-    if not fields:
+    if not shape:
         raise ShapeError(f"{label}: expected the name of a field, or `object` for whatever it has")
     properties: dict[str, Any] = {}
-    for name, part in fields.items():
+    for name, part in shape.items():
         path = f"{field_path}.{name}" if field_path else name
         properties[name] = _schema(part, closed, path, depth + 1)
     return _object(properties, closed)

@@ -140,7 +140,7 @@ class RemoteAgent:
             # A peer that is not told goes on working, and spending, for nobody.
             if not remote_call.is_final and remote_call.task_id:
                 await _stop(self.client, remote_call.task_id, context)
-        return remote_call.outcome(call, self.card.id)
+        return remote_call.outcome(call)
 
     async def _cross(self, size: int) -> None:
         """Waits as long as a message of this size is under way."""
@@ -241,13 +241,13 @@ class _RemoteCall:
             usage=usage,
         )
 
-    def outcome(self, call: AgentCall, agent: str) -> Outcome:
+    def outcome(self, call: AgentCall) -> Outcome:
         """The peer's typed outcome; the text of a peer that sends none."""
         if self.result is not None:
-            return self.result.replace(call_id=call.call_id, agent=agent)
+            return self.result.replace(call_id=call.call_id, agent=self.agent)
         if self.text:
-            return Answer(call_id=call.call_id, agent=agent, text=self.text)
-        return _failed(call, agent, "the peer ended without an answer")
+            return Answer(call_id=call.call_id, agent=self.agent, text=self.text)
+        return _failed(call, self.agent, "the peer ended without an answer")
 
     def _status(self, status: Any, metadata: Any) -> None:
         state = status.state

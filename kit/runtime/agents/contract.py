@@ -13,7 +13,6 @@ from langchain_core.messages.tool import ToolCall
 
 from kit.compose.answer_schema import answer_validator
 from kit.core.card import AgentCard
-from kit.core.json_value import is_list, is_object
 from kit.core.limits import excess, read_json
 from kit.core.outcome import (
     CUT,
@@ -28,6 +27,7 @@ from kit.core.outcome import (
     Outcome,
     Reason,
 )
+from kit.core.schema.json_value import is_list, is_object
 from kit.core.schema.validator import Validator
 from kit.core.value import builder
 from kit.models.json_prose import prose
@@ -149,8 +149,6 @@ def refusal_words(message: AIMessage) -> str | None:
 
 
 def _refusal_blocks(message: AIMessage) -> list[dict[str, Any]]:
-    if isinstance(message.content, str):
-        return []
     blocks: list[dict[str, Any]] = []
     for block in message.content:
         if is_object(block) and block.get("type") == "refusal":

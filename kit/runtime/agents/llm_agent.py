@@ -207,7 +207,7 @@ class LLMAgent:
                 speech.precedes_calls()
             if live and not speech.begun:
                 speech.begun = True
-                ctx.emit(_text(channel="lead", text=speech.instead, synthetic=True))
+                ctx.emit(_text(channel="lead", text=speech.line, synthetic=True))
 
         try:
             reply = await call_with_fallback(
@@ -236,7 +236,7 @@ class LLMAgent:
         self, thread: Thread, call: AgentCall, ctx: RunContext, *, live: bool, news: int
     ) -> Decision:
         """Makes the composing call. Its text is the answer: streamed when `live`, otherwise held back (decisions 8)."""
-        speech = Speech(ctx, "answer")
+        speech = Speech(ctx)
         hear = speech.say if live else None
         try:
             reply = await call_with_fallback(

@@ -53,11 +53,9 @@ class Cassette(Player):
         path: Path | str,
         mode: Mode,
         *,
-        pace: float = 1.0,
         again: str = "record it again, or refresh it",
     ):
-        """`pace`: how slowly a replay speaks, 1 is as it was recorded; a refresh waits for nothing
-        it knows. `again`: what to run when the recording does not fit.
+        """`again`: what to run when the recording does not fit.
 
         Raises CassetteError, with file and line, for a file that is missing or broken; to record
         over one, neither matters.
@@ -70,9 +68,8 @@ class Cassette(Player):
         elif mode == "replay" or self.path.exists():
             header, calls = read(self.path)
         super().__init__(mode, str(self.path), again, calls)
-        if mode != "refresh":
-            self.pace = pace
-        else:
+        if mode == "refresh":
+            # It waits for nothing that it knows.
             self.pace = 0.0
         self._run = _Run(header)
         self._secrets: tuple[str, ...] = ()
@@ -89,7 +86,7 @@ class Cassette(Player):
         return self._run.header
 
     async def sleep(self, seconds: float) -> None:
-        """Waits as long as a recorded call took, at the pace of the replay."""
+        """Waits as long as a recorded call took."""
         await asyncio.sleep(seconds * self.pace)
 
     def track(self, name: str) -> "Cassette":

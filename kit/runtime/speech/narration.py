@@ -5,9 +5,9 @@ from typing import Any, Protocol
 
 from langchain_core.messages import AIMessage
 
-from kit.core.json_value import is_object
 from kit.core.limits import SIZE, excess, read_json
 from kit.core.outcome import ComponentPayload
+from kit.core.schema.json_value import is_object
 
 MARK = "<component"
 _CLOSING = re.compile(r"</component\s*>", re.I)

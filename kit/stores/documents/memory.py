@@ -96,8 +96,7 @@ class SqlMemory:
         rows: dict[int, Sequence[Any]] = {}
         for *row, seq in self.tables.database.read(query):
             rows[seq] = row
-        results = [_memory(rows[seq]) for seq in seqs if seq in rows]
-        return results
+        return [_memory(rows[seq]) for seq in seqs if seq in rows]
 
     async def search(
         self, principal: Principal, scope: Scope, text: str, top_k: int = 5, session_id: str = ""

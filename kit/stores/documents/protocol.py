@@ -106,6 +106,8 @@ PlanField = Literal[
     "failure_kind",
     "completed_at",
 ]
+Souls = tuple[Soul | None, Soul | None]
+"""The soul of a principal's tenant, and that of the user."""
 Counts = Mapping[tuple[Any, ...], int]
 """The values of the fields that were asked for, in that order -> how many have them; None is a field that is unset."""
 
@@ -155,7 +157,7 @@ class SoulStore(Protocol):
         """Removes the soul of a tenant, or of one of its users; False where there is none."""
         ...
 
-    async def of(self, principal: Principal) -> tuple[Soul | None, Soul | None]:
+    async def of(self, principal: Principal) -> Souls:
         """The soul of the tenant, and that of the user."""
         ...
 
@@ -244,7 +246,7 @@ class DocumentBackend(Protocol):
         """Returns the stores; sessions stay where the turns are. Raises StoreError."""
         ...
 
-    def souls(self, principal: Principal) -> tuple[Soul | None, Soul | None]:
+    def souls(self, principal: Principal) -> Souls:
         """Returns the soul of a principal's tenant, and that of the user, soon: a loop waits. Raises StoreError."""
         ...
 

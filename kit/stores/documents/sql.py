@@ -29,6 +29,7 @@ from kit.stores.documents.protocol import (
     EventFilter,
     PlanField,
     PlanFilter,
+    Souls,
 )
 from kit.stores.documents.sessions import SqlSessions
 from kit.stores.documents.souls import read_souls
@@ -97,7 +98,7 @@ class SqlSouls:
         )
         return await self.tables.write(lambda db: bool(db.execute(statement).rowcount))
 
-    async def of(self, principal: Principal) -> tuple[Soul | None, Soul | None]:
+    async def of(self, principal: Principal) -> Souls:
         return read_souls(self.tables.database, principal)
 
 

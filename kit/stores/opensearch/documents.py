@@ -21,6 +21,7 @@ from kit.stores.documents.protocol import (
     PlanField,
     PlanFilter,
     SessionStore,
+    Souls,
 )
 from kit.stores.opensearch.address import Address, address_of, id_of
 from kit.stores.opensearch.cluster import Cluster, StoredDocument
@@ -54,10 +55,10 @@ class OpenSearchSouls:
         name = id_of(tenant_id, user_id or "")
         return await self.cluster.run(self.cluster.delete, index, name)
 
-    async def of(self, principal: Principal) -> tuple[Soul | None, Soul | None]:
+    async def of(self, principal: Principal) -> Souls:
         return await self.cluster.run(self.read, principal, self.cluster.address.timeout)
 
-    def read(self, principal: Principal, timeout: float) -> tuple[Soul | None, Soul | None]:
+    def read(self, principal: Principal, timeout: float) -> Souls:
         """Does the same without a loop, within a time."""
         tenant_id = principal.tenant_id
         names = [id_of(tenant_id, "")]
@@ -237,7 +238,7 @@ class OpenSearchDocuments:
         memory = OpenSearchMemory(self.cluster, clock)
         return Documents(memory, self._souls, sessions, OpenSearchPlans(self.cluster), self._events)
 
-    def souls(self, principal: Principal) -> tuple[Soul | None, Soul | None]:
+    def souls(self, principal: Principal) -> Souls:
         """Returns the soul of a principal's tenant, and that of the user. Raises StoreError."""
         return self._souls.read(principal, min(SOUL_TIMEOUT, self.cluster.address.timeout))
 

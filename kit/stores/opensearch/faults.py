@@ -8,7 +8,7 @@ from opensearchpy import ConnectionTimeout, SSLError, TransportError
 from urllib3.exceptions import NewConnectionError
 
 from kit.core.errors import StorageSchemaError, StoreBusy, StoreError
-from kit.core.json_value import is_object
+from kit.core.schema.json_value import is_object
 from kit.stores.opensearch.address import Address
 
 MOST_CAUSES = 10

@@ -7,14 +7,14 @@ takes exponential time for some and holds the interpreter meanwhile. A pattern t
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 from kit.core.errors import describe_error
-from kit.core.json_value import is_list, is_object
+from kit.core.schema.json_value import is_list, is_mapping, is_object
 from kit.core.schema.pointer import pointer_target
 
 SHORT = 2_000
@@ -141,8 +141,8 @@ def _is_too_deep(value: Any) -> bool:
     for _ in range(MOST_LEVELS + 1):
         below: list[Any] = []
         for item in level:
-            if isinstance(item, Mapping):
-                below.extend(cast("Mapping[str, Any]", item).values())
+            if is_mapping(item):
+                below.extend(item.values())
             elif is_list(item):
                 below.extend(item)
         if not below:
@@ -171,24 +171,23 @@ class _Places:
 
         `parts`: how many times the way here went from a value to a part of it.
         """
-        if not isinstance(schema, Mapping):
+        if not is_mapping(schema):
             return
         self._places += 1
         if self._places > MOST_PLACES:
             raise SchemaTooCostly(
                 f"with each $ref replaced by what it refers to it has more than {MOST_PLACES:,} places"
             )
-        keywords = cast("Mapping[str, Any]", schema)
         # Behind a `$ref` anything may stand; only what stands where schemas do is known to be one.
-        by_pattern = keywords.get("patternProperties")
-        patterns: list[Any] = [keywords.get("pattern")]
-        if isinstance(by_pattern, Mapping):
-            patterns += cast("Mapping[str, Any]", by_pattern)
+        by_pattern = schema.get("patternProperties")
+        patterns: list[Any] = [schema.get("pattern")]
+        if is_mapping(by_pattern):
+            patterns += by_pattern
         for pattern in patterns:
             if isinstance(pattern, str):
                 _compile(pattern)
-        self._follow(keywords.get("$ref"), references, parts=parts)
-        for keyword, subschema in _subschemas(keywords):
+        self._follow(schema.get("$ref"), references, parts=parts)
+        for keyword, subschema in _subschemas(schema):
             deeper = keyword not in _SAME_VALUE
             self._visit(subschema, references, parts=parts + deeper)
 
@@ -214,8 +213,8 @@ def _subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                 yield keyword, subschema
     for keyword in _SUBSCHEMA_MAPS:
         by_name = schema.get(keyword)
-        if isinstance(by_name, Mapping):
-            for subschema in cast("Mapping[str, Any]", by_name).values():
+        if is_mapping(by_name):
+            for subschema in by_name.values():
                 yield keyword, subschema
 
 
@@ -313,8 +312,8 @@ def _in_steps(keyword: str, check: Check) -> Check:
 
 
 def _length(value: Any) -> int:
-    if isinstance(value, (list, dict)):
-        return len(cast("Sequence[Any]", value))
+    if is_list(value) or is_object(value):
+        return len(value)
     return 0
 
 

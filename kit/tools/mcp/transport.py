@@ -20,7 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCResponse, jsonrpc_message_adapter
 
-from kit.core.json_value import is_list
+from kit.core.schema.json_value import is_list
 
 GRACE = 1.0
 """Seconds a server has to end once its input is closed, and again once it is asked to by a signal."""
