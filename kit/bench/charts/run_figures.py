@@ -39,7 +39,8 @@ def page_figures(content: RunContent, folder: Path | None = None) -> list[PageFi
     and as SVG. Raises DataError where that cannot be done."""
     figures: list[PageFigure] = []
     for name, (caption, figure) in _figures(content).items():
-        figures.append(PageFigure(name=name, caption=caption, svg=_svg(figure)))
+        words = f"{caption} The figures are {' and '.join(content.run.kinds)}."
+        figures.append(PageFigure(name=name, caption=words, svg=_svg(figure)))
         if folder is not None:
             _write(figure, folder, name)
     return figures
@@ -150,7 +151,9 @@ def _svg(figure: Figure) -> str:
     settings: Mapping[Any, Any] = {"svg.hashsalt": "run"}
     text = io.StringIO()
     with mpl.rc_context(settings):
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+        figure.savefig(
+            text, format="svg", transparent=True, metadata={"Date": None, "Creator": None}
+        )
     # Inside HTML there is no place for the declarations before the element.
     return text.getvalue()[text.getvalue().index("<svg") :]
 

@@ -1,5 +1,6 @@
 """The page Benchmarks: the verdict of a grid, its table, figures and origin; and a small grid to start."""
 
+import threading
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,17 +11,21 @@ from streamlit.delta_generator import DeltaGenerator
 from kit.settings import HOME
 from kit.ui.shared.frame import report_errors, with_store
 from kit.ui.shared.selection import draw_list
+from kit.ui.shared.template import render
 from kit.ui.shared.wording import literal
 
 if TYPE_CHECKING:
+    from kit.bench.charts.run_figures import PageFigure
     from kit.bench.grid.comparison import Comparison, Summary
     from kit.bench.grid.stored_runs import StoredRun
+    from kit.bench.run_page.content import RunContent
     from kit.ui.shared.host import Host
 
 LOOK = Path(__file__).with_name("page.css")
 VIEWS = ("Results", "Start a grid")
 USUAL = ("exact", "seconds", "input_tokens")
 """Measures of a run that does not name its own."""
+_DRAWING = threading.Lock()
 
 
 @with_store
@@ -124,15 +129,23 @@ def _draw_run(run: "StoredRun", choices: Any) -> None:
 
     draw_cases(run.folder, _rows(str(run.folder), _stamp(run)), result.axes, measure)
     st.markdown("### Figures")
-    from kit.ui.benchmarks.charts import draw_costs, draw_shares, draw_times
-
-    kinds = " and ".join(run.kinds)
-    rows = _rows(str(run.folder), _stamp(run))
-    draw_shares(result.ways, result.axes, kinds)
-    draw_times(rows, result.axes, kinds)
-    draw_costs(result.ways, rows, result.axes, kinds)
+    _draw_figures(run)
     st.markdown("### Where these figures come from")
     _origin(run)
+
+
+def _draw_figures(run: "StoredRun") -> None:
+    """Draws the figures of the run as the page to hand in has them, and what the turns of each way took."""
+    from kit.ui.benchmarks.tables import spends_html
+
+    content, figures = _drawn(str(run.folder), _stamp(run))
+    is_dark = st.context.theme.type == "dark"
+    for figure in figures:
+        st.html(render("run_figure", figure=figure, is_dark=is_dark))
+    st.html(spends_html(content.spends))
+    st.caption(
+        f"Calls and tokens are means of a turn, seconds the median. These figures are {' and '.join(run.kinds)}."
+    )
 
 
 def _pairs(base: dict[str, str]) -> str:
@@ -203,6 +216,17 @@ def _rows(folder: str, stamp: int) -> list[dict[str, Any]]:
     from kit.bench.grid.results import read_results
 
     return read_results(Path(folder))
+
+
+@st.cache_data(show_spinner="Drawing", max_entries=4)
+def _drawn(folder: str, stamp: int) -> "tuple[RunContent, list[PageFigure]]":
+    from kit.bench.charts.run_figures import page_figures
+    from kit.bench.run_page.content import read_content
+
+    content = read_content(Path(folder))
+    # Matplotlib has one style for all threads of a process.
+    with _DRAWING:
+        return content, page_figures(content)
 
 
 @st.cache_data(show_spinner=False, max_entries=16)

@@ -1,13 +1,14 @@
 """A grid's table, its origin, and its rows for a spreadsheet."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kit.bench.run_page.content import Spend
 from kit.ui.benchmarks.verdict import Line
 from kit.ui.shared.tag import Tag, Tone
-from kit.ui.shared.template import render
+from kit.ui.shared.template import render, table_html
 
 _TONES: Mapping[str, Tone] = {
     "better": "good",
@@ -33,6 +34,24 @@ def verdicts_html(lines: Sequence[Line], measure: str, kinds: str, base: str) ->
         head.insert(4, "Verdict")
     rows = [(line, Tag(text=line.verdict, tone=_TONES[line.verdict])) for line in lines]
     return render("verdicts", head=head, lines=rows, kinds=kinds, common=common)
+
+
+def spends_html(spends: Iterable[Spend]) -> str:
+    """Returns a table of what the turns of each way took; calls and tokens are means of a turn, seconds the median."""
+    rows: list[list[str]] = []
+    for spend in spends:
+        row = [spend.way]
+        for value, form in (
+            (spend.calls, ",.1f"),
+            (spend.tokens_in, ",.0f"),
+            (spend.tokens_out, ",.0f"),
+            (spend.seconds, ",.2f"),
+            (spend.dollars, ",.4f"),
+        ):
+            row.append("not known" if value is None else format(value, form))
+        rows.append(row)
+    head = ("Way", "Model calls", "Tokens read", "Tokens written", "Seconds", "Dollars in all")
+    return table_html("What the turns of each way took", rows, head, kind="bench rows")
 
 
 def origin_html(provenance: Mapping[str, Any], number: int, count: int) -> str:
