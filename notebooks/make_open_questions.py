@@ -35,7 +35,7 @@ says what helps where time runs out.
 
 ## How is the progress of agents told that report at different rates?
 
-One turn of three sub-agents, one of which says nothing for three seconds, its statuses told again under each policy.
+One turn of three sub-agents, one of which says nothing for three seconds, played under each policy.
 
 {}
 
@@ -55,9 +55,9 @@ A turn without a call costs one model call, and answers nothing but small talk: 
 
 def text() -> str:
     """Returns the document."""
-    waits, replays = run_virtual(timeouts()), run_virtual(progress())
+    waits, tellings = run_virtual(timeouts()), run_virtual(progress())
     return _TEXT.format(
-        *tables(asyncio.run(carried()), waits, replays, asyncio.run(without_calls()))
+        *tables(asyncio.run(carried()), waits, tellings, asyncio.run(without_calls()))
     )
 
 

@@ -8,8 +8,8 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.tools import StructuredTool
 
-from kit.bench.status_replay import Replay, compare
-from kit.core.bodies.speech import Status
+from kit.core.bodies.call import AgentEnded, AgentStarted
+from kit.core.bodies.speech import Status, StatusLine, Text
 from kit.core.card import AgentCard, Policy
 from kit.core.outcome import Answer, Usage
 from kit.core.value import Value
@@ -34,6 +34,28 @@ TIMEOUTS: Mapping[str, Mapping[str, float]] = {
 STATUSES = {"shop": (0.2, 0.1, 0.9, 1.0), "rewards": (0.25, 0.6, 2.0), "support": (3.0, 1.0)}
 """Seconds before each status of a sub-agent; after the last it answers."""
 FITS_NOBODY = "tell me something nice about clouds"
+
+
+POLICIES: Mapping[str, Mapping[str, object]] = {
+    "forward": {},
+    "interleave": {"order": "interleave"},
+    "window of 400 ms": {"default": "batch"},
+    "agent by agent": {"default": "batch", "batch_by": "agent"},
+    "one line a second": {"gap_ms": 1000},
+    "suppress": {"default": "suppress"},
+}
+"""Name -> what the deck says of statuses."""
+
+
+class Telling(Value):
+    """One turn under one policy; times in seconds."""
+
+    policy: str
+    lines: int
+    first_useful: float | None
+    """From the turn's start to the first progress line or answer text; a preamble says nothing yet."""
+    silence: float
+    """The longest stretch of anybody's work without a line about it."""
 
 
 class Wait(Value):
@@ -71,22 +93,55 @@ async def timeouts() -> dict[str, Wait]:
     return result
 
 
-async def progress() -> list[Replay]:
-    """Replays one turn of three sub-agents that report at different rates under each policy. For a virtual clock."""
+async def progress() -> list[Telling]:
+    """Plays a turn of three sub-agents that report at different rates under each policy. For a virtual clock."""
     cards = [
         card.model_copy(update={"tools": (f"pulse_{card.id}",)}) for card in plain_cards(STATUSES)
     ]
     tools = {f"pulse_{name}": _pulse(name, pauses) for name, pauses in STATUSES.items()}
-    models = {
-        name: ScriptedModel(Line(calls=[(f"pulse_{name}", {})]), Line(f"{name} done."))
-        for name in STATUSES
-    }
     names = [f"step_{name}" for name in STATUSES]
-    team = bind(
-        study_deck(cards, statuses=names), {"orchestrator": ScriptedModel(_lead), **models}, tools
+    tellings: list[Telling] = []
+    for policy, settings in POLICIES.items():
+        models = {
+            name: ScriptedModel(Line(calls=[(f"pulse_{name}", {})]), Line(f"{name} done."))
+            for name in STATUSES
+        }
+        deck = study_deck(cards, statuses=names, status_policy=settings)
+        team = bind(deck, {"orchestrator": ScriptedModel(_lead), **models}, tools)
+        reply = await run_turn("go", study_session("progress"), kept_by(None, team))
+        tellings.append(_telling(policy, reply))
+    return tellings
+
+
+def _telling(policy: str, reply: Reply) -> Telling:
+    useful: list[float] = []
+    lines = 0
+    silence = 0.0
+    heard: dict[str, float] = {}
+    reported: set[str] = set()
+    for event in reply.events:
+        match event.body:
+            case AgentStarted(agent=agent):
+                heard[agent] = event.at
+            case StatusLine(agent=agent):
+                lines += 1
+                useful.append(event.at)
+                # A line about several agents names none: it is about those that have reported since.
+                for name in [agent] if agent else sorted(reported):
+                    reported.discard(name)
+                    silence = max(silence, event.at - heard[name])
+                    heard[name] = event.at
+            case Status(agent=agent):
+                reported.add(agent)
+            case AgentEnded(agent=agent):
+                silence = max(silence, event.at - heard.pop(agent))
+            case Text(channel="answer"):
+                useful.append(event.at)
+            case _:
+                pass
+    return Telling(
+        policy=policy, lines=lines, first_useful=min(useful, default=None), silence=silence
     )
-    reply = await run_turn("go", study_session("progress"), kept_by(None, team))
-    return compare(reply.events, {})
 
 
 async def without_calls() -> dict[str, Usage]:
@@ -138,7 +193,7 @@ def _pulse(name: str, pauses: Sequence[float]) -> StructuredTool:
 def tables(
     carry: Mapping[str, Any],
     waits: Mapping[str, Wait],
-    replays: Sequence[Replay],
+    tellings: Sequence[Telling],
     spent: Mapping[str, Usage],
 ) -> list[str]:
     """Formats the four measurements as tables in Markdown, in the order of the questions."""
@@ -157,8 +212,8 @@ def tables(
         _table(
             "policy | lines | first useful | longest silence",
             [
-                f"{r.policy} | {r.lines} | {r.first_useful or 0:.2f} s | {max(r.silence.values()):.2f} s"
-                for r in replays
+                f"{told.policy} | {told.lines} | {told.first_useful or 0:.2f} s | {told.silence:.2f} s"
+                for told in tellings
             ],
         ),
         _table(
