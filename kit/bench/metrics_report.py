@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kit.bench.json_lines import read_text, validate_lines
-from kit.core.errors import DataError
 from kit.metrics.alert import alerts
 from kit.metrics.summary import Label, metrics
 from kit.stores.protocol import Store
@@ -13,18 +12,11 @@ from kit.stores.protocol import Store
 
 def read_labels(path: Path) -> tuple[Label, ...]:
     """Labels of a JSONL file, one a line. Raises DataError with file and line for a line that is none."""
-    return _labels_in(read_text(path), path)
+    return labels_in(read_text(path), path)
 
 
-def labels_of(content: bytes, name: str) -> tuple[Label, ...]:
-    """Labels of a JSONL file's content; `name` is what a DataError calls it."""
-    try:
-        return _labels_in(content.decode("utf-8"), name)
-    except UnicodeDecodeError as error:
-        raise DataError(f"cannot read {name}: {error}") from error
-
-
-def _labels_in(text: str, name: object) -> tuple[Label, ...]:
+def labels_in(text: str, name: object) -> tuple[Label, ...]:
+    """Labels of a JSONL file's text; `name` is what a DataError calls it."""
     return tuple(label for _, label in validate_lines(Label, text, name, "a label"))
 
 

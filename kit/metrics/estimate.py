@@ -28,7 +28,6 @@ class Estimate(Value):
     """Of a share: how many of the `n` are right; None for a figure that is no share."""
     effective_n: float = 0.0
     """Of a share: independent outcomes that would vouch for as much: `n`, or fewer in clusters."""
-    unit: str = ""
 
     @property
     def is_share(self) -> bool:
@@ -60,12 +59,9 @@ class Estimate(Value):
         return f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]"
 
     def __str__(self) -> str:
-        text = f"{self:.3f}"
         if self.basis:
-            text = f"{self.basis} = {text}"
-        if self.unit:
-            text += f" {self.unit}"
-        return text
+            return f"{self.basis} = {self:.3f}"
+        return f"{self:.3f}"
 
 
 def wilson(right: int, total: int) -> Estimate:

@@ -11,7 +11,7 @@ import pytest
 from kit.bench.case import Case
 from kit.bench.scoring.expected_text import contains, equals
 from kit.bench.scoring.observation import Observation
-from kit.bench.scoring.scorers import ROUTING, score
+from kit.bench.scoring.scorers import ROUTING, SCORERS, scores_of
 from kit.bench.systems.case_table import read_case_file
 from kit.core.errors import DataError
 
@@ -144,7 +144,7 @@ def test_an_expected_text_is_found_as_whole_words_however_it_is_spelt(
 
 def test_what_a_case_does_not_know_is_not_scored():
     (case,) = _cases({"message": "where"})
-    values = {entry.scorer: entry.value for entry in score(case, Observation(text="Gate 4"))}
+    values = scores_of(case, Observation(text="Gate 4"), SCORERS)
     assert {values[name] for name in (*ROUTING, "contains", "equals")} == {None}
 
 

@@ -14,7 +14,7 @@ from kit.bench.grid.comparison import compare, standings, summarise
 from kit.bench.scoring.observation import Observation, observe
 from kit.bench.scoring.quality import answer_scores
 from kit.bench.scoring.run_case import run_case
-from kit.bench.scoring.scorers import COSTS, ROUTING, SCORERS, score
+from kit.bench.scoring.scorers import COSTS, ROUTING, SCORERS, scores_of
 from kit.bench.scoring.voice import verbatim
 from kit.compose.deck import load_deck
 from kit.compose.parts import Guards
@@ -46,7 +46,7 @@ def seen(*invoked: str, text: str = "", **fields: Any) -> Observation:
 
 
 def value(name: str, case: Case, seen: Observation) -> float | None:
-    return score(case, seen, [name])[0].value
+    return scores_of(case, seen, {name: SCORERS[name]})[name]
 
 
 PAIR = case("shop", "rewards", optional=("play",))
@@ -158,7 +158,9 @@ def test_strict_leaves_the_marks_of_pictures_aside_and_what_is_said_of_one_that_
 
 def test_what_a_case_does_not_decide_is_none_and_never_zero():
     undecided = {
-        s.scorer for s in score(case("shop"), seen("shop", text="Here.")) if s.value is None
+        name
+        for name, score in scores_of(case("shop"), seen("shop", text="Here."), SCORERS).items()
+        if score is None
     }
     assert undecided >= {
         "switch",
@@ -178,9 +180,7 @@ def test_what_a_case_does_not_decide_is_none_and_never_zero():
         "answers",
         "needless",
     }
-    small = {
-        s.scorer: s.value for s in score(case(kind="small_talk", user="hi"), seen(text="Hello!"))
-    }
+    small = scores_of(case(kind="small_talk", user="hi"), seen(text="Hello!"), SCORERS)
     assert (small["fastpath"], small["recall"], small["precision"], small["under_dispatch"]) == (
         1.0,
         None,
@@ -193,7 +193,7 @@ def test_what_a_case_does_not_decide_is_none_and_never_zero():
 def test_a_scorer_there_is_not_is_named_with_its_nearest():
     assert set(SCORERS) > COSTS and set(ROUTING) < set(SCORERS) and "facts" not in ROUTING
     with pytest.raises(UnknownId, match="did you mean 'recall'"):
-        score(PAIR, seen(), ["recal"])
+        value("recal", PAIR, seen())
 
 
 # What was said
@@ -414,7 +414,8 @@ async def rows_of(
     for each in cases:
         for turn, _ in await run_case(each, kit, pattern):
             common = {"case": each.id, "turn": turn.turn, "domain": each.domain, **way}
-            rows += [{**common, "scorer": s.scorer, "value": s.value} for s in score(each, turn)]
+            for name, score in scores_of(each, turn, SCORERS).items():
+                rows.append({**common, "scorer": name, "value": score})
     return rows
 
 

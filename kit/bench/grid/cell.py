@@ -119,6 +119,7 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
     faults = {name: digest(*map(str, effects)) for name, effects in spec.faults.items()}
     # In the order of their ids: the bytes of the results do not depend on that of the file.
     cases = sorted((case.id, index, digest(case)) for index, case in enumerate(spec.cases))
+    ways: dict[tuple[str, str, str, str, str], str] = {}
     axes = (grid.models, grid.prompts, grid.settings, grid.patterns, grid.faults)
     for model, prompt, setting, pattern, fault in product(*map(sorted, axes)):
         parts = (
@@ -128,23 +129,20 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
             pattern + _identity(spec, pattern),
             faults[fault],
         )
-        way_identity = "|".join(parts)
-        for _, index, case in cases:
-            for repeat in range(grid.repeats):
-                key = hashlib.sha256(f"{way_identity}|{case}|{repeat}".encode()).hexdigest()[:24]
-                yield Cell(key, model, prompt, setting, pattern, fault, index, repeat)
+        ways[model, prompt, setting, pattern, fault] = "|".join(parts)
     identities = [system.identity for system in spec.systems.values()]
     for name in sorted(spec.systems):
         identity = spec.systems[name].identity
         # One system beside itself is two ways: each plays every case.
         if identities.count(identity) > 1:
             identity += name
-        way_identity = f"{base}|system|{identity}"
+        # Prompts, settings, patterns and faults of a deck have no part in a whole system.
+        ways[name, "", "", "", ""] = f"{base}|system|{identity}"
+    for way, way_identity in ways.items():
         for _, index, case in cases:
             for repeat in range(grid.repeats):
                 key = hashlib.sha256(f"{way_identity}|{case}|{repeat}".encode()).hexdigest()[:24]
-                # Models, prompts, settings and faults of a deck have no part in a whole system.
-                yield Cell(key, name, "", "", "", "", index, repeat)
+                yield Cell(key, *way, index, repeat)
 
 
 def turn_keys(spec: GridSpec) -> dict[str, str]:

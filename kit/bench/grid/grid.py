@@ -42,6 +42,12 @@ class Limits(Value):
     """Dollars that a million tokens in, and out, of a model without a known price are taken for,
     against that limit alone."""
 
+    def assumed(self, tokens_in: float, tokens_out: float) -> float | None:
+        """Returns the dollars that these tokens are taken for without a known price; None where that is not said."""
+        if self.unpriced is None:
+            return None
+        return (tokens_in * self.unpriced[0] + tokens_out * self.unpriced[1]) / 1e6
+
 
 class GridCassette(Value):
     """A recording of what the models and tools of a grid answered (docs/bench.md)."""

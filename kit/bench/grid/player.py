@@ -373,15 +373,15 @@ class Player:
 
     def _with_dollars(self, played: PlayedCell) -> PlayedCell:
         """The cell with what its tokens are taken for, where the system names no price."""
-        dear = self._spec.grid.limits.unpriced
-        if played.dollars is not None or dear is None:
+        limits = self._spec.grid.limits
+        if played.dollars is not None:
             return played
         dollars: list[float | None] = []
         for turn in played.turns:
             read = turn.fields["input_tokens"]
             wrote = turn.fields["output_tokens"]
             if read is not None and wrote is not None:
-                dollars.append((read * dear[0] + wrote * dear[1]) / 1e6)
+                dollars.append(limits.assumed(read, wrote))
         return played.replace(dollars=_sum(dollars))
 
     async def _bind_judges(self) -> None:
@@ -394,10 +394,9 @@ class Player:
 
     def _cost(self, record: TurnRecord | Usage) -> float | None:
         """What a turn, or its judges, count for against the limit."""
-        dear = self._spec.grid.limits.unpriced
-        if record.cost is not None or dear is None:
+        if record.cost is not None:
             return record.cost
-        return (record.input_tokens * dear[0] + record.output_tokens * dear[1]) / 1e6
+        return self._spec.grid.limits.assumed(record.input_tokens, record.output_tokens)
 
     def _record(self, store: TransientStore | SqliteStore, reply: Reply) -> TurnRecord:
         if isinstance(store, TransientStore):

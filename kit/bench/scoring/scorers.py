@@ -6,7 +6,7 @@ This module holds those of routing and the list of all; those of what was said a
 is better.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from kit.bench.case import Ask, Case
 from kit.bench.scoring.acknowledgement import (
@@ -31,32 +31,10 @@ from kit.bench.scoring.voice import voice
 from kit.compose.registry import Registry
 from kit.core.language.words import content_words, words
 from kit.core.picture import strip_marks
-from kit.core.value import Value
 
 Scorer = Callable[[Case, Observation], float | None]
 SLACK = 2
 """Content words a part may bring along from the joints of a message ("also", "then") and still be given right."""
-
-
-class Score(Value):
-    """What one scorer says of one turn."""
-
-    scorer: str
-    case: str
-    turn: int
-    value: float | None
-
-
-def score(case: Case, observation: Observation, names: Iterable[str] | None = None) -> list[Score]:
-    """Scores of one turn, undecided ones too; all scorers unless some are named. Raises UnknownId
-    for one there is not."""
-    scorers = dict(SCORERS)
-    if names is not None:
-        scorers = {name: SCORERS[name] for name in names}
-    scores: list[Score] = []
-    for name, value in scores_of(case, observation, scorers).items():
-        scores.append(Score(scorer=name, case=case.id, turn=observation.turn, value=value))
-    return scores
 
 
 def scores_of(

@@ -38,7 +38,6 @@ def mean_of(
     clusters: Sequence[Hashable] | None = None,
     *,
     within: Range = ANYTHING,
-    unit: str = "",
 ) -> Estimate:
     """The mean of any scores; `clusters` names what each value belongs to.
 
@@ -54,7 +53,7 @@ def mean_of(
     if clusters is None:
         clusters = range(len(values))
     sums, sizes = sum_clusters(values, clusters)
-    return mean_of_sums(sums, sizes, within=within, unit=unit)
+    return mean_of_sums(sums, sizes, within=within)
 
 
 def check_range(values: Iterable[float], within: Range) -> None:
@@ -67,14 +66,12 @@ def check_range(values: Iterable[float], within: Range) -> None:
             )
 
 
-def mean_of_sums(
-    sums: Floats, sizes: Floats, *, within: Range = ANYTHING, unit: str = ""
-) -> Estimate:
+def mean_of_sums(sums: Floats, sizes: Floats, *, within: Range = ANYTHING) -> Estimate:
     """The same from the sum and the size of every cluster."""
     value = float(sums.sum() / sizes.sum())
     low, high = _bounds(sums, sizes, value, within)
     n = len(sums)
-    return Estimate(value=value, low=low, high=high, n=n, basis=f"mean of {n} items", unit=unit)
+    return Estimate(value=value, low=low, high=high, n=n, basis=f"mean of {n} items")
 
 
 def _bounds(sums: Floats, sizes: Floats, value: float, within: Range) -> tuple[float, float]:

@@ -255,11 +255,11 @@ def _labels() -> Sequence[Label]:
     file = st.session_state.get("m-labels")
     if file is None:
         return ()
-    from kit.bench.metrics_report import labels_of
+    from kit.bench.metrics_report import labels_in
 
     try:
-        return labels_of(file.getvalue(), file.name)
-    except DataError as error:
+        return labels_in(file.getvalue().decode(), file.name)
+    except (DataError, UnicodeDecodeError) as error:
         st.error(literal(f"{error}. Nothing of the file was counted."), icon=":material/error:")
         return ()
 
