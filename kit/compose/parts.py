@@ -379,6 +379,14 @@ class Parts:
         sub_agents = [self.cards[name] for name in card.sub_agents]
         return tuple(filter(self.is_active, sub_agents))
 
+    def blocks_without_routing(self, card: AgentCard) -> list[str]:
+        """The blocks of an orchestrator's card for one that routes nobody: instructions say how to route."""
+        blocks: list[str] = []
+        for block in card.prompt_blocks:
+            if self.blocks[block].category != "instructions":
+                blocks.append(block)
+        return blocks
+
     def policy(self, card: AgentCard) -> Policy:
         """The limits of a card: its own, else the deck's, else the kit's (decisions 16)."""
         limits: dict[str, Any] = {}

@@ -55,9 +55,9 @@ async def compose_rounds(
     while decision.calls and rounds < max_rounds:
         rounds += 1
         fan = await fan_out(decision.asks, ctx)
-        if is_unanswerable(ctx.turn):
+        if is_unanswerable(turn):
             # the preamble may repeat words that nobody here knows anything about
-            ctx.replace_lead(ctx.turn.locale.line(lead.card.preamble))
+            ctx.replace_lead(turn.locale.line(lead.card.preamble))
             return outcome_of(rescued(ctx), call)
         clean = clean and fan.clean
         news = await lead.tool_messages(decision, fan, ctx)

@@ -32,11 +32,7 @@ def one_agent(deck: Deck) -> Deck:
                 f"card {card.id!r} runs {card.run}: a monolith holds the tools of its agents, and "
                 "that one's are not the kit's; choose another pattern"
             )
-    blocks: list[str] = []
-    for block in lead.prompt_blocks:
-        # Instructions say how to route, and there is nobody to route to.
-        if deck.blocks[block].category != "instructions":
-            blocks.append(block)
+    blocks = deck.blocks_without_routing(lead)
     tools: list[str] = []
     tool_config: dict[str, Mapping[str, Any]] = {}
     for card in cards:

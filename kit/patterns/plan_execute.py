@@ -44,14 +44,9 @@ def plan_team(deck: Deck, bind: Bind) -> Team:
     if settings is None:
         raise BindError(LACKS)
     lead = deck.cards[deck.settings.orchestrator]
-    blocks: list[str] = []
-    for block in lead.prompt_blocks:
-        # Instructions say how to route, and a manager does not.
-        if deck.blocks[block].category != "instructions":
-            blocks.append(block)
     manager = lead.replace(
         tools=(),
-        prompt_blocks=tuple(blocks),
+        prompt_blocks=tuple(deck.blocks_without_routing(lead)),
         sub_agents=(settings.planner, settings.executor),
         policy=settings.budget.replace(time_budget_ms=None),
     )

@@ -1,6 +1,5 @@
 """Supervisor: the orchestrator asks one sub-agent at a time and decides again after each."""
 
-from kit.core.bodies.guard import GuardActed
 from kit.core.outcome import AgentCall, Outcome
 from kit.models.message import system_text
 from kit.patterns.agents_as_tools import compose_rounds
@@ -37,15 +36,7 @@ def _first(decision: Decision, ctx: RunContext) -> Decision:
         return decision
     for ask in decision.asks[1:]:
         reason = "one at a time: the supervisor decides again after the first"
-        ctx.emit(
-            GuardActed(
-                guard="one_at_a_time",
-                action="dropped",
-                agent=ask.agent,
-                call_id=ask.call_id,
-                reason=reason,
-            )
-        )
+        ctx.guarded("one_at_a_time", "dropped", reason, ask)
     return decision.calling(decision.asks[:1])
 
 

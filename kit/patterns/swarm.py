@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from kit.compose.deck import Block, Deck
 from kit.compose.registry import Registry
-from kit.core.bodies.guard import GuardActed
 from kit.core.outcome import AgentCall, Answer, FanOut, Outcome
 from kit.patterns.live_slot import live_slot, slot_outcome
 from kit.runtime.agents.llm_agent import LLMAgent
@@ -97,15 +96,7 @@ def _next(fan: FanOut, ctx: RunContext) -> str | None:
     # Two that each take the other for the right one would pass the message to and fro.
     if any(outcome.agent == over.agent for outcome in ctx.turn.outcomes):
         reason = "it has held the conversation in this turn already"
-        ctx.emit(
-            GuardActed(
-                guard="no_return",
-                action="dropped",
-                agent=over.agent,
-                call_id=over.call_id,
-                reason=reason,
-            )
-        )
+        ctx.guarded("no_return", "dropped", reason, over)
         return None
     ctx.turn.emitted_later += 1
     return over.agent

@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from kit.compose.locale import ENGLISH, Locale
 from kit.compose.parts import DeckSettings
 from kit.core.bodies.call import Envelope
+from kit.core.bodies.guard import GuardActed, GuardAction
 from kit.core.bodies.speech import Status, TextReplaced
 from kit.core.card import AgentCard
 from kit.core.context import DynamicContext, InheritedContext
@@ -177,6 +178,19 @@ class RunContext(NamedTuple):
             self.turn.progress.tell(body, self)
         elif isinstance(body, Envelope) and not body.principal_verified:
             self.turn.alarm(event)
+
+    def guarded(
+        self, guard: str, action: GuardAction, reason: str, call: AgentCall | None = None
+    ) -> None:
+        """Says that a guard acted: on one call, or on all that this agent has decided."""
+        agent = self.path
+        call_id = ""
+        if call is not None:
+            agent = call.agent
+            call_id = call.call_id
+        self.emit(
+            GuardActed(guard=guard, action=action, agent=agent, call_id=call_id, reason=reason)
+        )
 
     def replace_lead(self, text: str) -> None:
         """Replaces what the user read before any sub-agent was called; does nothing where that was nothing."""

@@ -15,7 +15,6 @@ from langchain_core.messages import AIMessage, BaseMessage
 from kit.compose.parts import DeckSettings
 from kit.compose.prompts import tokens
 from kit.compose.reference import kinds_of, leans_back, points_back, resolve
-from kit.core.bodies.guard import GuardActed
 from kit.core.bodies.memory import Compacted, ContextCarried
 from kit.core.bodies.speech import Separator
 from kit.core.context import Session
@@ -229,13 +228,7 @@ class Memory(SessionMemory):
                 break
         if query != call.query:
             reason = "asked again: the unanswered question travels in place of these words"
-            agent = call.agent
-            call_id = call.call_id
-            ctx.emit(
-                GuardActed(
-                    guard="retry", action="reworded", agent=agent, call_id=call_id, reason=reason
-                )
-            )
+            ctx.guarded("retry", "reworded", reason, call)
         return call.replace(query=query)
 
     def _is_unaware(self, call: AgentCall) -> bool:

@@ -4,7 +4,6 @@ import asyncio
 import string
 from typing import Literal
 
-from kit.core.bodies.guard import GuardActed
 from kit.core.bodies.speech import Text, TextReplaced
 from kit.core.value import builder
 from kit.runtime.answer.clauses import asserts
@@ -144,10 +143,7 @@ class Preamble(Speech):
         return True
 
     def _replace(self) -> None:
-        reason = "a claim before there was any result"
-        self._ctx.emit(
-            GuardActed(guard="preamble", action="mended", agent=self._ctx.path, reason=reason)
-        )
+        self._ctx.guarded("preamble", "mended", "a claim before there was any result")
         self._is_held = False
         self._mute()
 

@@ -13,7 +13,6 @@ from pydantic import SecretStr
 from uuid_utils import uuid7
 
 from kit.compose.locale import locale_of
-from kit.core.bodies.guard import GuardActed
 from kit.core.bodies.speech import Text, TextReplaced
 from kit.core.bodies.turn import Completed, Routing, Thinking, TurnStarted, TurnUsage
 from kit.core.context import DynamicContext, InheritedContext, Session
@@ -388,8 +387,7 @@ class _Runner:
             # "go on" stands for the parts that the last answer left out and offered to take next
             self.state.message = ", and ".join(owed)
             reason = f"the message takes up what the last answer left out: {self.state.message}"
-            act = GuardActed(guard="left_out", action="reworded", agent=agent, reason=reason)
-            self.ctx.emit(act)
+            self.ctx.guarded("left_out", "reworded", reason)
         call = _call(call_id="root", agent=agent, query=self.state.message, fields={})
         self.at_work = True
         seconds = self.settings.turn_budget_ms / 1000

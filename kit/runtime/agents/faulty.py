@@ -7,7 +7,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Collection, Coroutine, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
@@ -113,12 +113,8 @@ class FaultyAgent(LLMAgent):
 
 def faulty_agent(agent: LLMAgent) -> FaultyAgent:
     """Returns the same agent, ready for faults; a fallback model is left alone."""
-    values: dict[str, Any] = {}
-    for field in fields(agent):
-        values[field.name] = getattr(agent, field.name)
-    values["model"] = replace(
-        agent.model, runnable=FaultyModel(agent.card.id, agent.model.runnable)
-    )
+    model = replace(agent.model, runnable=FaultyModel(agent.card.id, agent.model.runnable))
+    values: dict[str, Any] = {**vars(agent), "model": model}
     return FaultyAgent(**values)
 
 

@@ -10,7 +10,7 @@ from langchain_core.messages.tool import ToolCall
 
 from kit.compose.locale import language_of
 from kit.compose.parts import Guards
-from kit.core.bodies.guard import CallDropped, GuardActed, GuardAction
+from kit.core.bodies.guard import CallDropped
 from kit.core.bodies.speech import Text
 from kit.core.errors import CodeError
 from kit.core.language.clauses import Clause, clauses
@@ -236,12 +236,8 @@ def set_aside(
     kept_ids = {ask.call_id for ask in keep}
     dropped = tuple(ask for ask in decision.asks if ask.call_id not in kept_ids)
     for ask in dropped:
-        agent = ask.agent
-        call_id = ask.call_id
-        ctx.emit(
-            GuardActed(guard=guard, action="dropped", agent=agent, call_id=call_id, reason=reason)
-        )
-        ctx.emit(CallDropped(agent=agent, call_id=call_id, reason="guard", guard=guard))
+        ctx.guarded(guard, "dropped", reason, ask)
+        ctx.emit(CallDropped(agent=ask.agent, call_id=ask.call_id, reason="guard", guard=guard))
     ctx.turn.calls += dropped
     ctx.turn.set_aside += dropped
     return decision.with_asks(tuple(keep), set_aside=(*decision.set_aside, *dropped))
@@ -264,9 +260,7 @@ def _rerouted(
         call_id = decision.asks[0].call_id
         count = decision.asks[0].intent_count
     ask = AgentCall(call_id=call_id, agent=agent, query=call.query, intent_count=count)
-    ctx.emit(
-        GuardActed(guard=guard, action="rerouted", agent=agent, call_id=call_id, reason=reason)
-    )
+    ctx.guarded(guard, "rerouted", reason, ask)
     page = transcript(ctx.turn.log.events)
     line = lead.card.preamble or ctx.turn.locale.sentences.preamble
     if not page.lead:
@@ -318,11 +312,7 @@ def _fresh(call_id: str, ids_in_use: set[str]) -> str:
 def _reworded(ask: AgentCall, text: str, reason: str, ctx: RunContext) -> AgentCall:
     if ask.query == text:
         return ask
-    agent = ask.agent
-    call_id = ask.call_id
-    ctx.emit(
-        GuardActed(guard="verbatim", action="reworded", agent=agent, call_id=call_id, reason=reason)
-    )
+    ctx.guarded("verbatim", "reworded", reason, ask)
     return ask.replace(query=text)
 
 
@@ -369,22 +359,21 @@ async def complete(
     turn = ctx.turn
     text = strip_marks(call.query)
     note = _demand(decision.asks, missing(decision.asks, turn), text)
-    _say(ctx, lead, "asked_again", note)
+    ctx.guarded("failsafe", "asked_again", note)
     again = await _once_more(note, thread, call, lead, ctx)
     turn.reported = max([turn.reported, *(ask.intent_count or 0 for ask in again)])
     asks = merge(decision.asks, again, text, ctx.callees)
     added = asks[len(decision.asks) :]
     turn.emitted_later += len(added)
     if added:
-        _say(ctx, lead, "merged", "the retry added " + ", ".join(ask.agent for ask in added))
+        ctx.guarded(
+            "failsafe", "merged", "the retry added " + ", ".join(ask.agent for ask in added)
+        )
     # Once is enough: a model that forgets a part twice forgets it a third time, and the answer owns up to it.
     if missing(asks, turn) > 0:
-        _say(
-            ctx,
-            lead,
-            "short",
-            f"{turn.reported - len(asks)} of {turn.reported} intents without a call after the retry",
-        )
+        lacking = turn.reported - len(asks)
+        reason = f"{lacking} of {turn.reported} intents without a call after the retry"
+        ctx.guarded("failsafe", "short", reason)
     if added:
         return decision.calling(asks)
     return decision
@@ -428,7 +417,7 @@ async def _once_more(
 
     outcome = await run_to_outcome(ask, call, ctx, lead.time_budget)
     if isinstance(outcome, Failure):
-        _say(ctx, lead, "short", f"the retry failed: {outcome.reason}")
+        ctx.guarded("failsafe", "short", f"the retry failed: {outcome.reason}")
     return tuple(retry)
 
 
@@ -449,10 +438,6 @@ def _demand(asks: Sequence[AgentCall], lacking: int, text: str) -> str:
     )
 
 
-def _say(ctx: RunContext, lead: LLMAgent, action: GuardAction, reason: str) -> None:
-    ctx.emit(GuardActed(guard="failsafe", action=action, agent=lead.card.id, reason=reason))
-
-
 def answer_to_danger(message: str, dangers: Sequence[DangerFinder], ctx: RunContext) -> str | None:
     """Returns the deck's words for a message that speaks of danger to life; None for any other.
 
@@ -471,6 +456,6 @@ def answer_to_danger(message: str, dangers: Sequence[DangerFinder], ctx: RunCont
         kind = finder.kind_of(text)
         if kind is not None:
             reason = f"the message speaks of {kind.replace('_', ' ')} ({finder.danger.id})"
-            ctx.emit(GuardActed(guard="danger", action="answered", agent=ctx.path, reason=reason))
+            ctx.guarded("danger", "answered", reason)
             return finder.danger.kinds[kind].reply
     return None

@@ -97,13 +97,13 @@ class _Log:
                 self.starts[event.span_id] = event
             elif event.kind.endswith("_ended"):
                 self.ends[event.span_id] = event
-        self.first = self._first()
+        self.first, self.turn = self._first()
         self._check()
 
-    def _first(self) -> Event:
+    def _first(self) -> tuple[Event, TurnStarted]:
         for event in self.events:
             if isinstance(event.body, TurnStarted):
-                return event
+                return event, event.body
         raise ForkError("nothing of this turn is stored: ask it again")
 
     def _check(self) -> None:
@@ -121,12 +121,6 @@ class _Log:
                     "this turn was stored by an earlier version, which did not say in what order its "
                     "agents were asked: ask it again"
                 )
-
-    @property
-    def turn(self) -> TurnStarted:
-        body = self.first.body
-        assert isinstance(body, TurnStarted)
-        return body
 
     def stored_turn(self) -> StoredTurn:
         """Returns the turn, with none of its calls yet."""
