@@ -126,7 +126,8 @@ async def run_plan(
         if plan.fence == 1:
             await journal.write("user_message.received")
         if services.skills.needs_key and turn.key is None:
-            await manager.wait_for_key()
+            # It is kept until its user gives the key that the skill service wants of each request.
+            await record.move(lambda plan: plan.replace(status="needs_key"))
             return
         async with services.skills.client(plan.tenant_id, turn.key) as skills:
             await manager.drive(skills)

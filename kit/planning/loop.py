@@ -98,10 +98,6 @@ class Manager:
     def plan(self) -> Plan:
         return self.record.plan
 
-    async def wait_for_key(self) -> None:
-        """Keeps the plan until its user gives the key that the skill service wants of each request."""
-        await self.record.move(lambda plan: plan.replace(status="needs_key"))
-
     async def drive(self, skills: Skills) -> None:
         """Takes the plan to its end, from wherever it stands, with the skills that its request opens."""
         self.skills = skills

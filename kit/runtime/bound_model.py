@@ -32,8 +32,6 @@ class BoundModel:
     runnable: Runnable[Any, Any]
     private: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     """Tool name -> arguments that are personal: redacted in the trace."""
-    wants_place: bool = False
-    """Whether its stream takes the call's place in the turn: a simulated model draws by it."""
     tools: Sequence[Mapping[str, Any]] = ()
     """The schemas that were bound, as a recording names them."""
     prefix: str = ""

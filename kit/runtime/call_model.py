@@ -129,7 +129,8 @@ async def call_model(
     )
     span = ctx.open_span(start)
     began = span.turn.log.now()
-    if model.wants_place:
+    # A simulated model draws by the call's place in the turn.
+    if model.spec.provider == "simulated":
         stream.place = span.turn.place(span.path)
     try:
         if span.turn.player is None:

@@ -422,7 +422,6 @@ def _with_tools(
         spec,
         runnable,
         private,
-        spec.provider == "simulated",
         schemas,
         prefix=prefix,
         gate=gate_of(spec, access),
@@ -439,8 +438,7 @@ def _bind_one_tool(
     requests: _Requests = MappingProxyType({}),
 ) -> BoundModel:
     bound = model.bind_tools([tool], tool_choice=name, **_options(spec, requests))
-    is_simulated = spec.provider == "simulated"
-    return BoundModel(spec, bound, private, is_simulated, [tool], gate=gate_of(spec, access))
+    return BoundModel(spec, bound, private, [tool], gate=gate_of(spec, access))
 
 
 def _requests_of(cards: Sequence[AgentCard]) -> _Requests:

@@ -112,7 +112,9 @@ def _conditions(principal: Principal, by: TurnFilter) -> list[Condition]:
         conditions.append(_turn.model.in_(by.models))
     if by.agents:
         # A JSON list of names holds each of them between quotes.
-        conditions.append(or_(*(instr(_turn.invoked, _quoted(agent)) > 0 for agent in by.agents)))
+        conditions.append(
+            or_(*(instr(_turn.invoked, orjson.dumps(agent).decode()) > 0 for agent in by.agents))
+        )
     if by.at_least:
         conditions.append(_turn.seconds >= by.at_least)
     if by.endings:
@@ -120,7 +122,3 @@ def _conditions(principal: Principal, by: TurnFilter) -> list[Condition]:
     if by.axes:
         conditions.append(or_(*(_turn.axes.contains(axis) for axis in by.axes)))
     return conditions
-
-
-def _quoted(agent: str) -> str:
-    return orjson.dumps(agent).decode()
