@@ -68,10 +68,7 @@ class CallLedger:
     def note(self, asks: Sequence[AgentCall]) -> None:
         """Notes the model's first response to the user's message, before any guard."""
         self.noted = True
-        if len(asks) < 2:
-            self.emitted = len(asks)
-        else:
-            self.emitted = len(set(map(request_key, asks)))
+        self.emitted = len(set(map(request_key, asks)))
         for ask in asks:
             if ask.intent_count is not None and ask.intent_count > self.reported:
                 self.reported = ask.intent_count

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-from kit.core.schema.json_value import is_list
+from kit.core.schema.json_value import is_list, is_mapping
 from kit.core.schema.pointer import pointer_target
 from kit.core.schema.shape import Shape, schema_of
 from kit.core.schema.validator import validator
@@ -53,9 +53,8 @@ class _Output:
         seen = set[str]()
         while queue:
             schema = queue.pop(0)
-            if not isinstance(schema, Mapping):
+            if not is_mapping(schema):
                 continue
-            schema = cast("Schema", schema)
             yield schema
             queue += _list(schema.get("allOf"))
             reference = schema.get("$ref")
@@ -79,8 +78,9 @@ class _Output:
                 return spot
             inner: list[Any | None] = []
             for schema in schemas:
-                if isinstance(schema.get("properties"), Mapping):
-                    inner.append(cast("Schema", schema["properties"]).get(name))
+                properties = schema.get("properties")
+                if is_mapping(properties):
+                    inner.append(properties.get(name))
             if reason := self.lack(inner, field, spot, splits):
                 return reason
         if items := part.get("items"):

@@ -124,7 +124,7 @@ class RemoteAgent:
             PRINCIPAL: str(ctx.inherited.principal),
         }
         context = ClientCallContext(service_parameters=headers)
-        remote_call = _RemoteCall(ctx, self.card.id)
+        remote_call = _RemoteCall(ctx, self.card.id, ctx.turn.log.now())
         request = _request(call, ctx, self.card.handoff.closed)
         try:
             await self._cross(remote_call.traffic.send(request))
@@ -154,6 +154,7 @@ class _RemoteCall:
 
     ctx: RunContext
     agent: str
+    began: float
     task_id: str = ""
     is_final: bool = False
     text: str = ""
@@ -167,10 +168,6 @@ class _RemoteCall:
     usage: list[Usage] = field(default_factory=list[Usage])
     """Of each call that has ended."""
     traffic: Traffic = field(default_factory=Traffic)
-    began: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.began = self.ctx.turn.log.now()
 
     def hear(self, update: StreamResponse) -> None:
         """Takes one update of the stream: a task, a status, an artifact, or a whole message."""
