@@ -5,20 +5,29 @@
   const region = document.querySelector("body > .spoken") ?? document.body.appendChild(document.createElement("div"));
   region.className = "spoken";
   region.setAttribute("role", "status");
-  let working = false, timer = 0;
+  let working = false, before = 0, timer = 0;
 
-  const atWork = () => document.querySelector("[class*=st-key-stop-]") !== null;
+  const messages = () => [...document.querySelectorAll(".st-key-turns .stChatMessage")];
+  // A turn may end before its Stop button is drawn: the echo of its question is there from the key that sent it.
+  const echoed = () => document.querySelector(".echo:not(:empty)") !== null;
+  const atWork = () => document.querySelector("[class*=st-key-stop-]") !== null || echoed();
   const say = () => {
-    const turn = [...document.querySelectorAll(".st-key-turns .stChatMessage")].at(-1);
+    if (!working || atWork()) return;
+    working = messages().length > before; // a question that was refused has no turn
+    const turn = messages().at(-1);
     const ending = turn?.querySelector(".stMarkdownBadge");
-    if (ending && working && !atWork()) {
+    if (ending && working) {
       const words = [...turn.querySelectorAll(".stMarkdown")].filter((part) => !part.contains(ending)).map((part) => part.innerText);
       region.textContent = `${ending.innerText}. ${words.join(" ")}`;
       working = false;
     }
   };
   window.spoken = new MutationObserver(() => {
-    if (atWork() && !working) { working = true; region.textContent = "Working"; }
+    if (atWork() && !working) {
+      working = true;
+      before = echoed() ? messages().length : 0;
+      region.textContent = "Working";
+    }
     clearTimeout(timer);
     timer = setTimeout(say, PAUSE);
   });
