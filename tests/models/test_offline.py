@@ -638,3 +638,12 @@ def test_a_name_with_an_ampersand_is_one_argument(name: str):
     assert fill(brand, Source(request_text)) == {"shop": name}
     assert fill(query, Source(f"find coffee deals at {name}")) == {"query": f"coffee {name}"}
     assert capitalised(f"{name} is open today.") == ([name] if " " in name else [])
+
+
+def test_words_that_place_a_thing_in_a_list_are_not_what_is_sought():
+    offers = function("find_offers", "Offers on products.", {"query": {"type": "string"}}, [])
+    assert called(say("which offers end first?", tools=[offers])) == {"find_offers": {}}
+    assert called(say("show me the next offers", tools=[offers])) == {"find_offers": {}}
+    assert called(say("offers of First Harvest", tools=[offers])) == {
+        "find_offers": {"query": "first harvest"}
+    }

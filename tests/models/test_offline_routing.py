@@ -109,7 +109,7 @@ def test_a_list_is_split_at_its_commas_and_marks():
     ("request_", "phrase"),
     [
         ("how far am I in my games", "games"),
-        ("how long does it take", "take"),
+        ("how long does it take", ""),
         ("my receipt didn't scan", "receipt"),
     ],
 )

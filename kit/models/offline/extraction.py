@@ -174,6 +174,14 @@ _GENERIC = word_set(
 )
 
 
+_PLACING = word_set(
+    """first second third fourth last next latest earliest newest oldest cheaper closer nearer bigger smaller lower
+    higher better worse other others rest take takes part parts match matches matched fit fits join joins accept
+    accepts run runs soon sooner soonest"""
+)
+"""Words that say which of several things is meant, or what it does. Beside the name of a thing they may be its own."""
+
+
 _DEGREE = re.compile(
     r"\bhow\s+\w+(?:\s+(?:along|away))?"
     r"(?=\s+(?:am|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b)",
@@ -201,6 +209,8 @@ def noun_phrase(request: str, about: frozenset[str] = frozenset()) -> str:
     for word in meaning:
         if word not in dull and not word.isdigit() and word.rstrip("s") not in about:
             narrow.append(word)
+    if not joined_names and _PLACING.issuperset(narrow):
+        return ""
     return " ".join([*narrow[:6], *joined_names])
 
 

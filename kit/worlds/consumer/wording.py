@@ -39,7 +39,9 @@ def headed(page: Searched, noun: str, items: Sequence[str]) -> str:
                 more = ""
             return f"{page.topic.capitalize()} {noun}{more}: {rows}."
         case "closest":
-            return f'No {noun} for "{page.topic}" were found. Other {noun}: {rows}.'
+            # "purchases, newest first": how they are sorted is said of a list that is whole.
+            things = noun.partition(",")[0]
+            return f'No {things} for "{page.topic}" were found. Other {things}: {rows}.'
         case _:
             return f"{noun[:1].upper()}{noun[1:]}: {rows}."
 

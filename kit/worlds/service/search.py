@@ -23,10 +23,12 @@ some t tell than thank that the their them then there these they thing this thos
 were what when which who will with won would you your
 """
 _TALK = """
-available best buy currently deal earn everything find get give good got help info information item know last latest
-like list little look looking lookup lot main many mean month more most near nearby nearest need new now offer one
-people place point put receipt recent right search see send service shop something store today told top try use user
-using week where why work
+alternative another available best better bigger buy cheap cheaper cheapest closer closest currently deal different
+earliest earn else everything find first fit fits fourth get give good got help higher info information instead item
+join know last latest like list little look looking lookup lot lower main many match matched matches mean month more
+most near nearby nearer nearest need new newest next now offer oldest one other part people place point put receipt
+recent rest right search second see send service shop smaller something soon sooner store take third today told top
+try use user using week where why work worse
 """
 GRAMMAR = frozenset(_GRAMMAR.split())
 """Words that name nothing."""
