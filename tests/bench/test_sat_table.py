@@ -76,7 +76,7 @@ def test_the_table_can_be_played(tmp_path: Path):
             f"{name}]", f"simulated-{name}]"
         )
     text = text.replace("others: gpt", "others: simulated-gpt").replace(
-        "baseline: {model: gpt", "baseline: {model: simulated-gpt"
+        "baseline: gpt", "baseline: simulated-gpt"
     )
     (tmp_path / "table.yaml").write_text(f"{text}\nsub_agents: stubs\n")
     spec = read_grid(tmp_path / "table.yaml")
@@ -110,3 +110,18 @@ def test_the_orchestrator_varies_over_the_same_sub_agents(tmp_path: Path):
         changed(tmp_path, models={"orchestrator": "simulated-a", "others": "ofline"})
     with pytest.raises(DataError, match=r"models by role are {orchestrator: KEY"):
         changed(tmp_path, models={"lead": "simulated-a"})
+
+
+def test_a_baseline_may_be_named_as_a_report_names_it(tmp_path: Path):
+    fields: dict[str, Any] = {
+        "models": ["simulated-a", "simulated-b"],
+        "patterns": ["mediated", "direct"],
+    }
+    assert changed(tmp_path, baseline="simulated-b / direct", **fields).grid.baseline == {
+        "model": "simulated-b",
+        "pattern": "direct",
+    }
+    with pytest.raises(DataError, match=r"no way has 'simulated-c'.*simulated-"):
+        changed(tmp_path, baseline="simulated-c / direct", **fields)
+    with pytest.raises(DataError, match=r"'deck' is on several axes: write {prompt: deck}"):
+        changed(tmp_path, baseline="deck", settings={"deck": {}}, **fields)

@@ -1,10 +1,12 @@
 """What a grid compares, on what and how often: the values that its file holds (docs/bench.md)."""
 
+from collections.abc import Mapping
 from operator import not_
 from typing import Any, Literal, cast
 
 from pydantic import Field, field_validator, model_validator
 
+from kit.bench.grid.results import AXES
 from kit.bench.scoring.scorers import ROUTING
 from kit.bench.systems.source import CommandLine
 from kit.core.errors import nearest
@@ -108,7 +110,8 @@ class Grid(Value):
     judges: dict[str, GridJudge] = Field(default={}, exclude_if=lambda judges: not judges)
     """Name -> a judge, whose scores stand under that name beside those of the scorers."""
     baseline: dict[str, str] = {}
-    """The way all others are compared with; empty compares nothing."""
+    """The way all others are compared with; empty compares nothing. Also in words as a report names
+    it: `offline / mediated`."""
     verdicts: tuple[str, ...] = ("exact",)
     """Scorers and measures that are compared."""
     margin: float | dict[str, float] | None = Field(default=None, exclude_if=not_)
@@ -126,15 +129,23 @@ class Grid(Value):
 
     @model_validator(mode="before")
     @classmethod
-    def _by_role(cls, data: dict[str, Any]) -> dict[str, Any]:
+    def _in_words(cls, data: dict[str, Any]) -> dict[str, Any]:
         match data:
             case {"models": {"orchestrator": lead, "others": others, **more}} if not more:
-                leads = cast("Any", lead) if isinstance(lead, list) else [lead]
-                return {**data, "models": leads, "others": others}
+                data = {
+                    **data,
+                    "models": cast("Any", lead) if isinstance(lead, list) else [lead],
+                    "others": others,
+                }
             case {"models": dict()}:
                 raise ValueError(
                     "models by role are {orchestrator: KEY, or a list of them, others: KEY}"
                 )
+            case _:
+                pass
+        match data:
+            case {"baseline": str(words)}:
+                return {**data, "baseline": _axes_of(words, data)}
             case _:
                 return data
 
@@ -170,3 +181,28 @@ class Grid(Value):
         if value == "all":
             return tuple(PATTERNS)
         return value
+
+
+def _axes_of(words: str, grid: Mapping[str, Any]) -> dict[str, str]:
+    """The axes that the names of a way are of. Raises ValueError for a name that is on none of them, or on several."""
+    usual = {"pattern": ["mediated"]}
+    names_of_axes: dict[str, list[str]] = {}
+    known_names: list[str] = []
+    for axis in AXES:
+        names = grid.get(f"{axis}s") or usual.get(axis, ["deck"])
+        if names == "all":
+            names = list(PATTERNS)
+        if axis == "model":
+            names = [*grid.get("models", ()), *grid.get("systems", ())]
+        names_of_axes[axis] = names
+        known_names += names
+    names_of_way: dict[str, str] = {}
+    for part in words.split(" / "):
+        name = part.strip()
+        axes = [axis for axis in AXES if name in names_of_axes[axis]]
+        if not axes:
+            raise ValueError(f"no way has {name!r}: {nearest(name, known_names)}")
+        if len(axes) > 1:
+            raise ValueError(f"{name!r} is on several axes: write {{{axes[0]}: {name}}}")
+        names_of_way[axes[0]] = name
+    return names_of_way
