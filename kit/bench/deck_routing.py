@@ -4,7 +4,7 @@ the offline stand-in."""
 import asyncio
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -12,16 +12,7 @@ from kit.bench.case import Case, as_line, read_cases
 from kit.bench.routing import RoutingKit, catalog_of, catalog_team, route_case
 from kit.bench.routing_report import RoutedTurn, RoutingReport, report
 from kit.compose.deck import Deck, load_deck
-from kit.core.value import Value
 from kit.stores.sqlite import SqliteStore
-
-
-class Progress(Value):
-    """How many dialogues are routed so far; the last one carries the report."""
-
-    done: int
-    of: int
-    report: RoutingReport | None = None
 
 
 class DeckRoutes:
@@ -31,38 +22,41 @@ class DeckRoutes:
     def __init__(self, deck: Deck, cases: Path):
         self._catalog = catalog_of(deck)
         self.descriptions = {card.id: card.description for card in self._catalog.cards}
-        self._cases: list[Case] = []
+        self.cases: list[Case] = []
         self.left_out = 0
         """Dialogues about cards that are not bound here."""
         for case in read_cases(cases):
             if all(self.descriptions.keys() >= set(ask.expected) for ask in case.turns):
-                self._cases.append(case)
+                self.cases.append(case)
             else:
                 self.left_out += 1
 
     @property
     def questions(self) -> int:
         """Turns of all dialogues."""
-        return sum(len(case.turns) for case in self._cases)
+        return sum(len(case.turns) for case in self.cases)
 
     @property
     def key(self) -> str:
         """A digest of descriptions and dialogues: two reports are of the same exactly when theirs are equal."""
         wordings = {card.id: [card.description, *card.requests] for card in self._catalog.cards}
-        text = json.dumps([wordings, *map(as_line, self._cases)])
+        text = json.dumps([wordings, *map(as_line, self.cases)])
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
-    def run(self) -> Iterator[Progress]:
-        """Routes them one after another; nothing is stored, no paid model is called. Not from inside a running loop."""
+    def run(self, tell: Callable[[int], object] = lambda done: None) -> RoutingReport:
+        """Routes them one after another, and tells how many are done; nothing is stored, no paid model is called.
+
+        Not from inside a running loop.
+        """
         turns: list[RoutedTurn] = []
         with closing(SqliteStore(":memory:")) as store, asyncio.Runner() as runner:
             kit = RoutingKit(catalog_team(self._catalog), store)
-            for done, case in enumerate(self._cases, 1):
+            for done, case in enumerate(self.cases, 1):
                 predictions = runner.run(route_case(case, self._catalog, kit))
                 for turn in case.scored:
                     turns.append(RoutedTurn.of(case, turn, predictions[turn]["called"]))
-                whole = report(turns) if done == len(self._cases) else None
-                yield Progress(done=done, of=len(self._cases), report=whole)
+                tell(done)
+        return report(turns)
 
 
 def print_report(deck: Path, cases: Path) -> int:
@@ -71,15 +65,12 @@ def print_report(deck: Path, cases: Path) -> int:
     Raises KitError for a deck or a case file that cannot be used.
     """
     routes = DeckRoutes(load_deck(deck), cases)
-    last = Progress(done=0, of=0)
-    for progress in routes.run():
-        last = progress
     head = (
-        f"{routes.questions} questions of {last.of} dialogues of {cases} over "
+        f"{routes.questions} questions of {len(routes.cases)} dialogues of {cases} over "
         f"{len(routes.descriptions)} cards of {deck}, by the offline stand-in"
     )
     if routes.left_out:
         head += f"; {routes.left_out} dialogues are about other cards"
-    lines = last.report.lines() if last.report else ["nothing to route"]
+    lines = routes.run().lines() if routes.cases else ["nothing to route"]
     print(head, *lines, sep="\n")
     return 0

@@ -122,7 +122,7 @@ def test_wrong_cases_say_what_was_asked_expected_and_answered(attacked: Path):
     wrong = re.search(r"mine: (\d+) of 8 turns", page.words)
     assert wrong is not None and int(wrong[1]) > 0
     assert "For rewards, shop Asked" in page.words
-    assert "network 1 no route" in page.words
+    assert "network 1, such as no route" in page.words
 
 
 def test_verdicts_methods_and_a_digest_to_cite_are_on_the_page(tmp_path: Path):

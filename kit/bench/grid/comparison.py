@@ -310,7 +310,7 @@ def compare(
     many cells failed there is no verdict. Raises DataError where no row is of the baseline.
     """
     ways = _ways_of(rows, by, scorers)
-    bases = [way for way in ways if _is_of(way.names, baseline)]
+    bases = [way for way in ways if is_of(way.names, baseline)]
     if not bases:
         name = _label(baseline)
         labels = [_label(way.names) for way in ways]
@@ -322,7 +322,7 @@ def compare(
         for way in ways:
             # A whole system stands on no axis but that of its name, and agrees with everything.
             own_axes = {name: value for name, value in free.items() if way.names[name]}
-            if way in bases or not _is_of(way.names, own_axes):
+            if way in bases or not is_of(way.names, own_axes):
                 continue
             for scorer in base.tallies:
                 pair = _Pair(scorer, base, way, clusters, planned, margin_of(scorer, margin))
@@ -405,8 +405,9 @@ def _ways_of(
     return [way for _, way in sorted(ways.items()) if way.tallies]
 
 
-def _is_of(names: Mapping[str, str], wanted_names: Mapping[str, str]) -> bool:
-    return all(names.get(axis) == str(name) for axis, name in wanted_names.items())
+def is_of(names: Row, wanted: Mapping[str, str]) -> bool:
+    """Whether a row, or a way, has these names."""
+    return all(names.get(axis) == str(name) for axis, name in wanted.items())
 
 
 class _Pair:

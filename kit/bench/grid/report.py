@@ -12,6 +12,7 @@ from kit.bench.grid.comparison import (
     Row,
     Summary,
     compare,
+    is_of,
     standings,
     summarise,
 )
@@ -121,7 +122,7 @@ def compare_rows(
     """Every way of these axes by every measure, and beside the baseline where that was played and is not alone."""
     ways = summarise(tidy(rows, measures, failures), by, clusters=plan.clusters)
     baseline = {axis: name for axis, name in baseline.items() if axis in by}
-    is_played = any(map(partial(_is_of, names=baseline), chain(rows, failures)))
+    is_played = any(map(partial(is_of, wanted=baseline), chain(rows, failures)))
     several = len({tuple(summary.way.items()) for summary in ways}) > 1
     if not (baseline and is_played and several):
         return ways, []
@@ -180,15 +181,11 @@ def _standings(spec: GridSpec, rows: Results, ways: Iterable[Summary]) -> list[s
     texts: list[str] = []
     for summary in ways:
         if summary.scorer == QUALITY:
-            rows_of_way = filter(partial(_is_of, names=summary.way), rows)
+            rows_of_way = filter(partial(is_of, wanted=summary.way), rows)
             way = " / ".join(summary.way.values())
             for standing in standings(tidy(rows_of_way, [QUALITY]), thresholds):
                 texts.append(f"{way}, {standing}")
     return texts
-
-
-def _is_of(row: Row, names: Mapping[str, str]) -> bool:
-    return all(row[axis] == name for axis, name in names.items())
 
 
 def _hops(spec: GridSpec, rows: Results, failures: Sequence[Row]) -> list[str]:

@@ -1,7 +1,6 @@
 """What the page of a run says: its verdicts, figures by way, wrong cases and failures, from its files."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from kit.bench.case import Case, read_cases
 from kit.bench.grid.comparison import LOWER, Comparison, Summary
-from kit.bench.grid.failures import read_failures
+from kit.bench.grid.failures import failure_lines, read_failures
 from kit.bench.grid.ledger import Ledger
 from kit.bench.grid.report import compare_rows, differing_axes, rows_by_way
 from kit.bench.grid.results import AXES, Row, read_results
@@ -71,15 +70,6 @@ class WrongCases(Value):
     shown: tuple[WrongCase, ...]
 
 
-class FailedCells(Value):
-    """Cells of one way that infrastructure took, by class."""
-
-    way: str
-    error_class: str
-    count: int
-    example: str
-
-
 class RunContent(Value):
     """All that the page says of a run."""
 
@@ -94,7 +84,8 @@ class RunContent(Value):
     measure: str
     """The score that the wrong cases are wrong by."""
     wrong: tuple[WrongCases, ...]
-    failures: tuple[FailedCells, ...]
+    failures: tuple[str, ...]
+    """A line for each way and class of cells that infrastructure took."""
     dates: tuple[str, ...]
     """The days on which it was played; empty for a run that does not say."""
     digest: str
@@ -123,7 +114,7 @@ def read_content(folder: Path) -> RunContent:
         spends=tuple(_spend(way, of_way) for way, of_way in rows_by_way(rows, by).items()),
         measure=measure,
         wrong=_wrong_cases(folder, rows, by, measure),
-        failures=_failed_cells(failures, by),
+        failures=tuple(failure_lines(failures, by)),
         dates=tuple(dict.fromkeys(one["date"] for one in run.runs if "date" in one)),
         digest=_digest(folder),
     )
@@ -217,17 +208,6 @@ def _answers(folder: Path) -> dict[tuple[str, int], str]:
             for turn in played.turns:
                 answers[played.cell, turn.observation.turn] = turn.observation.text
     return answers
-
-
-def _failed_cells(failures: Sequence[Row], axes: Sequence[str]) -> tuple[FailedCells, ...]:
-    cells: list[FailedCells] = []
-    for way, of_way in rows_by_way(failures, axes).items():
-        for error_class, count in sorted(Counter(row["error_class"] for row in of_way).items()):
-            example = next(row["error"] for row in of_way if row["error_class"] == error_class)
-            cells.append(
-                FailedCells(way=way, error_class=error_class, count=count, example=example)
-            )
-    return tuple(cells)
 
 
 def _digest(folder: Path) -> str:

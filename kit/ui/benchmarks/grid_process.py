@@ -10,7 +10,6 @@ import json
 import os
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,6 @@ from kit.bench.grid.run import run_grid
 from kit.core.errors import KitError
 from kit.experiment_kits import ExperimentKits
 from kit.settings import Settings
-
-OFTEN = 0.2
-"""Seconds between two reports of progress."""
 
 
 def main(file: str, folder: str) -> int:
@@ -36,7 +32,7 @@ def main(file: str, folder: str) -> int:
         spec, cassette = with_cassette(spec, None, None, Path(folder), Path(file))
         kits = ExperimentKits.of(Settings.read(), virtual=spec.virtual, cassette=cassette)
         run = run_grid(
-            spec.at(kits.access), Path(folder), kits, 1, _Steps(), going.is_set, traces=True
+            spec.at(kits.access), Path(folder), kits, 1, _count, going.is_set, traces=True
         )
         report(spec, run)
         _say(
@@ -48,17 +44,8 @@ def main(file: str, folder: str) -> int:
     return 0
 
 
-class _Steps:
-    """Reports how many cells are done, not too often."""
-
-    def __init__(self) -> None:
-        self._reported_at = 0.0
-
-    def __call__(self, done: int, total: int) -> None:
-        now = time.monotonic()
-        if now - self._reported_at >= OFTEN or done == total:
-            self._reported_at = now
-            _say(done=done, total=total)
+def _count(done: int, total: int) -> None:
+    _say(done=done, total=total)
 
 
 def _listen(going: threading.Event) -> None:

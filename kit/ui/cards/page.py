@@ -163,8 +163,7 @@ def _offer(routes: "DeckRoutes", reports: "list[RoutingReport]") -> None:
         )
     if clicked:
         bar = offer.progress(0.0, "Routing")
-        for step in routes.run():
-            bar.progress(step.done / step.of, f"Dialogue {step.done} of {step.of}")
-            if step.report is not None:
-                reports.append(step.report)
+        count = len(routes.cases)
+        report = routes.run(lambda done: bar.progress(done / count, f"Dialogue {done} of {count}"))
+        reports.append(report)
         offer.empty()
