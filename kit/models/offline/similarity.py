@@ -196,6 +196,7 @@ class Index:
     """Documents ready to be compared with texts; building costs about 1 ms a document."""
 
     scale = STATIC
+    embedder: EmbedderName = "words"
 
     def __init__(self, documents: Sequence[Document]):
         parts: list[list[str]] = []
@@ -246,11 +247,7 @@ class Index:
 
     @cached_property
     def _wordings(self) -> RequestClassifier:
-        """Learnt when it is first asked. The last list is of what is asked elsewhere."""
-        return self._classifier([*self._lists, elsewhere(sum(map(len, self._lists)))])
-
-    def _classifier(self, requests: Sequence[Sequence[str]]) -> RequestClassifier:
-        return WordingClassifier.of(requests)
+        return learn(tuple(self._lists), self.embedder)
 
     def score(self, text: str) -> Floats:
         """Closeness of a text to each document, about -0.1 (unrelated) to 1 (the same)."""
@@ -308,6 +305,7 @@ class ContextualIndex(Index):
     """The same by the meaning of whole sentences; it costs 5 ms a sentence, and as much each text."""
 
     scale = CONTEXTUAL
+    embedder = "minilm"
 
     def _vectors(
         self, wholes: Sequence[str], units: Sequence[str], weight: dict[str, float]
@@ -320,8 +318,14 @@ class ContextualIndex(Index):
     def _vector_of(self, text: str, vectors: Floats) -> Floats:
         return minilm.vector(text[:LONGEST])
 
-    def _classifier(self, requests: Sequence[Sequence[str]]) -> RequestClassifier:
+
+@lru_cache(maxsize=256)
+def learn(lists: tuple[tuple[str, ...], ...], embedder: EmbedderName) -> RequestClassifier:
+    """Learns from these lists of requests, once; the last list of what it tells apart is of what is asked elsewhere."""
+    requests = [*lists, elsewhere(sum(map(len, lists)))]
+    if embedder == "minilm":
         return SentenceClassifier.of(requests)
+    return WordingClassifier.of(requests)
 
 
 @lru_cache(maxsize=256)
