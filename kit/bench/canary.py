@@ -78,7 +78,6 @@ def gate_of(name: str, before: Scores, after: Scores, margin: float) -> Gate:
     smaller = min(old, new)
     single_look = unpaired_difference(first, second, smaller, "session")
     reach = any_look_reach(smaller, LEVEL)
-    difference = single_look.reaching(reach)
     sessions_needed = None
     # Fewer sessions say nothing of how far scores scatter.
     if smaller >= FEWEST and single_look.deviation > 0:
@@ -89,10 +88,7 @@ def gate_of(name: str, before: Scores, after: Scores, margin: float) -> Gate:
         before=first,
         after=second,
         sessions=(old, new),
-        # A wider interval does not know that scores are 0 to 1.
-        difference=difference.model_copy(
-            update={"low": max(-1.0, difference.low), "high": min(1.0, difference.high)}
-        ),
+        difference=single_look.reaching(reach).of_scores,
         sessions_needed=sessions_needed,
     )
 

@@ -87,8 +87,7 @@ def _corrected(rows: Sequence[Drift]) -> tuple[Drift, ...]:
     for row in rows:
         if row.difference is not None:
             wider = row.difference.reaching(normal_reach(levels[row.vertical]))
-            ends = {"low": max(-1.0, wider.low), "high": min(1.0, wider.high)}
-            row = row.replace(p=adjusted[row.vertical], difference=wider.model_copy(update=ends))
+            row = row.replace(p=adjusted[row.vertical], difference=wider.of_scores)
         corrected.append(row)
     return tuple(corrected)
 

@@ -358,7 +358,7 @@ def test_a_grid_file_of_systems_alone_expects_agents_that_no_deck_has(folder: Pa
     grid: dict[str, Any] = {
         "systems": {"mine": "./mine.py:answer", "silent": "./mine.py:silent"},
         "cases": [{"file": "cases.csv"}],
-        "baseline": {"model": "silent"},
+        "baseline": "silent",
         "scorers": ["contains", "exact"],
         "verdicts": ["contains"],
     }

@@ -537,11 +537,9 @@ def _settle(pair: _Pair, p: PValue, adjusted: float, level: float, comparisons: 
     if pair.one_sided:
         low = min(low, pair.difference(pair.lowest).reaching(reach).low)
         high = max(high, pair.difference(pair.highest).reaching(reach).high)
-    if is_score(pair.scorer):
-        # A wider interval does not know that scores are 0 to 1.
-        low = max(-1.0, low)
-        high = min(1.0, high)
     difference = difference.model_copy(update={"low": low, "high": high})
+    if is_score(pair.scorer):
+        difference = difference.of_scores
     baseline = pair.estimate(pair.before)
     margin = pair.margin or _usual_margin(pair.scorer, baseline.value)
     cases: int | None = None

@@ -39,6 +39,11 @@ class Difference(Estimate):
         return self.model_copy(update={"low": low, "high": high})
 
     @property
+    def of_scores(self) -> "Difference":
+        """The same of scores from 0 to 1, which an interval that was widened does not know."""
+        return self.model_copy(update={"low": max(-1.0, self.low), "high": min(1.0, self.high)})
+
+    @property
     def deviation(self) -> float:
         """The standard deviation by item that an interval as wide as this one speaks of."""
         return (self.high - self.low) / 2 / normal_reach() * sqrt(self.n)

@@ -232,16 +232,12 @@ def _drawn(folder: str, stamp: int) -> "tuple[RunContent, list[PageFigure]]":
 @st.cache_data(show_spinner=False, max_entries=16)
 def _bases(folder: str, stamp: int, grid_base: dict[str, str]) -> list[dict[str, str]]:
     """Returns the possible baselines: the grid's own first, then every name of an axis with several."""
-    from kit.bench.grid.report import axes
+    from kit.bench.grid.report import differing_axes
 
     rows = _rows(folder, stamp)
     if not rows:
         return []
-    names: dict[str, list[str]] = {}
-    for axis in axes(rows):
-        values = sorted({row[axis] for row in rows})
-        if len(values) > 1:
-            names[axis] = values
+    names = {axis: sorted({row[axis] for row in rows}) for axis in differing_axes(rows)}
     bases: list[dict[str, str]] = []
     for axis, name in grid_base.items():
         if name in names.get(axis, ()):
