@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from kit.core.display.count import enumeration
 from kit.core.documents.document import PlanStep
 
 MOST_CHARACTERS = 6_000
@@ -32,7 +33,7 @@ def report(steps: Sequence[PlanStep], outputs: Mapping[int, Any]) -> dict[int, s
             words = "It is done; its result is gone."
         elif readers:
             noun = "step" if len(readers) == 1 else "steps"
-            words = f"{size_of(output)} for {noun} {_enumerate(readers)}."
+            words = f"{size_of(output)} for {noun} {enumeration(readers)}."
         else:
             words = words_of(output, step.task)
         blocks[number] = f"**{number}. {step.task.rstrip('. ')}:** {words}"
@@ -65,7 +66,7 @@ def size_of(value: Any) -> str:
         if isinstance(part, list):
             items = cast("list[Any]", part)
             parts.append(_count(len(items), _noun(_only_field(items), name)))
-    return _enumerate(parts) or "done"
+    return enumeration(parts) or "done"
 
 
 def _lines(value: Any, task: str, rows: int, name: str = "") -> Iterator[str]:
@@ -104,7 +105,7 @@ def _list_lines(items: list[Any], task: str, rows: int, name: str) -> Iterator[s
         return
     common = _common_fields(items)
     shared = [_field(key, value) for key, value in common.items()]
-    yield f"{count}{', each with ' if shared else ''}{_enumerate(shared)}:"
+    yield f"{count}{', each with ' if shared else ''}{enumeration(shared)}:"
     for item in items[:rows]:
         if isinstance(item, Mapping):
             fields = cast("Fields", item)
@@ -208,12 +209,6 @@ def _count(count: int, name: str) -> str:
         return f"1 {singular}"
     plural = f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}s"
     return f"{count:,} {plural}" if count else f"no {plural}"
-
-
-def _enumerate(words: Sequence[str]) -> str:
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _sentence(text: str) -> str:

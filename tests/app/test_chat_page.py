@@ -246,7 +246,7 @@ def test_a_name_that_a_model_invented_is_text(store: Path):
         *(str(one.value) for one in (*page.markdown, *page.caption)),
     ]
     drawn = [text for text in drawn if "free" in text]
-    assert len(drawn) == 3 and [mark for text in drawn for mark in marks(text)] == []
+    assert len(drawn) == 4 and [mark for text in drawn for mark in marks(text)] == []
 
 
 def test_a_kit_that_cannot_open_says_what_to_do(

@@ -78,9 +78,9 @@ def open_turns(page: AppTest, *turn_ids: str) -> AppTest:
 
 
 def html(page: AppTest) -> list[str]:
-    return [
-        element.proto.body for element in page.get("html") if "<style" not in element.proto.body
-    ]
+    """The HTML of the page, without what names a cell on a phone."""
+    bodies = [element.proto.body for element in page.get("html")]
+    return [re.sub(r' data-head="[^"]*"', "", body) for body in bodies if "<style" not in body]
 
 
 def text(page: AppTest) -> str:
@@ -110,8 +110,8 @@ def canvases(page: AppTest) -> list[str]:
 def test_two_turns_stand_side_by_side_on_one_axis_with_what_differs(page: AppTest, ids: Ids):
     words = text(open_turns(page, ids["whole"], ids["failing"]))
     assert (
-        "B Mediated lost Rewards “how many points do I have” (had a problem on its side); A Mediated lost nothing."
-        in words
+        "B Mediated lacks “how many points do I have” (Rewards had a problem on its side)."
+        " A Mediated lacks nothing." in words
     )
     first, second = canvases(page)
     axis = re.compile(r'<div class="lane axis".*?</div>')
@@ -123,7 +123,6 @@ def test_two_turns_stand_side_by_side_on_one_axis_with_what_differs(page: AppTes
         and "<td>Answered</td>" in table
         and "<td>2 of 3 answered</td>" in table
     )
-    assert "They differ in how it ended, made to fail, " in words
     same = words.partition("The same in all: ")[2]
     assert (
         same.startswith("pattern (mediated), model (offline stand-in), limit (4)")
@@ -139,15 +138,14 @@ def test_two_turns_stand_side_by_side_on_one_axis_with_what_differs(page: AppTes
 def test_what_a_pattern_lost_in_silence_is_told_from_its_routing(page: AppTest, ids: Ids):
     words = text(open_turns(page, ids["whole"], ids["capped"], ids["gateway"]))
     assert (
-        "C Classifier gateway lost Rewards “how many points do I have” and Shop “find coffee deals”"
+        "C Classifier gateway lacks “how many points do I have” and “find coffee deals” (nobody was asked)."
         in words
-    )
-    assert "(nobody was asked)" in words, "it owns up to what it left out"
+    ), "it owns up to what it left out"
     table = next(one for one in html(page) if 'class="differences"' in one)
     ends = [table.count(f"<td>{words}</td>") for words in ("2 of 3 answered", "2 of 4 answered")]
     assert ends == [1, 1], "in the words of the turns themselves"
     # Which of the three parts is over the cap depends on the stand-in's scores.
-    assert re.search(r"B Mediated lost \w+ “[^”]+” \(nobody was asked\);", words), (
+    assert re.search(r"B Mediated lacks “[^”]+” \(nobody was asked\)\.", words), (
         "it owns up to the part over the cap"
     )
     assert [canvas.count('<section class="canvas compact">') for canvas in canvases(page)] == [
@@ -161,8 +159,8 @@ def test_what_a_pattern_lost_in_silence_is_told_from_its_routing(page: AppTest, 
 def test_turns_of_different_questions_lose_only_what_they_were_asked(page: AppTest, ids: Ids):
     words = text(open_turns(page, ids["failing"], ids["other"]))
     assert (
-        "A Mediated lost Rewards “how many points do I have”" in words
-        and "B Mediated lost nothing." in words
+        "A Mediated lacks “how many points do I have” (Rewards" in words
+        and "B Mediated lacks nothing." in words
     )
     assert "find coffee deals" in next(one for one in html(page) if "B Mediated</h3>" in one), (
         "each has its question at its head"
@@ -205,8 +203,8 @@ def test_a_turn_is_asked_again_on_another_pattern_beside_the_first(
     words = text(page)
     assert (
         "A Mediated asked again" in words
-        and "A Mediated lost Rewards" in words
-        and "B Direct lost nothing" in words
+        and "A Mediated lacks “how many points do I have”" in words
+        and "B Direct lacks nothing" in words
     )
     kept = SqliteStore(store[0])
     turn = kept.turn(second, OPERATOR)
@@ -252,7 +250,7 @@ def test_one_question_runs_on_all_patterns_at_once(page: AppTest, store: tuple[P
     page.text_input[0].set_value(MIXED)
     button(page, "Ask on all 7 patterns").click().run()
     assert len(named(page)) == 7 == len(canvases(page)) and not page.exception
-    assert " lost " not in text(page).replace("lost nothing", "")
+    assert "lack" not in text(page).replace("lack nothing", "")
     kept = SqliteStore(store[0])
     turns = [kept.turn(turn_id, OPERATOR) for turn_id in named(page)]
     kept.close()

@@ -12,8 +12,9 @@ from kit.core.bodies.turn import AgentBroken
 from kit.core.event import Event
 from kit.core.outcome import Failure
 from kit.ui.canvas.drawing import axis_end, canvas_html, replay_html
-from kit.ui.canvas.lane import Lane, lanes_of, waiting_words
+from kit.ui.canvas.lane import Lane, lanes_of
 from kit.ui.shared.turn_fold import advance, interrupt
+from kit.ui.shared.turn_sentence import turn_sentence
 from kit.ui.shared.turn_view import TurnView
 from tests.app.logs import answered, begin, decision, end, mixed, stamp
 
@@ -68,10 +69,17 @@ def test_a_lane_that_failed_says_so_in_plain_words_and_nothing_flows_from_it():
     *log, routing, usage, done = mixed(LATE)
     log.append(Event(seq=len(log), at=1.2, turn_id="t1", span_id="s1", body=owed[3]))
     _, rewards, shop, answer = lanes([*log, routing, usage, done])
-    assert shop.sentence == "Shop, failed 0.9 s: took too long" and shop.used_at is None
+    assert shop.sentence == "Shop, failed 0.9 s: “shoes”: took too long" and shop.used_at is None
     assert (shop.tone, rewards.tone, answer.tone) == ("bad", "good", "warn")
+    said = turn_sentence(advance(TurnView(), [*log, routing, usage, done]))
+    assert (
+        said
+        == "Rewards answered. Shop failed (took too long): “shoes” is missing. The answer says so."
+    )
+    said = turn_sentence(advance(TurnView(), [*log[:-1], routing, usage, done]))
+    assert said.endswith("“shoes” is missing. The answer does not say so.")
     assert answer.sentence == (
-        "Answer, 1 of 2 answered: Says what is missing, in the answer's own words"
+        "Answer, 1 of 2 answered: Says that it lacks “shoes”, in the answer's own words"
     )
 
 
@@ -80,7 +88,9 @@ def test_while_one_hangs_the_finding_of_the_other_stands_there():
     first, rewards, shop, _ = lanes(running)
     assert standing(rewards, 1.0) == ["answered 0.7 s", "Here."]
     assert shop.end is None and standing(first, 1.0) == ["working", "Still waiting for Shop"]
-    assert waiting_words(advance(TurnView(), running)) == "Still waiting for Shop"
+    assert turn_sentence(advance(TurnView(), running)) == (
+        "Rewards has answered. Shop is at work on “shoes”, which is still missing. None has failed."
+    )
 
 
 def test_what_was_left_out_has_a_lane_of_its_own():
@@ -181,7 +191,7 @@ def test_what_was_broken_in_the_middle_says_so_from_then_on():
     _, rewards, shop, _ = lanes([*log[:place], broken, *log[place:]])
     assert (rewards.broken_at, shop.broken_at) == (None, 0.8)
     assert standing(shop, 0.9)[1] == "Broken here: Shop fails in the middle of its work"
-    assert shop.words[-1].text == "took too long, broken on purpose"
+    assert shop.words[-1].text == "“shoes”: took too long, broken on purpose"
 
 
 def test_an_axis_has_room_and_round_ticks():

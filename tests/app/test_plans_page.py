@@ -89,6 +89,10 @@ def test_a_plan_shows_what_each_step_got_and_gave_and_what_was_planned_anew(
     page: AppTest, planned: tuple[Path, dict[str, str]]
 ) -> None:
     text = opened(page, planned[1]["done"])
+    assert (
+        "A plan: Planner split this task into 2 steps, and Executor does them. All of it is"
+        " done, and nothing is missing. On the way step 2 failed, and the rest was planned anew."
+    ) in text.replace("\\", "")
     assert "1. list them" in text and "rank &lt;b&gt;them&lt;/b&gt;" in text
     # In the answer, which is markdown, a mark of HTML stands behind a backslash.
     assert "<b>them" not in text.replace(r"\<b>", "")
@@ -103,13 +107,16 @@ def test_a_failed_plan_says_why_in_words(
     page: AppTest, planned: tuple[Path, dict[str, str]]
 ) -> None:
     text = opened(page, planned[1]["failed"])
-    assert "It was planned anew three times, and failed again" in text.replace("\\", "")
+    words = text.replace("\\", "")
+    assert "It was planned anew three times, and failed again" in words
+    assert "Step 1 failed. Missing: step 1." in words
 
 
 def test_a_stopped_plan_can_go_on_and_another_persons_is_not_there(
     page: AppTest, planned: tuple[Path, dict[str, str]]
 ) -> None:
     text = opened(page, planned[1]["stopped"])
+    assert "Not done yet: step 2; state: stopped by you." in text.replace("\\", "")
     assert "stopped by you" in text and [button.label for button in page.button] == [
         "All plans",
         "Go on",

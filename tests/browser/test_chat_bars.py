@@ -156,7 +156,7 @@ def test_an_agent_is_broken_from_its_lane_by_keys_alone_and_the_answer_owns_up(
     visitor.ready()
     hanging(visitor)
     page = visitor.page
-    page.locator(".clock", has_text="Still waiting for Rewards").wait_for()
+    page.locator(".clock", has_text="Rewards is at work").wait_for()
     assert "A receipt that does not scan" in page.locator("[data-lane=Support]").inner_text(), (
         "what the others found can be read meanwhile"
     )

@@ -11,7 +11,7 @@ HEADS = ".st-key-compare-rows .head"
 ENDED = """() => {
   window.most = Math.max(window.most ?? 0, document.querySelectorAll('.st-key-compare-rows .head .busy').length);
   const said = document.querySelector('.losses')?.textContent ?? '';
-  return said.includes('lost') && !said.includes('So far');
+  return said.includes('lack') && !said.includes('So far');
 }"""
 """Whether all turns have ended; `window.most`: how many were at work at once."""
 

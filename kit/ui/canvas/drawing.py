@@ -56,4 +56,5 @@ def lane_html(lane: Lane, end: float, now: float, pace: str = "") -> str:
 def replay_html(view: TurnView, address: str, moment: str = "") -> str:
     """Returns what plays a turn that has ended again; `address` of the page that shows it by itself,
     `moment`: seconds to open at, or nothing for its end."""
-    return render("replay", end=end_of(view), address=address, moment=moment)
+    end = end_of(view) or 0.0
+    return render("replay", end=end, axis=axis_end(end), address=address, moment=moment)

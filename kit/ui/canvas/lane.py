@@ -11,12 +11,13 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from kit.core.bodies.speech import Text
-from kit.core.display.count import many
+from kit.core.display.count import enumeration, many
 from kit.core.display.made_to_fail import WantedFault
 from kit.core.trace import Span, Trace
 from kit.core.value import Value
 from kit.ui.shared.tag import Tone
 from kit.ui.shared.turn_facts import OWNING_UP, fault_words, headline
+from kit.ui.shared.turn_sentence import part_words
 from kit.ui.shared.turn_view import TONES, Step, StepState, TurnView
 from kit.ui.shared.wording import label, span_name
 
@@ -106,7 +107,8 @@ def lanes_of(view: TurnView) -> tuple[Lane, ...]:
             if span.kind == "tool" and owners.get(span.id) == step.span_id:
                 marks.append(_mark(span))
         faults = [wanted for wanted in view.wanted_faults if wanted.agent == step.agent]
-        lanes.append(_agent(step, spans[step.span_id], marks, faults, answer_at))
+        part = part_words(step, view)
+        lanes.append(_agent(step, part, spans[step.span_id], marks, faults, answer_at))
     start = min((step.start for step in view.steps), default=0.0)
     lanes += _omitted(view, start)
     lanes.append(_answer(view, answer_at))
@@ -123,11 +125,6 @@ def end_of(view: TurnView) -> float | None:
     if view.events:
         return view.events[-1].at
     return 0.0
-
-
-def waiting_words(view: TurnView) -> str:
-    """Says whom a running turn waits for; empty while it waits for nobody."""
-    return _waiting(view.steps, view.events[-1].at if view.events else 0.0)
 
 
 def _owners(trace: Trace, steps: dict[str, Step]) -> dict[str, str]:
@@ -158,15 +155,20 @@ def _answer_start(view: TurnView, own_calls: Sequence[Span]) -> float | None:
 
 def _agent(
     step: Step,
+    part: str,
     span: Span,
     marks: Sequence[Mark],
     faults: Sequence[WantedFault],
     answer_at: float | None,
 ) -> Lane:
     words: list[Phrase] = []
+    if part:
+        words.append(Phrase(text=part, start=step.start))
     for entry in step.entries:
         if entry.is_status:
-            words.append(Phrase(text=entry.text, start=entry.at))
+            words.append(
+                Phrase(text=f"{part}: {entry.text}" if part else entry.text, start=entry.at)
+            )
     broken_at: float | None = None
     for fault in faults:
         if fault.at is not None and (step.end is None or fault.at <= step.end):
@@ -180,6 +182,8 @@ def _agent(
         text = step.note
         if text and faults:
             text += ", broken on purpose"
+        if part:
+            text = f"{part}: {text}"
         if step.state in ("ok", "partial"):
             finding = span.output
             used_at = answer_at
@@ -280,10 +284,7 @@ def _waiting(steps: Sequence[Step], moment: float) -> str:
             at_work[step.label] = None
     if not at_work:
         return ""
-    names = list(at_work)
-    text = names[-1]
-    if names[:-1]:
-        text = f"{', '.join(names[:-1])} and {text}"
+    text = enumeration(list(at_work))
     if has_ended:
         return f"Still waiting for {text}"
     return f"Waiting for {text}"
@@ -351,4 +352,10 @@ def _owning_up(view: TurnView) -> str:
         case "unsaid":
             return "Does not say what it lacks"
         case how:
-            return f"Says what is missing, {OWNING_UP[how]}"
+            missing = [
+                part_words(step, view) or step.label
+                for step in view.taken_on
+                if step.state == "failed"
+            ]
+            lack = enumeration([*missing, *view.skipped])
+            return f"Says that it lacks {lack or 'a part'}, {OWNING_UP[how]}"

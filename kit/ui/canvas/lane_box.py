@@ -120,5 +120,5 @@ class LaneBox:
         seconds = step.seconds(now)
         limit = ""
         if self._budget and seconds > self._budget / 4:
-            limit = f" of {self._budget:g}"
-        return f"{pace} {int(seconds)}{limit} s"
+            limit = f", max. {self._budget:g} s"
+        return f"{pace} {int(seconds)} s{limit}"

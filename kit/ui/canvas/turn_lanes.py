@@ -10,9 +10,10 @@ from streamlit.delta_generator import DeltaGenerator
 from kit.compose.page import PageSettings
 from kit.runtime.context import Agent
 from kit.ui.canvas.drawing import axis_end, head_html, lane_html
-from kit.ui.canvas.lane import Lane, lanes_of, waiting_words
+from kit.ui.canvas.lane import Lane, lanes_of
 from kit.ui.canvas.lane_box import LaneBox, OnBreak
 from kit.ui.canvas.replay import draw_replay
+from kit.ui.shared.turn_sentence import turn_sentence
 from kit.ui.shared.turn_view import TurnView
 
 TICK = 0.2
@@ -98,10 +99,9 @@ class TurnLanes:
             if self._changes("foot", "replay"):
                 draw_replay(self._foot, view)
             return
-        words = waiting_words(view) or view.headline
-        words += f" · {now // TICK * TICK:.1f} s"
+        words = f"{now // TICK * TICK:.1f} s · {turn_sentence(view) or view.headline}"
         if self._on_break is not None:
-            words += " · open a lane to break its agent"
+            words += " Click a name to break it."
         html = f'<div class="replay clock">{escape(words)}</div>'
         if self._changes("foot", html):
             self._foot.html(html)

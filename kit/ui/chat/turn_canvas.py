@@ -23,9 +23,13 @@ from kit.ui.chat.user_message import draw_user_message
 from kit.ui.shared.host import Host
 from kit.ui.shared.template import render
 from kit.ui.shared.turn_facts import fault_lines, headline
+from kit.ui.shared.turn_sentence import turn_sentence
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.visitor import is_operator
 from kit.ui.shared.wording import literal, prose
+
+WHOLE = 2_000
+"""Characters of the sentence under an answer."""
 
 
 class Canvas:
@@ -116,6 +120,9 @@ class Canvas:
             self._draw_foot(view, details=details, again=again)
 
     def _draw_foot(self, view: TurnView, *, details: bool, again: bool) -> None:
+        if details:
+            # The end of an answer is what is in view: it says who is who, and what is missing.
+            st.caption(literal(turn_sentence(view), WHOLE))
         badges = [headline(view).badge()]
         if view.asked_words:
             badges.append(f":gray-badge[{view.asked_words}]")

@@ -8,6 +8,7 @@ from markupsafe import Markup, escape
 
 from kit.core.bodies.speech import Acknowledged
 from kit.core.bodies.turn import TurnStarted
+from kit.core.display.count import enumeration
 from kit.core.outcome import RoutingDecision
 from kit.core.value import Value
 from kit.ui.shared.template import render, table_html
@@ -16,6 +17,7 @@ from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.wording import label, model_words
 
 UNKNOWN = "–"
+PATTERN = "Pattern"
 UNASKED = "nobody was asked"
 OVER_CAP = "over the limit"
 SHOWN_BY_OTHERS = "as the others show, nobody was asked"
@@ -50,18 +52,18 @@ def differences_html(turns: Mapping[str, TurnView]) -> str:
     alike: list[str] = []
     for head, text in first.items():
         if any(figures[head] != text for figures in rows.values()):
-            differing.append(head)
+            # A turn has the name of its pattern.
+            if head != PATTERN:
+                differing.append(head)
         elif text not in (UNKNOWN, *NONE):
             alike.append(f"{head.lower()} ({text})")
     lines: list[list[str]] = []
     for name, figures in rows.items():
         lines.append([name, *(figures[head] for head in differing)])
-    table = table_html("What differs", lines, ("Turn", *differing), kind="differences")
+    table = table_html("What differs", lines, ("Way", *differing), kind="differences", stacks=True)
     summary = ""
-    if differing:
-        summary += f"They differ in {_list(map(str.lower, differing))}. "
     if alike:
-        summary += f"The same in all: {_list(alike)}."
+        summary = f"The same in all: {_list(alike)}."
     return f'{table}<p class="same">{summary}</p>'
 
 
@@ -85,7 +87,7 @@ def _figures(view: TurnView) -> dict[str, str]:
         owning_up = OWNING_UP[view.owning_up]
     return {
         "How it ended": view.headline,
-        "Pattern": view.pattern.replace("_", " "),
+        PATTERN: view.pattern.replace("_", " "),
         "Model": model_words(view.model),
         "Limit": limit,
         "Made to fail": ", ".join(map(fault_words, view.faults)) or "nothing",
@@ -190,35 +192,87 @@ def _words(agent: str, views: Sequence[TurnView]) -> str:
     return min(parts, key=len, default="")
 
 
-def losses_html(lost: Mapping[str, tuple[LostPart, ...]], *, running: bool) -> str:
-    """Returns one paragraph that says which turn lost what, why, and whether its answer owns up to
+def losses_html(
+    lost: Mapping[str, tuple[LostPart, ...]], turns: Mapping[str, TurnView], *, running: bool
+) -> str:
+    """Returns one paragraph that says which turns lack what, why, and whether their answers own up to
     it; `running`: so far."""
-    losses: dict[str, Markup] = {}
-    complete: list[Markup] = []
+    names: dict[Markup, list[str]] = {}
+    complete: list[str] = []
     for name, parts in lost.items():
         if parts:
-            losses[name] = _list(_reasons(parts))
+            names.setdefault(_list(_reasons(parts)), []).append(name)
         else:
-            complete.append(Markup("<b>{}</b>").format(name))
+            complete.append(name)
+    groups = [
+        (_names(group, lost), Markup("lack" if len(group) > 1 else "lacks"), what)
+        for what, group in names.items()
+    ]
     return render(
-        "losses", lost=losses, complete=_list(complete) if complete else "", running=running
+        "losses",
+        groups=groups,
+        complete=_names(complete, lost) if complete else "",
+        several=len(complete) > 1,
+        answered=_answered_by_all([turns[name] for name in lost]),
+        untouched=_list(map(_bold, _untouched(turns))) if _untouched(turns) else "",
+        running=running,
     )
 
 
+def _names(group: Sequence[str], lost: Mapping[str, object]) -> Markup:
+    """Returns the names of turns; how many they are, where these are most of many."""
+    if len(group) > 3 and len(group) < len(lost):
+        return Markup("<b>{} of {}</b>").format(len(group), len(lost))
+    if len(group) > 3:
+        return Markup("<b>All {}</b>").format(len(group))
+    return _list(map(_bold, group))
+
+
+def _bold(name: str) -> Markup:
+    return Markup("<b>{}</b>").format(name)
+
+
+def _answered_by_all(views: Sequence[TurnView]) -> str:
+    """Returns the sub-agents that answered in each of several turns; empty where there are none such."""
+    names: list[str] = []
+    for step in views[0].taken_on if len(views) > 1 else ():
+        if all(
+            any(other.agent == step.agent and other.state == "ok" for other in view.taken_on)
+            for view in views
+        ):
+            names.append(step.label)
+    return enumeration(names)
+
+
+def _untouched(turns: Mapping[str, TurnView]) -> list[str]:
+    """Returns the turns in which a fault had no part, because the agent that it is of was not asked."""
+    names: list[str] = []
+    for name, view in turns.items():
+        faults = view.wanted_faults
+        if (
+            faults
+            and not view.running
+            and not any(fault.was_asked or fault.has_cost for fault in faults)
+        ):
+            names.append(name)
+    return names if len(names) < len(turns) else []
+
+
 def _reasons(parts: Sequence[LostPart]) -> list[Markup]:
-    """Returns the parts that were lost for the same reason together."""
-    names: dict[tuple[str, bool], list[str]] = {}
+    """Returns the parts that were lost for the same reason together: what is missing, and whose it was."""
+    lost: dict[tuple[str, bool], list[LostPart]] = {}
     for part in parts:
-        name = part.name
-        if part.words:
-            name += f" “{part.words}”"
-        names.setdefault((part.reason, part.silent), []).append(name)
+        lost.setdefault((part.reason, part.silent), []).append(part)
     clauses: list[Markup] = []
-    for (reason, silent), parts_lost in names.items():
-        words = escape(reason)
+    for (reason, silent), alike in lost.items():
+        missing = _list(f"“{part.words}”" if part.words else part.name for part in alike)
+        agents = [part.name for part in alike if part.words]
+        why = escape(" ".join(filter(None, (enumeration(agents), reason))))
+        if reason in (UNASKED, SHOWN_BY_OTHERS):
+            why = escape(reason)
         if silent:
-            words += Markup(", <em>and does not say so</em>")
-        clauses.append(Markup("{} ({})").format(_list(parts_lost), words))
+            why += Markup(", <em>and does not say so</em>")
+        clauses.append(Markup("{} ({})").format(missing, why))
     return clauses
 
 

@@ -55,8 +55,12 @@ def page(host: Host, top: DeltaGenerator) -> None:
             "Some of these turns are not there, or not yours.", icon=":material/search_off:"
         )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("## Compare")
+        st.markdown("## Compare", width="stretch")
         stop = st.empty()
+        if views:
+            st.button(
+                "Ask another question", icon=":material/add:", type="tertiary", on_click=_leave
+            )
     if views:
         _compare(host, principal, views, stop)
     else:
@@ -65,6 +69,11 @@ def page(host: Host, top: DeltaGenerator) -> None:
         if asked_ids:
             _open(asked_ids)
         _choose(host, principal, {})
+
+
+def _leave() -> None:
+    for name in ("turns", "others"):
+        st.query_params.pop(name, None)
 
 
 def _open(turn_ids: Sequence[str]) -> None:
@@ -113,6 +122,11 @@ def _compare(host: Host, principal: Principal, views: list[TurnView], stop: Delt
     same_question = len({view.question for view in views}) == 1
     if same_question:
         st.markdown(f"### {literal(views[0].question)}")
+        if len(views) > 1:
+            times = f"asked {len(views)} times"
+            st.caption(
+                f"One question, {times}: what each way to orchestrate sub-agents made of it."
+            )
     summary = st.empty()
     others = st.container()
     names: dict[str, str] = {}
@@ -252,7 +266,7 @@ def _draw(
     for column, view, now in zip(columns, views, clocks, strict=True):
         column.draw(view, end, now)
     turns = {column.label: view for column, view in zip(columns, views, strict=True)}
-    losses = losses_html(compare(turns), running=bool(_running(views)))
+    losses = losses_html(compare(turns), turns, running=bool(_running(views)))
     summary.html(losses + differences_html(turns))
 
 

@@ -19,6 +19,7 @@ from kit.ui.plans.plan_words import (
     history_html,
     progress_of,
     reason_of,
+    sentence_of,
     state_of,
     steps_html,
     timeline_html,
@@ -29,7 +30,7 @@ from kit.ui.shared.host import Host
 from kit.ui.shared.selection import draw_rows
 from kit.ui.shared.template import health_html
 from kit.ui.shared.visitor import visitor
-from kit.ui.shared.wording import literal, prose, simulated_words
+from kit.ui.shared.wording import label, literal, prose, simulated_words
 
 LOOK = Path(__file__).with_name("page.css")
 NEWEST = 100
@@ -118,12 +119,16 @@ def _draw(host: Host, principal: Principal, plan_id: str) -> None:
         st.rerun()
     is_held = host.holds(plan)
     _heading(host, plan, is_held)
-    if plan.status in OVER:
-        _draw_answer(host.plan_answer(plan))
+    answer = ""
+    # Of one that waits for its user it is what they are asked.
+    if plan.status in (*OVER, "paused"):
+        answer = host.plan_answer(plan)
+        _draw_answer(answer)
     events = host.plan_events(principal, plan_id)
     if plan.steps:
         st.markdown("**Steps**")
-        st.html(steps_html(plan, host.outputs(plan), events, is_held))
+        outputs = host.outputs(plan)
+        st.html(steps_html(plan, outputs, events, is_held, executor=_roles(host)[1], answer=answer))
     history = history_html(plan)
     if history:
         st.markdown("#### Planned anew")
@@ -132,9 +137,18 @@ def _draw(host: Host, principal: Principal, plan_id: str) -> None:
         st.html(timeline_html(events))
 
 
+def _roles(host: Host) -> tuple[str, str]:
+    """Returns who plans and who carries out steps, by the names that people read."""
+    planning = host.kit.deck.settings.planning
+    if planning is None:
+        return "A planner", "an executor"
+    return label(planning.planner), label(planning.executor)
+
+
 def _draw_answer(answer: str) -> None:
     if answer:
-        with st.container(border=True, key="plan-answer"):
+        st.markdown("**Answer**")
+        with st.container(key="plan-answer"):
             st.markdown(prose(answer))
 
 
@@ -147,11 +161,15 @@ def _heading(host: Host, plan: Plan, is_held: bool) -> None:
         draw_link(st.empty(), "chat", "Conversation", ":material/chat:", session=plan.session_id)
         draw_link(st.empty(), "traces", "Trace", ":material/account_tree:", turn=turn_id)
         _buttons(host, plan, is_held)
+        if plan.status in OVER:
+            words = "Ask for another plan"
+            draw_link(st.empty(), "chat", words, ":material/add:", pattern=PLAN_EXECUTE.name)
     st.markdown(f"### {literal(plan.original_task)}")
-    st.markdown(f"{state_of(plan, is_held).badge()} :gray[{literal(progress_of(plan))}]")
+    st.markdown(
+        f"{state_of(plan, is_held).badge()} {literal(sentence_of(plan, is_held, *_roles(host)))}"
+    )
     simulated = simulated_words(host.models_of([plan]))
-    if simulated:
-        st.caption(simulated)
+    st.caption(" · ".join(filter(None, (literal(progress_of(plan)), simulated))))
     if plan.failure:
         st.markdown(literal(reason_of(plan)))
     error = st.session_state.pop(f"plan-error-{plan.plan_id}", None)

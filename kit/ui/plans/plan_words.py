@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from kit.core.display.count import many
+from kit.core.display.count import enumeration, many
 from kit.core.documents.document import WAITING, AgentEvent, Plan, PlanStep
 from kit.planning.output_words import words_of
 from kit.planning.plan import OVER, complete_steps
@@ -76,14 +76,55 @@ def progress_of(plan: Plan) -> str:
     return " · ".join(parts)
 
 
+def sentence_of(plan: Plan, is_held: bool, planner: str, executor: str) -> str:
+    """Says what a plan is, who works on it, what failed and what is missing; plain text."""
+    if not plan.steps:
+        return f"A plan: {planner} splits a task into steps. State: {state_of(plan, is_held).text}."
+    count = many(len(plan.steps), "step")
+    them = "it" if len(plan.steps) == 1 else "them"
+    sentence = f"A plan: {planner} split this task into {count}, and {executor} does {them}."
+    failed = [step for step in plan.steps if step.status in ("failed", "uncertain")]
+    missing = [step for step in plan.steps if step.status != "complete"]
+    if plan.status == "complete":
+        none_failed = "" if plan.replan_history else ", none failed"
+        sentence += f" All of it is done{none_failed}, and nothing is missing."
+    elif failed:
+        sentence += f" {_numbers(failed)} failed. Missing: {_numbers(missing).lower()}."
+    elif missing:
+        sentence += (
+            f" Not done yet: {_numbers(missing).lower()}; state: {state_of(plan, is_held).text}."
+        )
+    replans = dict.fromkeys(replan.failed_step for replan in plan.replan_history)
+    if replans:
+        again = enumeration([f"{number}" for number in replans])
+        sentence += f" On the way step {again} failed, and the rest was planned anew."
+    return sentence
+
+
+def _numbers(steps: Sequence[PlanStep]) -> str:
+    noun = "Step" if len(steps) == 1 else "Steps"
+    return f"{noun} {enumeration([f'{step.step_index}' for step in steps])}"
+
+
 def steps_html(
-    plan: Plan, values: Mapping[int, Any], events: Sequence[AgentEvent], is_held: bool
+    plan: Plan,
+    values: Mapping[int, Any],
+    events: Sequence[AgentEvent],
+    is_held: bool,
+    executor: str = "",
+    answer: str = "",
 ) -> str:
-    """Returns the steps as cards: what each is to do, may call, got and gave. `values`: step -> its output."""
+    """Returns the steps as cards: what each is to do, may call, got and gave. `values`: step -> its output.
+
+    What stands in the answer above is not said again.
+    """
     steps: list[_Step] = []
     for step in plan.steps:
-        steps.append(_step(plan, step, values, events, is_held))
-    return render("plan_steps", steps=steps)
+        card = _step(plan, step, values, events, is_held)
+        if card.result and card.result[0] in answer:
+            card = card._replace(result=())
+        steps.append(card)
+    return render("plan_steps", steps=steps, executor=executor)
 
 
 class _Step(NamedTuple):

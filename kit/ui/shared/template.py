@@ -51,13 +51,14 @@ def table_html(
     head: Sequence[str] = (),
     *,
     kind: str = "rows",
+    stacks: bool = False,
 ) -> str:
     """Returns a table in a box that scrolls in a narrow window and is within reach of the keyboard.
 
     The first cell of a row is its name. `label` says to a screen reader what the table holds;
-    `head` are names of columns.
+    `head` are names of columns; where a style `stacks` the cells of a row, each has that of its column beside it.
     """
-    return render("table", label=label, rows=rows, head=head, kind=kind)
+    return render("table", label=label, rows=rows, head=head, kind=kind, stacks=stacks)
 
 
 def health_html(health: PlanHealth) -> str:

@@ -26,6 +26,7 @@ from kit.ui.shared.selection import draw_list
 from kit.ui.shared.template import render
 from kit.ui.shared.turn_facts import answer_text, fault_lines, headline
 from kit.ui.shared.turn_fold import stored_view
+from kit.ui.shared.turn_sentence import turn_sentence
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.visitor import visitor
 from kit.ui.shared.wording import (
@@ -47,6 +48,8 @@ from kit.ui.traces.turn_list import draw_turns
 from kit.wire import Kit
 
 LISTS = ("Turns", "Conversations")
+WHOLE = 2_000
+"""Characters of the sentence that says what became of a turn."""
 LOOK = 1.0
 """Seconds between two looks at a turn that runs."""
 
@@ -164,7 +167,7 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
             draw_link(st.empty(), "plans", "Plan", ":material/checklist:", plan=plan.plan_id)
         ids = ",".join(filter(None, [origin, turn.id]))
         draw_link(
-            st.empty(), "compare", "Compare or ask again", ":material/compare_arrows:", turns=ids
+            st.empty(), "compare", "Ask again, or compare", ":material/compare_arrows:", turns=ids
         )
         download = partial(
             st.download_button, icon=":material/download:", type="tertiary", on_click="ignore"
@@ -185,7 +188,11 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
     for start in view.bodies(TurnStarted):
         for card_id, version in start.versions.items():
             badges += f" :blue-badge[{literal(label(card_id))} {literal(version)}]"
-    st.markdown(f"{badges} :gray[{_summary(turn, view)}]")
+    sentence = literal(turn_sentence(view), WHOLE)
+    st.markdown(f"{badges} {sentence}")
+    st.caption(
+        f"The trace of one question: all that happened while it was answered. {_summary(turn, view)}"
+    )
     if view.faults:
         lines = fault_lines(view)
         st.html(render("marks", kind="faults", label="Made to fail on purpose", lines=lines))
