@@ -121,11 +121,12 @@ def stop_words(manager: Manager, ctx: RunContext, blocks: dict[int, str]) -> str
     elif plan.steps and not (step and step.status == "uncertain"):
         # Of a step that may have acted nobody can say that nothing is done.
         parts[0] += f" {words.plan_no_steps}"
-    remaining = [
-        _quote(other.task)
-        for other in plan.steps
-        if other.status != "complete" and other is not step
-    ]
+    remaining: list[str] = []
+    for other in plan.steps:
+        task = _quote(other.task)
+        # The step that the plan failed of stands in the first sentence, where that names one.
+        if other.status != "complete" and task not in parts[0]:
+            remaining.append(task)
     if remaining:
         parts.append(words.plan_left.format(steps="; ".join(remaining)))
     return "\n\n".join(parts)

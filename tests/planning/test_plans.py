@@ -412,6 +412,7 @@ async def test_a_step_that_is_cut_off_by_the_plans_time_is_owned_up_to(tmp_path:
         "within what it may take" in reply.text
         and "Done so far:\n\n**1. one:** 1 row: one." in reply.text
     )
+    assert reply.text.endswith("Not done: two.")
 
 
 @pytest.mark.req("AS-3")

@@ -123,7 +123,7 @@ def _draw(host: Host, principal: Principal, plan_id: str) -> None:
     # Of one that waits for its user it is what they are asked.
     if plan.status in (*OVER, "paused"):
         answer = host.plan_answer(plan)
-        _draw_answer(answer)
+        _draw_answer("It asks you" if plan.status == "paused" else "Answer", answer)
     events = host.plan_events(principal, plan_id)
     if plan.steps:
         st.markdown("**Steps**")
@@ -145,9 +145,9 @@ def _roles(host: Host) -> tuple[str, str]:
     return label(planning.planner), label(planning.executor)
 
 
-def _draw_answer(answer: str) -> None:
+def _draw_answer(title: str, answer: str) -> None:
     if answer:
-        st.markdown("**Answer**")
+        st.markdown(f"**{title}**")
         with st.container(key="plan-answer"):
             st.markdown(prose(answer))
 
