@@ -181,7 +181,7 @@ class TurnStore(Database):
     ) -> None:
         """Commits at once: an accepted turn survives a killed process. A `session` is opened in the same commit.
 
-        `events` is the turn's log, which grows: until the turn ends it is kept once a second.
+        `events` is the turn's log, which grows: until the turn ends it is kept twice a second.
         """
         with self.commit(wait) as db:
             if session is not None:
