@@ -29,6 +29,7 @@ from kit.core.errors import DataError
 from kit.stores.sqlite import SqliteStore
 from kit.ui.benchmarks import grid_process, launch
 from kit.ui.benchmarks import page as benchmarks
+from kit.ui.benchmarks.draft import CASE_SETS, Draft
 from kit.ui.benchmarks.grid_runner import Grids, Job
 from kit.ui.benchmarks.order import MOST_CELLS, Order, grid_files, order
 from kit.ui.benchmarks.tables import csv_of
@@ -217,6 +218,26 @@ def test_a_grid_is_forecast_by_its_cells_and_the_turns_of_the_example(tmp_path: 
     assert (unknown.dollars, unknown.seconds) == (None, None), (
         "nobody knows its price, and it takes its own time"
     )
+
+
+@pytest.mark.parametrize("cases", CASE_SETS)
+def test_a_grid_of_ones_own_can_be_played_from_every_case_set(cases: str):
+    draft = Draft(
+        models=("simulated-gpt-5.4-nano", "offline"),
+        patterns=("direct", "swarm"),
+        cases=cases,
+        take=4,
+    )
+    asked = order(draft.text())
+    assert (
+        asked.asks.cells == 16
+        and asked.name == draft.name
+        and not asked.paid
+        and not asked.too_large
+    )
+    assert yaml.safe_load(draft.text())["baseline"] == {"pattern": "direct"}
+    assert draft.name == draft.replace(dollars=3.0).name, "another limit goes on where it was"
+    assert draft.name != draft.replace(take=5).name
 
 
 def test_a_grid_too_large_or_of_unknown_price_is_not_for_the_page(tmp_path: Path):
@@ -422,22 +443,12 @@ def test_broken_and_unfinished_runs_are_told_in_a_sentence(
         assert words in shown(page.run())
 
 
-def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(
-    page: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    (tmp_path / "chosen").mkdir()
-    file = grid(
-        tmp_path / "chosen",
-        patterns=["mediated", "supervisor"],
-        models=["simulated-gpt-5.4-nano"],
-        specs={},
-        cases=[{"file": "data/cases/mixed.jsonl", "take": 24, "every": 13}],
-        baseline={"pattern": "mediated"},
-    )
-    monkeypatch.setattr(launch, "grid_files", lambda: {"chosen": file})
+def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(page: AppTest, tmp_path: Path):
     page.session_state["bench-view"] = "Start a grid"
+    page.session_state["bench-way"] = "My own choice"
     told = shown(page.run())
     assert "**48 cells**, 48 turns; about" in told and r"\$0: its models are simulated" in told
+    assert "With `OPENAI_API_KEY` set: gpt-5.4-nano" in told
     grids = launch.open_grids()
     press(page, "bench-start")
     assert "One grid is played at a time" in shown(page)
@@ -484,10 +495,15 @@ def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(
     assert "No trace of this turn is kept" in shown(page.run())
 
 
-def test_a_grid_that_cannot_be_read_says_what_to_do(
+def test_nothing_chosen_and_a_grid_that_cannot_be_read_say_what_to_do(
     page: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     page.session_state["bench-view"] = "Start a grid"
+    page.session_state["bench-way"] = "My own choice"
+    page.run()
+    next(one for one in page.multiselect if one.label == "Patterns").set_value([]).run()
+    assert "Choose at least one model and one pattern" in shown(page)
+    page.session_state["bench-way"] = "A grid file"
     (tmp_path / "odd.yaml").write_text(
         "models: [nobody]\ncases: [{file: data/cases/mixed.jsonl}]\n"
     )

@@ -9,11 +9,19 @@ from kit.bench.grid.stored_runs import StoredRun
 from kit.core.display.command import command
 from kit.core.display.count import many
 from kit.core.errors import DataError
+from kit.patterns import PATTERNS
+from kit.settings import HOME
+from kit.ui.benchmarks.draft import Draft, case_sets, count_cases
 from kit.ui.benchmarks.grid_runner import Grids, Job
 from kit.ui.benchmarks.order import MOST_CELLS, Order, about, grid_files, order, text_of
 from kit.ui.shared.frame import report_errors
 from kit.ui.shared.host import Host
+from kit.ui.shared.model_choice import draw_missing, missing_variable
 from kit.ui.shared.wording import literal
+
+WAYS = ("A grid file", "My own choice")
+CASES = 24
+"""How many cases a visitor's own grid has at first."""
 
 
 @st.cache_resource(show_spinner=False, on_release=lambda grids: grids.close())
@@ -117,8 +125,14 @@ def draw_form(host: Host, runs: dict[str, StoredRun]) -> None:
         "nobody's chat waits for it. "
         "It goes on when you leave this page, and a stopped one is resumed by starting it again."
     )
+    st.session_state.setdefault("bench-way", WAYS[0])
+    choice = st.segmented_control("What to play", WAYS, key="bench-way", required=True)
     with report_errors(st.empty()):
-        order = _order(_file())
+        text = _file() if choice == WAYS[0] else _draw_own_choice(host)
+        if text is None:
+            st.info("Choose at least one model and one pattern.", icon=":material/tune:")
+            return
+        order = _order(text)
         _asks(order, runs)
         grids = open_grids()
         busy = grids.job is not None and not grids.job.over
@@ -152,6 +166,51 @@ def _file() -> str:
     return text_of(files[name])
 
 
+def _draw_own_choice(host: Host) -> str | None:
+    settings = host.kit.settings
+    specs = host.kit.deck.models
+    missing = {key: missing_variable(spec, settings) for key, spec in specs.items()}
+    usable = [key for key, variable in missing.items() if not variable]
+    # Simulated models come first: they cost nothing, and their figures say that they are simulated.
+    usable.sort(key=lambda key: not key.startswith("simulated"))
+    models = st.multiselect("Models", usable, default=usable[:1], key="bench-models")
+    draw_missing(missing)
+    patterns = st.multiselect(
+        "Patterns", list(PATTERNS), default=["mediated", "supervisor"], key="bench-patterns"
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        sets = case_sets(settings.deck)
+        cases = st.selectbox(
+            "Cases",
+            list(sets),
+            key="bench-cases",
+            format_func=lambda key: f"{key}: {sets[key]}",
+            width=420,
+        )
+        whole = count_cases(cases)
+        take = st.number_input(
+            "How many of them", 1, whole, min(CASES, whole), key=f"bench-take-{cases}", width=160
+        )
+    dollars = None
+    if any(specs[key].provider not in ("offline", "simulated") for key in models):
+        dollars = st.number_input(
+            "Dollars, at most", 0.0, 1000.0, 1.0, 0.5, key="bench-dollars", width=160
+        )
+    if not models or not patterns:
+        return None
+    deck = str(settings.deck)
+    if settings.deck == HOME / "cards" / "consumer":
+        deck = ""
+    return Draft(
+        models=tuple(models),
+        patterns=tuple(patterns),
+        cases=cases,
+        take=int(take),
+        dollars=dollars,
+        deck=deck,
+    ).text()
+
+
 def _asks(order: Order, runs: dict[str, StoredRun]) -> None:
     asks = order.asks
     time = "time not known before the first cells"
@@ -175,7 +234,7 @@ def _asks(order: Order, runs: dict[str, StoredRun]) -> None:
     if order.too_large:
         st.warning(
             f"That is more than the page starts ({MOST_CELLS:,} cells, fewer where the price is not "
-            f"known). Play "
+            f"known). Take fewer cases, or play "
             f"it in a terminal: `{command('grid', 'FILE.yaml')}`.",
             icon=":material/straighten:",
         )
