@@ -16,7 +16,14 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 
-from kit.core.language.clauses import LONGEST, PREPOSITIONS, clauses, opens_as_request, tells
+from kit.core.language.clauses import (
+    LONGEST,
+    PREPOSITIONS,
+    clauses,
+    goes_on,
+    opens_as_request,
+    tells,
+)
 from kit.core.language.words import content_words, word_set, words
 from kit.core.outcome import NOTHING_LEFT, AgentCall, Answer, LeftOut, MessagePart, Outcome
 from kit.core.picture import strip_marks
@@ -43,8 +50,6 @@ LIST_MARK = re.compile(r"\n|;|/|\d[.)]|\b[a-h]\)|•", re.IGNORECASE)
 """Ends an item of a list that the user wrote as one: what follows is a part whatever its words."""
 NARRATORS = word_set("any i i'd i'm i'll i've we we're we've it it's he she they")
 """Words that tell what is the case, where "my" and "any" as often begin what is wished for."""
-WISHES = word_set("any my mi mis")
-"""Words that tell as well, and with which a wish in few words begins: "any tea offers", "my points"."""
 BACK = re.compile(r"\b(?:it|that|them|those|lo|los|eso)\b", re.IGNORECASE)
 THEY = re.compile(r"\bthey\b", re.IGNORECASE)
 SAYS_ENOUGH = 3
@@ -96,6 +101,8 @@ class Part:
     """Agent -> how close its card is; empty where there are no cards to compare with."""
     stands_alone: bool = True
     """Whether it asks for something by itself; "tried 4 times" tells, "can I mix flavors" needs what it is about."""
+    is_remark: bool = False
+    """Whether it tells something that no card is about: "it's pouring outside"."""
 
     @property
     def nearest(self) -> str | None:
@@ -133,6 +140,8 @@ def _parts(text: str, cards: Cards) -> tuple[Part, ...]:
         return ()
     contents = [content_words(stretch) for stretch in stretches]
     parts: list[Part] = []
+    of_parts = [_closeness(stretch, cards) for stretch in stretches]
+    closest = [max(closeness.values(), default=0.0) for closeness in of_parts]
     for number, (stretch, content) in enumerate(zip(stretches, contents, strict=True)):
         other_contents = [*contents[:number], *contents[number + 1 :]]
         own_words = content.difference(*other_contents)
@@ -141,8 +150,9 @@ def _parts(text: str, cards: Cards) -> tuple[Part, ...]:
                 text=stretch,
                 content=content,
                 own_words=own_words or content,
-                closeness=_closeness(stretch, cards),
+                closeness=of_parts[number],
                 stands_alone=_stands_alone(stretch, content),
+                is_remark=tells(stretch) and closest[number] < FITS <= max(closest),
             )
         )
     return tuple(parts)
@@ -150,10 +160,10 @@ def _parts(text: str, cards: Cards) -> tuple[Part, ...]:
 
 def _stands_alone(text: str, content: frozenset[str]) -> bool:
     """Whether a stretch begins as a question or a wish does, and says what it is about."""
-    first = (words(text) or [""])[0]
     if len(content) < SAYS_ENOUGH or THEY.search(text):
         return False
-    return opens_as_request(text) or first in WISHES
+    # "Any tea offers near me" wishes; "my sister is in town" tells, and is no less of a remark than "we are in town".
+    return opens_as_request(text) or words(text[:30])[:1] == ["any"]
 
 
 def _closeness(text: str, cards: Cards) -> dict[str, float]:
@@ -196,6 +206,7 @@ def _stretches(text: str, cards: Cards) -> Iterator[_Stretch]:
     for clause in clauses(text, opening=True):
         joiner = text[end : clause.start]
         end = clause.end
+        is_question = text[end:].lstrip()[:1] == "?"
         clause = replace(clause, text=THANKS.sub("", clause.text))
         # Dropped here and not later: what nobody can take must neither be owed nor join another part.
         if not clause.content or PROMPT.search(clause.text) or ASIDE.fullmatch(clause.text):
@@ -203,7 +214,7 @@ def _stretches(text: str, cards: Cards) -> Iterator[_Stretch]:
         pieces = _cut(clause.text, cards)
         yield _Stretch(
             pieces[0],
-            clause.asks,
+            clause.asks or is_question,
             is_listed=LIST_MARK.search(joiner) is not None,
             opens_sentence=joiner.strip()[:1] in (".", "?", "!"),
             after_comma=joiner.strip() == ",",
@@ -222,6 +233,8 @@ def _cut(text: str, cards: Cards) -> list[str]:
     for joiner in PAIR.finditer(text):
         head = text[: joiner.start()]
         tail = text[joiner.end() :]
+        if "," not in joiner.group() and goes_on(head, tail):
+            continue
         gain = _gain(head, tail, cards)
         if gain > clearest:
             clearest = gain
@@ -276,10 +289,12 @@ def _merge(stretches: Sequence[_Stretch], cards: Cards) -> list[str]:
         waiting = ""
         vague = cards_tell and max(closeness[number].values(), default=0.0) < FITS
         only_tells = tells(stretch.text)
-        if not stretch.asks and only_tells and number + 1 < len(stretches):
+        if not stretch.asks and number + 1 < len(stretches):
             following = stretches[number + 1]
             leads_up = stretch.narrates and following.after_comma
-            if leads_up or vague or (cards_tell and nearest[number] == nearest[number + 1]):
+            leads_up = leads_up or _names_topic(stretch, following)
+            shares_card = cards_tell and nearest[number] == nearest[number + 1]
+            if leads_up or (only_tells and (vague or shares_card)):
                 waiting = text
                 waiting_is_listed = is_listed
                 continue
@@ -295,6 +310,13 @@ def _merge(stretches: Sequence[_Stretch], cards: Cards) -> list[str]:
     if waiting:
         whole_parts.append(waiting)
     return whole_parts
+
+
+def _names_topic(stretch: _Stretch, following: _Stretch) -> bool:
+    """Whether a sentence begins with what its question is about: "Maple syrup, what's cheap?"."""
+    if not (stretch.opens_sentence and following.after_comma and following.asks):
+        return False
+    return len(content_words(following.text)) <= SHORT
 
 
 SPOKEN_OF = 2
@@ -364,13 +386,13 @@ def coverage(
     can_be_told = _assign(free_calls, open_states)
     if can_be_told:
         for state in open_states:
-            state.is_owed = not state.agents
+            state.is_owed = not state.agents and not state.part.is_remark
     _mark_misfits(states)
     lines: list[MessagePart] = []
     unnamed = -len(free_calls)
     for state in states:
         is_spoken_of = _is_spoken_of(state.part, outcomes)
-        if not state.agents and not is_spoken_of:
+        if not state.agents and not is_spoken_of and not state.part.is_remark:
             unnamed += 1
         is_owed = state.is_owed and not is_spoken_of
         agents = () if is_owed else tuple(dict.fromkeys(state.agents))

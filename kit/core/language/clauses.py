@@ -16,7 +16,7 @@ LIST_COMMAS = 2
 """Commas from which on they part the items of a list."""
 OPENERS = word_set(
     """i i'd i'm i'll i've we what what's whats which who who's how how's when when's where where's
-    why is are am was were do does did can could would will should shall may have has had please
+    why is are am was were do does did can could would will should shall must may have has had please
     find show search look looking list get give tell check book reserve order buy play add
     remove put set turn cancel change update track rate remind make let let's need want help
     call send text share schedule explain compare open close start stop create delete move copy
@@ -33,6 +33,10 @@ _TELLERS = word_set(
 """Of these, words that tell as often as they ask."""
 _ASKERS = word_set("what which who how when where why qué cuál quién cómo cuándo dónde")
 """The other openers: a text without one asks for nothing."""
+_SECOND_VERBS = word_set("get give earn collect gain make have take offer pay bring save accept")
+"""Verbs of what a place or a thing does for somebody."""
+_ADVERBS = word_set("still also even then actually both")
+_SENTENCE_END = re.compile(r"[.?!;,:\n]\s*(?:(?:and|also|oh|next|plus)\s+)*", re.IGNORECASE)
 PREPOSITIONS = word_set(
     """about after at before between by during for from in into near of on since through till to until with within
     ante con de desde durante en entre hasta para sin sobre"""
@@ -98,6 +102,8 @@ def clauses(text: str, *, opening: bool = False) -> list[Clause]:
             upto = soft[position + 1][0]
         else:
             upto = len(text)
+        if "," not in text[start:end] and goes_on(text[:start], text[end : end + 30]):
+            continue
         if _opens(words(text[end : end + 30])) or (items and _item(text[end:upto])):
             cuts.append((start, end))
     result: list[Clause] = []
@@ -123,6 +129,17 @@ def tells(text: str) -> bool:
     """Whether a text begins as one that tells does: `my friend signed up`, `there was nobody`."""
     first_words = words(text[:30])
     return bool(first_words) and first_words[0] in _TELLERS
+
+
+def goes_on(head: str, tail: str) -> bool:
+    """Whether a question goes on with a second verb after its "and": "which cafes deliver and give points"."""
+    # The last two hundred characters: whoever sends a page of "and" must not hold up everybody else's turn.
+    sentence = words(_SENTENCE_END.split(head[-200:])[-1])
+    following = [word for word in words(tail) if word not in _ADVERBS]
+    if not sentence or sentence[0] not in _ASKERS or not following:
+        return False
+    # "Give me", "show my" and "get the" are wishes of their own.
+    return following[0] in _SECOND_VERBS and following[1:2] != [] and following[1] not in STOP
 
 
 def _speaks(piece: Sequence[str]) -> bool:

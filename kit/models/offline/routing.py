@@ -27,21 +27,36 @@ SENTENCE = 0.08
 TWO_REQUESTS = 0.5
 """How much more each side of a stretch must be preferred by a tool of its own than by the other's, to be two requests:
 most questions hold a word that another tool is asked with."""
+BARE = 0.5
+"""What is asked beside that where nothing stands between them. With the weight of the edges it was chosen on pairs of
+single requests written one after the other: two in three are cut in the right place, and one request in fifty is."""
+EDGES = 0.15
+"""The weight of how often requests end and begin with the words on either side of a cut."""
+UNLIKELY = -0.3
+"""The edge below which a place with nothing between is not looked at."""
 FEWEST_WORDS = 3
 """Words that each side must have."""
+FEWEST_ASKED = 5
+"""Words that a question must have before a cut with nothing between: "which stores" goes on with "does it work at"."""
 MOST_WORDS = 60
 """Words of a stretch in which a second request is looked for: each place costs two comparisons."""
+BETWEEN = re.compile(r"(?<!\s)\s+(?:(?:and|n|y|&)\s+)?(?=[^\W\d])", re.IGNORECASE)
+"""Where a second request may begin: after a joiner that the rules for clauses leave alone, or after any word."""
 SECOND = re.compile(
-    r"""(?<!\s)\s+(?:(?:and|n|y)\s(?=[^\W\d])
-        |(?=(?:what|whats|what's|which|how|where's|wheres|cuál|cuánto|cuántos)\s))""",
-    re.IGNORECASE | re.VERBOSE,
+    r"\s+(?:(?:and|n|y|&)\s|(?:what|whats|what's|which|how|where's|wheres|cuál|cuánto|cuántos)\s)",
+    re.IGNORECASE,
 )
-"""A joiner that the rules for clauses leave alone, or a question that begins without one."""
+"""Such a joiner, or a question."""
+ASKED = re.compile(r"(?:at\s|in\s)?(?:what|which|how|whose|cuál|cuánto|cuántos)\b", re.IGNORECASE)
 LEADS = re.compile(
-    r"""\b(?:know|tell|me|see|check|out|say|whether|or|and|to|of|at|in|for|from|about|with|by|on|than|is|are|was)\Z""",
+    r""":\Z|\b(?:know|tell|me|see|check|out|say|whether|or|and|to|of|at|in|for|from|about|with|by|on|than|is|are|was)\Z""",
     re.IGNORECASE,
 )
 """Before a question these make it a part of the same sentence: "I need to know how", "at which stores"."""
+PREDICATE = re.compile(
+    r"(?:(?:did|does|wo|ca)n['’]?t|never|keeps?|still|came|went|says|got\s+\w+ed)\b", re.IGNORECASE
+)
+"""Says something of the words before it: "my receipt from friday" did not scan, or got rejected."""
 LONGEST_JOINER = 8
 """Characters that may stand between two clauses that are given in one piece."""
 CERTAIN = 0.2
@@ -173,19 +188,32 @@ def decide(situation: Situation, cap: int) -> Decision:
 
 def _requests_of(clause: Clause, message: str, table: Index) -> list[Clause]:
     """Returns the requests of a clause in order: two or more where somebody wrote them without a mark between."""
-    clearest = TWO_REQUESTS
+    clearest = 0.0
     cut: tuple[int, int] | None = None
     if len(words(clause.text)) > MOST_WORDS:
         return [clause]
-    for joiner in SECOND.finditer(clause.text):
-        head = clause.text[: joiner.start()]
-        tail = clause.text[joiner.end() :]
-        if min(len(words(head)), len(words(tail))) < FEWEST_WORDS or LEADS.search(head):
+    for gap in BETWEEN.finditer(clause.text):
+        head = clause.text[: gap.start()]
+        tail = clause.text[gap.end() :]
+        has_joiner = SECOND.match(clause.text, gap.start()) is not None
+        bar = TWO_REQUESTS
+        fewest = FEWEST_WORDS
+        if not has_joiner:
+            bar += BARE
+            if ASKED.match(head):
+                fewest = FEWEST_ASKED
+        if len(words(head)) < fewest or len(words(tail)) < FEWEST_WORDS:
             continue
-        gain = _apart(head, tail, table)
+        if not gap.group().strip() and (LEADS.search(head) or PREDICATE.match(tail)):
+            continue
+        edge = table.edge(head, tail)
+        # Most places are done with before anything is compared.
+        if not has_joiner and edge < UNLIKELY:
+            continue
+        gain = _apart(head, tail, table) + EDGES * edge - bar
         if gain > clearest:
             clearest = gain
-            cut = joiner.span()
+            cut = gap.span()
     if cut is None:
         return [clause]
     # Its own text has no blanks and marks at its ends, the stretch that it was cut from may.

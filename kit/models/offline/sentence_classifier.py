@@ -25,7 +25,7 @@ class SentenceClassifier:
 
     On four sets of our own the two together are wrong less often than the terms alone, by a quarter (single) to three
     quarters (pairs). Their equal weights were chosen among seven variants on these sets, mixed_unseen among them.
-    Learning 2,600 requests takes 15 s of CPU, once: what was learnt is kept beside Python's bytecode.
+    Learning 5,000 requests takes 30 s of CPU, once: what was learnt is kept beside Python's bytecode.
     """
 
     def __init__(self, weights: Floats, wording: WordingClassifier):

@@ -24,6 +24,7 @@ from kit.models.offline.wording import (
     MOST_WORDS,
     Floats,
     RequestClassifier,
+    RequestEdges,
     TermTable,
     WordingClassifier,
     elsewhere,
@@ -281,6 +282,15 @@ class Index:
         best = max(0.0, float(scores.max()))
         own = [float(scores[position]) if position >= 0 else best for position in self._list_of]
         return np.array(own, np.float32)
+
+    @cached_property
+    def _edges(self) -> RequestEdges:
+        return RequestEdges.of([request for requests in self._lists for request in requests])
+
+    def edge(self, head: str, tail: str) -> float:
+        """How much oftener than elsewhere requests end with the last word of one text, and begin with the first of
+        another: logarithms of both, added. About 0 where it is not known."""
+        return self._edges.end(head) + self._edges.start(tail)
 
     def is_elsewhere(self, text: str, *, doubt: float = DOUBT) -> bool:
         """Whether a text asks for something that no document is about.

@@ -6,9 +6,11 @@ end" are for two agents, and that "how do I boil an egg" is for none of them.
 
 import json
 import logging
+import math
 import os
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2s
 from importlib.util import cache_from_source
@@ -31,14 +33,16 @@ MOST_WORDS = 400
 LONGEST_WORD = 40
 GRAM_SIZES = (3, 4)
 """Lengths of the parts of a word that are compared."""
-MOST_REQUESTS = 5000
-"""Requests that are learnt from, about: so many take two seconds."""
+MOST_REQUESTS = 6000
+"""Requests that are learnt from, about: five thousand take two seconds, and the time grows with the third power."""
 LONG_TO_LEARN = 500
 """Requests from which on what was learnt is kept in a file."""
 MOST_KEPT = 60
 """Files of what was learnt, a megabyte each at most: every change of a card's requests makes new ones."""
 MOST_AGAINST = 4
 """Messages for nobody here that are learnt from, for each request of a deck."""
+DRAWN = 2
+"""Times that a word counts as seen in its usual places, beside those where it was seen."""
 FEWEST = 2
 """Requests that must have a term before anything is learnt of it: it halves the time, and no figure."""
 RIDGE = 0.2
@@ -131,6 +135,42 @@ class RequestClassifier(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class RequestEdges:
+    """With which words requests begin and end: "balance" ends many, "the" none."""
+
+    words: Counter[str]
+    first_words: Counter[str]
+    last_words: Counter[str]
+
+    @classmethod
+    def of(cls, requests: Sequence[str]) -> "RequestEdges":
+        edges = cls(Counter(), Counter(), Counter())
+        for request in requests:
+            tokens = words(request)
+            if tokens:
+                edges.words.update(tokens)
+                edges.first_words[tokens[0]] += 1
+                edges.last_words[tokens[-1]] += 1
+        return edges
+
+    def start(self, text: str) -> float:
+        """How much oftener the first word of a text begins a request than a word does."""
+        return self._odds(self.first_words, words(text)[0])
+
+    def end(self, text: str) -> float:
+        """How much oftener the last word of a text ends a request than a word does."""
+        return self._odds(self.last_words, words(text)[-1])
+
+    def _odds(self, edge_words: Counter[str], word: str) -> float:
+        if not self.words:
+            return 0.0
+        usual = edge_words.total() / self.words.total()
+        # What is known of a rare word is drawn to what is usual.
+        share = (edge_words[word] + DRAWN * usual) / (self.words[word] + DRAWN)
+        return math.log(share / usual)
+
+
 class WordingClassifier:
     """A linear classifier of texts by the list of requests that they are worded like: ridge regression over terms."""
 
@@ -194,13 +234,14 @@ def path_of(requests: Sequence[Sequence[str]], learner: str) -> Path:
 
 def sample_of(requests: Sequence[Sequence[str]]) -> tuple[list[str], list[int]]:
     """Returns the requests that are learnt from, and the number of the list of each."""
-    step = 1 + sum(map(len, requests)) // MOST_REQUESTS
+    share = min(1.0, MOST_REQUESTS / max(1, sum(map(len, requests))))
     texts: list[str] = []
     owners: list[int] = []
     for number, owner_requests in enumerate(requests):
-        sample = owner_requests[::step]
-        texts += sample
-        owners += [number] * len(sample)
+        sample_size = math.ceil(share * len(owner_requests))
+        for position in range(sample_size):
+            texts.append(owner_requests[position * len(owner_requests) // sample_size])
+        owners += [number] * sample_size
     return texts, owners
 
 
