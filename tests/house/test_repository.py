@@ -50,7 +50,7 @@ PLANTED = {
     "The MCP SDK": ("tools/loading.py", "import mcp"),
     "Streamlit is imported": ("cli/ask.py", "import streamlit"),
     "Frames and figures": ("runtime/turn.py", "import pandas"),
-    "SciPy and statsmodels": ("bench/grid/forecast.py", "import scipy"),
+    "SciPy": ("bench/grid/forecast.py", "import scipy"),
     "In the bench": ("bench/statistics/power.py", "import kit.bench.grid.grid_file"),
     "Another framework is imported": ("runtime/team.py", "import langgraph"),
     "Values touch nothing": ("core/outcome.py", "import asyncio"),

@@ -23,7 +23,7 @@ from kit.home import HOME, IS_CHECKOUT
 
 RULES = Path(scoring.__file__).parent
 """Holds the source of the kit's own scorers."""
-PACKAGES = ("langchain-core", "langchain-openai", "pydantic", "numpy", "scipy", "statsmodels")
+PACKAGES = ("langchain-core", "langchain-openai", "pydantic", "numpy", "scipy")
 
 
 class Plan(Value):

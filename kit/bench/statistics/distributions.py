@@ -1,4 +1,4 @@
-"""What the bench takes from SciPy and statsmodels, with plain types; both load slowly, so on first use."""
+"""What the bench takes from SciPy, with plain types; it loads slowly, so on first use."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from kit.core.extra import require
 from kit.metrics.estimate import LEVEL
 
-require("bench", "scipy", "statsmodels")
+require("bench", "scipy")
 
 
 def student_reach(freedom: float, level: float = LEVEL) -> float:
