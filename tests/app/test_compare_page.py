@@ -307,7 +307,7 @@ def test_a_sub_agent_that_failed_in_one_of_its_two_parts_lost_one():
 @pytest.mark.req("K-36")
 def test_a_failed_turn_stands_beside_a_plain_loop_and_the_stored_table(page: AppTest, ids: Ids):
     open_turns(page, ids["whole"], ids["failing"])
-    button(page, "What others would have said").click().run()
+    button(page, "What other systems would have said").click().run()
     assert page.query_params["others"] == ids["failing"]
     words = text(page)
     assert "Rewards failed, and the answer says so" in words

@@ -39,7 +39,7 @@ def test_the_page_opens_with_why_and_every_scene_has_a_key(store: Path):
     scenes = read_page(HOME / "cards" / "consumer").scenes
     labels = [scene.label.rstrip(".") for scene in scenes]
     buttons = [button.label for button in page.button]
-    assert buttons == [*labels, "What others would have said", "Begin"]
+    assert buttons == [*labels, "What other systems would have said", "Begin"]
     assert [button.proto.shortcut for button in page.button] == [*"12345", "right"]
     assert "A rule-based stand-in answers" in words
 

@@ -58,5 +58,10 @@ def open_others(slot: DeltaGenerator, view: TurnView) -> None:
         icon = ":material/compare:"
         turn_id = view.turn_id
         draw_link(
-            slot, "compare", "What others would have said", icon, turns=turn_id, others=turn_id
+            slot,
+            "compare",
+            "What other systems would have said",
+            icon,
+            turns=turn_id,
+            others=turn_id,
         )

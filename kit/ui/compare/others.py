@@ -1,5 +1,5 @@
-"""What others would have said: a stored turn beside a plain loop over its recording, and beside what the systems of
-the stored table said in the scenario that comes nearest to it."""
+"""What other systems would have said: a stored turn beside a plain loop over its recording, and beside what the
+systems of the stored table said in the scenario that comes nearest to it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -173,11 +173,11 @@ def _draw_others(host: Host, principal: Principal, views: Sequence[TurnView]) ->
     if turn is None or subject.routing is None:
         return
     if address.read("others") == subject.turn_id:
-        st.markdown("### What others would have said")
+        st.markdown("### What other systems would have said")
         draw_others(host, turn, subject)
         return
     st.button(
-        "What others would have said",
+        "What other systems would have said",
         icon=":material/compare:",
         help="The same calls, answers and faults, gathered by a plain loop and worded by the same model",
         on_click=st.query_params.__setitem__,

@@ -32,7 +32,7 @@ WHY = (
     "Here every part is answered, or the answer says that it is missing.",
 )
 OTHERS = Scene(
-    label="What others would have said.",
+    label="What other systems would have said.",
     question="",
     look="The same calls, the same answers and the same failure, in a plain loop that the same model words.",
 )
@@ -49,7 +49,7 @@ def page(host: Host, top: DeltaGenerator) -> None:
     settings = settings.model_copy(update={"scenes": scenes_of(settings)})
     scenes = settings.scenes
     beside = scene_of_others(scenes)
-    # What others would have said is read from the store, which a service keeps to itself.
+    # What other systems would have said is read from the store, which a service keeps to itself.
     if beside is not None and not host.is_remote and RESULT.exists():
         scenes = (*scenes, OTHERS)
     part = address.read("scene")
