@@ -78,7 +78,7 @@ def patient(tmp_path: Path) -> Generator[Served]:
     card = deck / "rewards.yaml"
     text = card.read_text()
     assert "time_budget_ms: 8000" in text
-    card.write_text(text.replace("time_budget_ms: 8000", "time_budget_ms: 20000"))
+    card.write_text(text.replace("time_budget_ms: 8000", "time_budget_ms: 30000"))
     with serve(tmp_path, {"KIT_PACE": "0.1", "KIT_DECK": str(deck)}) as app:
         yield app
 
@@ -104,7 +104,7 @@ def test_a_reload_a_second_tab_and_its_trace_follow_a_turn_that_finishes_once(
     second.page.goto(visitor.page.url)
     second.page.get_by_role("button", name="Stop").wait_for()
     for tab in (visitor, second):
-        tab.settled()
+        tab.settled(timeout=60)
         assert tab.page.get_by_test_id("stChatMessage").count() == 2 == tab.seen()["most"]
         assert tab.badges("2 of 3 answered") == 1
     second.page.close()
