@@ -18,8 +18,9 @@ from kit.planning.plan import complete_steps, failed_step
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.answer.acknowledge import acknowledge
 from kit.runtime.answer.owed import owed_by
-from kit.runtime.answer.raw_text import leaks
+from kit.runtime.answer.raw_text import leaks, scrub
 from kit.runtime.context import RunContext
+from kit.runtime.dispatch import run_to_outcome
 
 SYNTHESIS = "The plan for this request is done. Answer it from what its steps returned, and from nothing else."
 
@@ -67,21 +68,28 @@ async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunC
     thread = lead.open(call, ctx)
     thread[0] = system_text(f"{thread[0].text}\n\n{SYNTHESIS}")
     thread += [AIMessage("", tool_calls=asks), *results]
-    text = (await lead.compose(thread, call, ctx, live=False, news=len(results))).text
+
+    async def compose(_: AgentCall, __: RunContext) -> Outcome:
+        reply = await lead.compose(thread, call, ctx, live=False, news=len(results))
+        return Answer(call_id=call.call_id, agent=call.agent, text=reply.text)
 
     async def again(notice: str) -> str:
         longer = [system_text(f"{thread[0].text}\n\n{notice}"), *thread[1:]]
         return (await lead.compose(longer, call, ctx, live=False, news=1)).text
 
-    owes_nothing = not ctx.turn.left_out().count
-    text = await acknowledge(
-        text,
-        ctx,
-        again,
-        clean=owes_nothing,
-        sources=lambda: "\n".join([call.query, *texts]),
-        seconds=lead.time_budget,
-    )
+    outcome = await run_to_outcome(compose, call, ctx, lead.time_budget)
+    if isinstance(outcome, Answer):
+        text = await acknowledge(
+            outcome.text,
+            ctx,
+            again,
+            clean=not ctx.turn.left_out().count,
+            sources=lambda: "\n".join([call.query, *texts]),
+            seconds=lead.time_budget,
+        )
+    else:
+        # What the steps came to is in words already.
+        text = scrub("\n\n".join(texts), ctx)
     text = f"{done_words(plan, ctx.turn.locale.sentences)}\n\n{text}"
     return Answer(call_id=call.call_id, agent=call.agent, text=text)
 

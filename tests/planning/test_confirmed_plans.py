@@ -41,6 +41,22 @@ async def test_a_plan_that_is_declined_does_nothing_and_does_not_ask_again(tmp_p
     assert (second.status, desk.tasks, asked) == ("failed", [], [])
 
 
+async def test_where_no_model_words_the_answer_it_says_what_the_steps_came_to(
+    tmp_path: Path,
+) -> None:
+    def fails(messages: list[BaseMessage]) -> Line:
+        raise ConnectionError("503")
+
+    async with opened_plans(tmp_path, Rows(idempotent=True), lead=fails) as kit:
+        reply = await kit.ask("the best three", kit.session("s"))
+    assert reply.status == "ok"
+    assert reply.text == (
+        "I did this in 2 steps.\n\n"
+        "**1. find the best three:** 1 row: find the best three.\n\n"
+        "**2. rank the best three:** 1 row: rank the best three."
+    )
+
+
 @pytest.mark.req("K-12")
 async def test_a_skill_that_is_called_idempotent_asks_nobody(tmp_path: Path) -> None:
     desk = Rows(idempotent=True)
