@@ -75,10 +75,14 @@ def patient(tmp_path: Path) -> Generator[Served]:
     """The app over a deck whose rewards agent gets time enough for a slow machine to draw three pages meanwhile."""
     deck = tmp_path / "cards" / "consumer"
     shutil.copytree(HOME / "cards", deck.parent)
-    card = deck / "rewards.yaml"
-    text = card.read_text()
-    assert "time_budget_ms: 8000" in text
-    card.write_text(text.replace("time_budget_ms: 8000", "time_budget_ms: 30000"))
+    longer = (
+        ("rewards.yaml", "time_budget_ms: 8000", "time_budget_ms: 30000"),
+        ("deck.yaml", "turn_budget_ms: 30000", "turn_budget_ms: 60000"),
+    )
+    for name, usual, patient_budget in longer:
+        text = (deck / name).read_text()
+        assert usual in text
+        (deck / name).write_text(text.replace(usual, patient_budget))
     with serve(tmp_path, {"KIT_PACE": "0.1", "KIT_DECK": str(deck)}) as app:
         yield app
 
