@@ -12,7 +12,7 @@ from kit.core.language.clauses import clauses
 from kit.core.language.small_talk import asks, small_talk
 from kit.models.offline.extraction import noun_phrase
 from kit.models.offline.routing import Routes, Situation, SmallTalk, Unfit, decide
-from kit.models.offline.similarity import Document, spoken
+from kit.models.offline.similarity import Document, index, spoken
 from kit.models.offline.wording import LONG_TO_LEARN, WordingClassifier
 from kit.settings import HOME
 
@@ -177,6 +177,11 @@ def test_complete_new_request_never_inherits():
         "bye",
         "How are you?",
         "No, that's all I need. Have a nice day!",
+        "No, that should cover everything for now.",
+        "I have no more questions, thank you!",
+        "That sounds like all I wanted. Bye!",
+        "I don't need more at the moment, thanks",
+        "Thanks, I am sure. Goodbye.",
     ],
 )
 def test_pleasantries_are_small_talk(text: str):
@@ -190,6 +195,8 @@ def test_pleasantries_are_small_talk(text: str):
     [
         "hi, find coffee",
         "thanks, and my points?",
+        "thanks, does that cover my points",
+        "I don't see my points, thanks",
         "help",
         "ok but it crashed",
         "tell me a joke",
@@ -214,6 +221,41 @@ def test_bare_yes_after_a_question_is_an_answer():
 def test_nothing_close_enough_is_unfit():
     assert isinstance(decide(Situation("who wrote the great symphony", TOOLS), 5), Unfit)
     assert isinstance(decide(Situation("how many points do I have", ()), 5), Unfit)
+
+
+def test_the_bar_for_nobody_lies_higher_where_a_deck_is_close_to_anything():
+    broad = index(
+        (
+            Document(
+                "chat",
+                "Handles chat requests: tell a joke, fun facts, how old are you, where are you from, "
+                "what is your name, meaning of life, greetings.",
+            ),
+            Document(
+                "tools",
+                "Handles utility requests: the weather, an alarm, a timer, the date, the time, "
+                "spelling, a definition, a translation, converting measures, a calculation.",
+            ),
+            Document(
+                "kitchen",
+                "Handles kitchen requests: recipes, calories, cooking times, ingredients, "
+                "restaurant suggestions, meals.",
+            ),
+            Document(
+                "home",
+                "Handles home requests: play music, what song is this, todo list, shopping list, "
+                "calendar, lights, reminders.",
+            ),
+            Document(
+                "work",
+                "Handles work requests: taxes, income, insurance, holidays, meetings, pay days.",
+            ),
+        )
+    )
+    stranger = "which bank has the best loans"
+    assert broad.score(stranger).max() > broad.scale.far
+    assert broad.is_elsewhere(stranger)
+    assert not broad.is_elsewhere("add milk to my shopping list")
 
 
 def test_what_a_description_rules_out_does_not_attract():

@@ -174,14 +174,15 @@ CLOSERS = word_set(
     helpful need needed needs wanted know think guess to of my me have had enjoy again really
     appreciate information info service time times no nope not yes yeah yep ok okay alright sure
     just then and but here from take care welcome see later else other more wait soon kind if
-    with going go looking it'll well oh too as at in there cheers hope like lot"""
+    with going go looking it'll well oh too as at in there cheers hope like lot
+    should cover covers covered sounds sound right there's more question questions request requests moment am sure
+    don't dont s were believe assistance same"""
 )
 """Words a message may be made of that ends a conversation."""
+_IS = r"(?: ?(?:'s|s|'ll be|is|was|will be|should be|covers|should cover|sounds like))"
 ENDING = re.compile(
     rf"""\b(?:{_THANKS}|{_BYE}|(?:'ll|should) do it
-        |(?:that|this|it)(?:'s|s|'ll be| is| was| will be| should be)? (?:about )?(?:all|it|everything))\b""".replace(
-        "\n        ", ""
-    ),
+        |(?:that|this|it){_IS}? (?:about )?(?:all|it|everything))\b""".replace("\n        ", ""),
     re.I,
 )
 AFFIRMATIVE = _whole(_AFFIRM, _PRAISE)

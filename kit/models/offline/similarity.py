@@ -37,6 +37,11 @@ DOUBT = 0.1
 """How much more a text may be worded like what is asked of a document than like what is asked elsewhere, and count as
 elsewhere: an honest "none of us" does less harm than an answer to something else."""
 
+OUTSIDE = 0.79
+"""The share of what is asked elsewhere that a text must be closer to a document than, where none lists requests."""
+SAMPLE = 25
+"""For so many requests the list of what is asked elsewhere is read: a hundred lines of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scale:
@@ -50,7 +55,7 @@ class Scale:
     fits: float
     """The score below which a text hardly fits a document."""
     far: float
-    """The score below which a text is hardly for a document that lists no requests."""
+    """The score below which a text is for no document, whatever the documents are."""
     close: float
     """The score from which a text is for a document that lists requests, even one that is worded like what is
     asked elsewhere."""
@@ -292,6 +297,15 @@ class Index:
         another: logarithms of both, added. About 0 where it is not known."""
         return self._edges.end(head) + self._edges.start(tail)
 
+    @cached_property
+    def _far(self) -> float:
+        """The score below which a text is for no document: most of what is asked elsewhere stays below it.
+
+        It differs from documents to documents: what says "games, jokes, the weather" is close to anything.
+        """
+        scores = [float(self.score(text).max()) for text in elsewhere(SAMPLE)]
+        return max(self.scale.far, float(np.quantile(scores, OUTSIDE)))
+
     def is_elsewhere(self, text: str, *, doubt: float = DOUBT) -> bool:
         """Whether a text asks for something that no document is about.
 
@@ -300,7 +314,7 @@ class Index:
         """
         closest = float(self.score(text).max())
         if not self._lists:
-            return doubt >= 0 and closest < self.scale.far
+            return doubt >= 0 and closest < self._far
         scores = self._wordings.score(text)
         return scores[-1] > scores[:-1].max() - doubt and closest < self.scale.close
 
