@@ -18,7 +18,7 @@ from kit.patterns import PATTERNS
 from kit.settings import Settings
 from kit.stores.recall import repeated_turn
 from kit.stores.sqlite import SqliteStore
-from kit.ui.compare.difference import compare
+from kit.ui.compare.difference import compare, losses_html
 from kit.ui.compare.others import RESULT
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
@@ -320,3 +320,19 @@ def test_a_failed_turn_stands_beside_a_plain_loop_and_the_stored_table(page: App
     assert f"From the stored table of {stored.content['date']}" in words
     for system in stored.systems:
         assert system["name"] in words
+
+
+async def test_where_a_fault_had_no_part_in_a_turn_the_comparison_says_so():
+    question = "how many points do I have, and find coffee deals"
+    turns: dict[str, TurnView] = {}
+    embedded = Settings(store=":memory:", pace=0.0, today="2026-11-01")
+    async with open_kit(embedded, faults=True) as kit:
+        for pattern in ("mediated", "monolith"):
+            reply = await kit.ask(question, kit.session(pattern), pattern, faults=["rewards=raise"])
+            turns[pattern] = advance(TurnView(question=question), reply.events)
+    words = re.sub("<[^>]+>", "", losses_html(compare(turns), turns, running=False))
+    assert words.strip() == (
+        "mediated lacks “how many points do I have” (Rewards had a problem on its side)."
+        " monolith lacks nothing. Shop answered in every one."
+        " Rewards failed on purpose; in monolith no such sub-agent was asked."
+    )

@@ -215,6 +215,7 @@ def losses_html(
         several=len(complete) > 1,
         answered=_answered_by_all([turns[name] for name in lost]),
         untouched=_list(map(_bold, _untouched(turns))) if _untouched(turns) else "",
+        broken=_broken(turns),
         running=running,
     )
 
@@ -256,6 +257,15 @@ def _untouched(turns: Mapping[str, TurnView]) -> list[str]:
         ):
             names.append(name)
     return names if len(names) < len(turns) else []
+
+
+def _broken(turns: Mapping[str, TurnView]) -> str:
+    """Returns the agents that were made to fail in any of these turns."""
+    agents: dict[str, None] = {}
+    for view in turns.values():
+        for fault in view.wanted_faults:
+            agents[label(fault.agent)] = None
+    return enumeration(list(agents))
 
 
 def _reasons(parts: Sequence[LostPart]) -> list[Markup]:
