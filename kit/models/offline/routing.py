@@ -49,8 +49,9 @@ SECOND = re.compile(
 """Such a joiner, or a question."""
 ASKED = re.compile(r"(?:at\s|in\s)?(?:what|which|how|whose|cuál|cuánto|cuántos)\b", re.IGNORECASE)
 LEADS = re.compile(
-    r""":\Z|\b(?:know|tell|me|see|check|out|say|whether|or|and|to|of|at|in|for|from|about|with|by|on|than|is|are|was)\Z""",
-    re.IGNORECASE,
+    r""":\Z|\b(?:know|tell|me|see|check|out|say|whether|or|and|to|of|at|in|for|from|about|with|by|on|than
+        |is|are|was)\Z""",
+    re.IGNORECASE | re.VERBOSE,
 )
 """Before a question these make it a part of the same sentence: "I need to know how", "at which stores"."""
 PREDICATE = re.compile(
