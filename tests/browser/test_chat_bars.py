@@ -4,51 +4,25 @@ is said in plain words."""
 # pyright: reportMissingImports=false
 
 import asyncio
-import shutil
 import statistics
 import threading
 import time
-from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
 from case_pictures import draw_picture
 from kit.core.picture import LARGEST
-from kit.core.record import TurnRecord
-from kit.settings import HOME, Settings
-from kit.stores.sqlite import SqliteStore
+from kit.settings import Settings
 from kit.wire import open_kit
+from tests.browser.hanging import HANGS, hanging, stored, turns_of
 from tests.browser.raw import raw_visitor, resident
-from tests.browser.stage import MIXED, Visitor, told, visit, within
-from tests.streamlit_server import Served, serve
+from tests.browser.stage import MIXED, Visitor, told, within
+from tests.streamlit_server import Served
 
 pytestmark = pytest.mark.browser
-HANGS = "?fault=rewards%3Dhang"
-
-
-@contextmanager
-def stored(served: Served) -> Generator[SqliteStore]:
-    store = SqliteStore(served.store)
-    try:
-        yield store
-    finally:
-        store.close()
-
-
-def turns_of(served: Served, visitor: Visitor) -> list[TurnRecord]:
-    with stored(served) as store:
-        return store.turns(session_id=visitor.session())
-
-
-def hanging(visitor: Visitor) -> None:
-    """Asks, and waits until the part that hangs is at work; the others are done at once."""
-    visitor.ask(MIXED)
-    visitor.page.get_by_role("button", name="Stop").wait_for()
-    visitor.page.locator("details summary", has_text="Rewards").last.wait_for()
 
 
 def test_stop_ends_a_silent_turn_at_once_and_for_good(visitor: Visitor, served: Served):
@@ -68,56 +42,6 @@ def test_stop_ends_a_silent_turn_at_once_and_for_good(visitor: Visitor, served: 
     time.sleep(1)
     assert visitor.seen()["texts"] == seen["texts"], "text came after the stop"
     assert [turn.status for turn in turns_of(served, visitor)] == ["cancelled"]
-
-
-@pytest.fixture
-def patient(tmp_path: Path) -> Generator[Served]:
-    """The app over a deck whose rewards agent gets time enough for a slow machine to draw three pages meanwhile."""
-    deck = tmp_path / "cards" / "consumer"
-    shutil.copytree(HOME / "cards", deck.parent)
-    longer = (
-        ("rewards.yaml", "time_budget_ms: 8000", "time_budget_ms: 30000"),
-        ("deck.yaml", "turn_budget_ms: 30000", "turn_budget_ms: 60000"),
-    )
-    for name, usual, patient_budget in longer:
-        text = (deck / name).read_text()
-        assert usual in text
-        (deck / name).write_text(text.replace(usual, patient_budget))
-    with serve(tmp_path, {"KIT_PACE": "0.1", "KIT_DECK": str(deck)}) as app:
-        yield app
-
-
-def test_a_reload_a_second_tab_and_its_trace_follow_a_turn_that_finishes_once(
-    desk: Any, patient: Served
-):
-    served = patient
-    visitor = visit(desk, served.url)
-    visitor.open(HANGS)
-    visitor.ready()
-    hanging(visitor)
-    (turn,) = turns_of(served, visitor)
-    trace = visit(visitor.page.context, served.url)
-    trace.page.goto(f"{served.url}/traces?turn={turn.id}")
-    trace.page.locator(".stMarkdownBadge", has_text="Working").wait_for()
-    bars = "document.querySelectorAll('path[aria-roledescription=bar]').length"
-    trace.page.wait_for_function(bars)
-    before = trace.page.evaluate(bars)
-    visitor.page.reload()
-    visitor.page.get_by_role("button", name="Stop").wait_for()
-    second = visit(visitor.page.context, served.url)
-    second.page.goto(visitor.page.url)
-    second.page.get_by_role("button", name="Stop").wait_for()
-    for tab in (visitor, second):
-        tab.settled(timeout=60)
-        assert tab.page.get_by_test_id("stChatMessage").count() == 2 == tab.seen()["most"]
-        assert tab.badges("2 of 3 answered") == 1
-    second.page.close()
-    trace.page.locator(".stMarkdownBadge", has_text="2 of 3 answered").wait_for()  # nobody clicked
-    trace.page.wait_for_function(f"before => {bars} > before", arg=before)
-    trace.page.close()
-    assert len(turns_of(served, visitor)) == 1
-    visitor.page.close()
-    assert visitor.foreign == [] and visitor.complaints == []
 
 
 def test_switches_thumbs_and_another_page_leave_a_running_turn_alone(

@@ -43,7 +43,7 @@ MOST_WORDS = 60
 BETWEEN = re.compile(r"(?<!\s)\s+(?:(?:and|n|y|&)\s+)?(?=[^\W\d])", re.IGNORECASE)
 """Where a second request may begin: after a joiner that the rules for clauses leave alone, or after any word."""
 SECOND = re.compile(
-    r"\s+(?:(?:and|n|y|&)\s|(?:what|whats|what's|which|how|where's|wheres|cuál|cuánto|cuántos)\s)",
+    r"(?<!\s)\s+(?:(?:and|n|y|&)\s|(?:what|whats|what's|which|how|where's|wheres|cuál|cuánto|cuántos)\s)",
     re.IGNORECASE,
 )
 """Such a joiner, or a question."""

@@ -99,9 +99,11 @@ class TurnLanes:
             if self._changes("foot", "replay"):
                 draw_replay(self._foot, view)
             return
-        words = f"{now // TICK * TICK:.1f} s · {turn_sentence(view) or view.headline}"
-        if self._on_break is not None:
-            words += " Click a name to break it."
+        words = view.headline
+        if sentence := turn_sentence(view):
+            words = f"{sentence} Each bar is a sub-agent at work on its part"
+            words += "; choose its name to hang, forge or kill it." if self._on_break else "."
+        words = f"{now // TICK * TICK:.1f} s · {words}"
         html = f'<div class="replay clock">{escape(words)}</div>'
         if self._changes("foot", html):
             self._foot.html(html)
