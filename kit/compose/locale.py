@@ -35,6 +35,7 @@ class Sentences(Value):
     nothing: str
     failed: str
     failed_partly: str
+    nothing_on: str
     left_out: str
     left_out_several: str
     reserved: str

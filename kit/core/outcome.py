@@ -249,10 +249,7 @@ class LeftOut(Value):
             return ()
         names: list[str] = []
         for part in self.parts:
-            # Cut between words: half a word can be another one.
-            if len(part) > LONGEST_PART:
-                part = part[:LONGEST_PART].rsplit(" ", 1)[0] + " …"
-            names.append(f"“{part}”")
+            names.append(quoted(part))
         if self.unnamed > 1:
             names.append(f"{self.unnamed} more parts of your message")
         elif self.unnamed:
@@ -263,6 +260,14 @@ class LeftOut(Value):
 LONGEST_PART = 80
 """Characters of a part that a sentence repeats."""
 NOTHING_LEFT = LeftOut()
+
+
+def quoted(part: str) -> str:
+    """Words of a message as a sentence can hold them: in quotation marks, and cut where they are long."""
+    # Cut between words: half a word can be another one.
+    if len(part) > LONGEST_PART:
+        part = part[:LONGEST_PART].rsplit(" ", 1)[0] + " …"
+    return f"“{part}”"
 
 
 class RoutingDecision(Value):
@@ -320,12 +325,17 @@ _BECAUSE: dict[Reason, str] = {
 
 
 def tell(
-    outcome: Outcome, *, with_components: bool = False, reword: Callable[[str], str] = str
+    outcome: Outcome,
+    *,
+    with_components: bool = False,
+    reword: Callable[[str], str] = str,
+    request: str = "",
 ) -> str:
     """Words an outcome for a model: the answer, or one plain sentence without code, id or error text.
 
     `with_components` adds a compact reference to each that the person sees beside it. `reword` words a reservation in
-    the language of the session, because models repeat it.
+    the language of the session, because models repeat it. `request` is what was asked, in the words of the message:
+    where an agent has nothing on that, its name may say little of what goes unanswered.
     """
     if isinstance(outcome, Answer):
         text = outcome.text or NO_TEXT
@@ -341,6 +351,8 @@ def tell(
         return text
     because = _BECAUSE.get(outcome.reason, "it is not available right now")
     sentence = f"No answer from {_label(outcome.agent)}: {because}"
+    if request and outcome.reason == "unanswerable":
+        sentence = f"No answer from {_label(outcome.agent)} to {quoted(request)}: {because}"
     # Models fill a gap that nobody tells them to leave open.
     if outcome.suggestion and outcome.reason == "refusal":
         return (

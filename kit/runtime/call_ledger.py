@@ -149,6 +149,14 @@ class CallLedger:
                     requests.add(request_key(call.replace(query=wording)))
         return requests
 
+    def words_asked(self, call_id: str) -> str:
+        """Returns what a call asked for in the model's own words; empty where these are the whole message."""
+        for call in self.calls:
+            if call.call_id == call_id:
+                words_of_call = self.wording.get(call_id, call.query)
+                return "" if words_of_call == self.message else words_of_call
+        return ""
+
     def unanswered(self) -> Unanswered:
         """Returns the requests without an answer, for the routing event, the answer and the next turn alike."""
         failed: list[Failure] = []

@@ -154,8 +154,9 @@ def test_reservations_are_said_in_the_language_and_known_by_their_english():
 def test_the_fixed_sentences_of_a_language_own_up_by_its_own_checks(locale: object):
     assert isinstance(locale, type(ENGLISH))
     words = locale.sentences
-    for line in (words.failed, words.failed_partly, words.left_out):
-        assert admits(clauses(line.format(parts="rewards")), REWARDS), line
+    for line in (words.failed, words.failed_partly, words.nothing_on, words.left_out):
+        line = line.format(part="rewards", requests="“what are my points”", parts="rewards")
+        assert admits(clauses(line), REWARDS), line
     assert only_owns_up(words.failed.format(parts="rewards")) and only_refuses(words.outside)
 
 

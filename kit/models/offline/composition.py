@@ -19,6 +19,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9$€£])|\n+")
 _ITEM = re.compile(r"(?<=[.!?;])\s+|\n+")
 """Between two items of a long text: its sentences, its lines, and what a semicolon ends."""
 _NO_ANSWER = re.compile(r"\A\s*No answer from (?P<part>[^:]+?)(?:: (?P<why>.+?))?\.(?:\s|$)", re.S)
+_NOTHING_ON = re.compile(r"\A\s*No answer from (?P<part>[^:“]+) to (?P<request>“[^”]+”): ")
 _NOT_ASKED = re.compile(r"\A\s*Not asked: (?P<part>.+?)\.(?:\s|$)", re.S)
 UNMATCHED = re.compile(
     r"\A\s*(?:No \w[^\"\n]{0,80}? (?:for|called)|There is no \w[^\"\n]{0,60}? called) \""
@@ -120,6 +121,8 @@ def own_up(result: Result, phrases: Phrases = ENGLISH) -> str:
     """The plain sentence owed for a part that was not answered; empty when it was."""
     if skip := _NOT_ASKED.match(result.text):
         return phrases.left_out.format(part=skip["part"])
+    if missing := _NOTHING_ON.match(result.text):
+        return phrases.nothing_on.format(part=missing["part"], request=missing["request"])
     if missing := _NO_ANSWER.match(result.text):
         if missing["why"]:
             return phrases.no_answer_because.format(part=missing["part"], why=missing["why"])

@@ -13,6 +13,7 @@ class Phrases:
     no_answer: str
     no_answer_because: str
     """`{why}` is in English: models are told in English why there is no answer."""
+    nothing_on: str
     failed: str
     left_out: str
     reserved: str
@@ -31,6 +32,7 @@ class Phrases:
 ENGLISH = Phrases(
     no_answer="I wasn't able to get an answer about {part} right now.",
     no_answer_because="I wasn't able to get an answer about {part}: {why}.",
+    nothing_on="I wasn't able to get an answer from {part} to {request}.",
     failed="I wasn't able to get an answer right now.",
     left_out="I left out {part} for now; ask me again and I'll take it next.",
     reserved="One reservation about {part}: {note}.",
@@ -48,6 +50,7 @@ ENGLISH = Phrases(
 SPANISH = Phrases(
     no_answer="Ahora mismo no he podido obtener una respuesta sobre {part}.",
     no_answer_because="Ahora mismo no he podido obtener una respuesta sobre {part}.",
+    nothing_on="No he podido obtener de {part} una respuesta a {request}.",
     failed="Ahora mismo no he podido obtener una respuesta.",
     left_out="De momento he dejado fuera {part}; vuelve a preguntármelo y lo miro enseguida.",
     reserved="Una reserva sobre {part}: {note}.",

@@ -258,7 +258,10 @@ class LLMAgent:
         texts: dict[str, str] = {}
         failed_ids: set[str] = set()
         for outcome in fan.outcomes:
-            texts[outcome.call_id] = tell(outcome, with_components=True, reword=reword)
+            request = ctx.turn.words_asked(outcome.call_id)
+            texts[outcome.call_id] = tell(
+                outcome, with_components=True, reword=reword, request=request
+            )
             if isinstance(outcome, Failure):
                 failed_ids.add(outcome.call_id)
         for ask in fan.dropped:

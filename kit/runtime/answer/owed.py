@@ -1,7 +1,7 @@
 """What an answer owes, and the fixed words for it: for parts that failed, parts that were left out, reservations."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from kit.compose.locale import Locale, language_of
 from kit.core.bodies.call import ModelStarted
@@ -10,7 +10,7 @@ from kit.core.bodies.speech import Text
 from kit.core.language.small_talk import asks_for_help
 from kit.core.language.tongue import tongue_of
 from kit.core.model import ModelSpec
-from kit.core.outcome import NOTHING_LEFT, Answer, Failure, LeftOut
+from kit.core.outcome import NOTHING_LEFT, Answer, Failure, LeftOut, quoted
 from kit.core.transcript import transcript
 from kit.models.json_prose import prose
 from kit.runtime.answer.clauses import loses, roots
@@ -32,6 +32,8 @@ class Owed:
 
     failed: tuple[str, ...] = ()
     """Agents with a request that failed and has no answer."""
+    nothing_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Of the agents that failed, those that have nothing on their requests, with the words of these."""
     over_cap: tuple[str, ...] = ()
     """Agents that the cap left out, and that did not fail as well."""
     left_out: LeftOut = NOTHING_LEFT
@@ -59,11 +61,25 @@ def owed_by(turn: TurnState) -> Owed:
     answering_agents = {answer.agent for answer in answers}
     return Owed(
         failed=tuple(failed),
+        nothing_on=_nothing_on(unanswered.failures, turn),
         over_cap=tuple(over_cap),
         left_out=turn.left_out(),
         with_reservation=tuple(answer for answer in answers if answer.reservation),
         partly=frozenset(answering_agents & {*failed, *over_cap}),
     )
+
+
+def _nothing_on(failures: Sequence[Failure], turn: TurnState) -> dict[str, tuple[str, ...]]:
+    """Returns the words of what was asked, by agent, for agents all of whose failures are that they have nothing on it."""
+    requests: dict[str, list[str]] = {}
+    others: set[str] = set()
+    for failure in failures:
+        request = turn.words_asked(failure.call_id)
+        if request and failure.reason == "unanswerable":
+            requests.setdefault(failure.agent, []).append(quoted(request))
+        else:
+            others.add(failure.agent)
+    return {agent: tuple(words) for agent, words in requests.items() if agent not in others}
 
 
 def apology(owed: Owed, locale: Locale, wanted: Collection[str] | None = None) -> str:
@@ -72,10 +88,14 @@ def apology(owed: Owed, locale: Locale, wanted: Collection[str] | None = None) -
     words = locale.sentences
     failed: list[str] = []
     failed_partly: list[str] = []
+    nothing_on: list[str] = []
     for agent in owed.failed:
         if wanted is not None and agent not in wanted:
             continue
-        if agent in owed.partly:
+        if agent in owed.nothing_on:
+            requests = enumerate_names(owed.nothing_on[agent], words.or_, words.more_names)
+            nothing_on.append(words.nothing_on.format(part=plain(agent), requests=requests))
+        elif agent in owed.partly:
             failed_partly.append(plain(agent))
         else:
             failed.append(plain(agent))
@@ -87,6 +107,7 @@ def apology(owed: Owed, locale: Locale, wanted: Collection[str] | None = None) -
     if failed_partly:
         names = enumerate_names(failed_partly, words.or_, words.more_names)
         sentences.append(words.failed_partly.format(parts=names))
+    sentences += nothing_on
     if left_out:
         several = len(left_out) > 1 or owed.left_out.unnamed > 1
         sentence = words.left_out_several if several else words.left_out
