@@ -156,3 +156,18 @@ async def test_where_somebody_has_an_answer_the_rest_is_owned_up_to_beside_it():
         and "shop" in reply.text
         and "NO_ANSWER" not in reply.text
     )
+
+
+async def test_what_somebody_has_nothing_on_is_named_in_the_users_words():
+    """Who was asked may be the wrong one, and then its name says little of what goes unanswered."""
+    sweets = "hunting for mints at a good price"
+    calls = Line(
+        calls=[
+            ("ask_shop", {"query": sweets, "intent_count": 2}),
+            ("ask_play", {"query": "which games are there", "intent_count": 2}),
+        ]
+    )
+    models = {"shop": answering("NO_ANSWER"), "play": answering("Two games.")}
+    kit = small_kit([calls, Line("Two games."), Line("Two games.")], models)
+    reply = await run_turn(f"{sweets}, and which games are there", ALICE, kit)
+    assert reply.text.endswith(f"I wasn't able to get an answer from shop to “{sweets}”.")

@@ -258,12 +258,13 @@ class LLMAgent:
         texts: dict[str, str] = {}
         failed_ids: set[str] = set()
         for outcome in fan.outcomes:
-            request = ctx.turn.words_asked(outcome.call_id)
+            request = ""
+            if isinstance(outcome, Failure):
+                failed_ids.add(outcome.call_id)
+                request = ctx.turn.words_asked(outcome.call_id)
             texts[outcome.call_id] = tell(
                 outcome, with_components=True, reword=reword, request=request
             )
-            if isinstance(outcome, Failure):
-                failed_ids.add(outcome.call_id)
         for ask in fan.dropped:
             texts[ask.call_id] = tell_dropped(ask)
             failed_ids.add(ask.call_id)
