@@ -70,7 +70,7 @@ def owed_by(turn: TurnState) -> Owed:
 
 
 def _nothing_on(failures: Sequence[Failure], turn: TurnState) -> dict[str, tuple[str, ...]]:
-    """Returns the words of what was asked, by agent, for agents all of whose failures are that they have nothing on it."""
+    """Returns what was asked of agents all of whose failures are that they have nothing on it, by agent."""
     requests: dict[str, list[str]] = {}
     others: set[str] = set()
     for failure in failures:
