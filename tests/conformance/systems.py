@@ -43,27 +43,9 @@ async def right(task: Task) -> str:
     return "\n".join(_words(await _outcomes(task)))
 
 
-async def losing(task: Task) -> str:
-    """Says what is missing, and nothing else."""
-    return "\n".join(
-        [words for words in _words(await _outcomes(task)) if words.startswith("I have no")]
-    )
-
-
 async def silent(task: Task) -> str:
     """Says what there is, and not what is missing."""
     return "\n".join((await _outcomes(task)).values())
-
-
-async def leaking(task: Task) -> str:
-    """Shows the user the words of an error."""
-    text = await right(task)
-    for child in task.children:
-        try:
-            await child.ask("What is it?")
-        except ConnectionError as error:
-            text += f"\nIt said: {error}"
-    return text
 
 
 async def leaving(task: Task) -> str:

@@ -19,11 +19,10 @@ ADAPTERS = HOME / "benchmarks" / "conformance" / "adapters"
 pytestmark = pytest.mark.realtime
 
 
-def cell_of(reference: str, scenario: str, best: bool = False) -> Cell:
+def cells_of(reference: str, *scenarios: str, best: bool = False) -> tuple[Cell, ...]:
     # A busy machine may take its time: only what hangs is late.
-    result = play_system(reference, [scenario], ["claiming"], [best], patience=120.0)
-    (cell,) = result.cells
-    return cell
+    result = play_system(reference, scenarios, ["claiming"], [best], patience=120.0)
+    return result.cells
 
 
 def wrong_answers(cell: Cell) -> list[Question]:
@@ -32,46 +31,31 @@ def wrong_answers(cell: Cell) -> list[Question]:
 
 @pytest.mark.parametrize(
     ("system", "scenario", "question"),
-    [
-        ("losing", "raises", "survive"),
-        ("silent", "raises", "missing"),
-        ("leaking", "raises", "raw"),
-        ("spending", "raises", "cost"),
-        ("leaving", "hangs", "running"),
-    ],
+    [("spending", "raises", "cost"), ("leaving", "hangs", "running")],
 )
-def test_a_system_that_is_wrong_in_one_way_fails_that_question(
+def test_what_a_system_does_beside_its_answer_is_seen(
     system: str, scenario: str, question: Question
 ):
-    cell = cell_of(f"{SYSTEMS}:{system}", scenario)
+    (cell,) = cells_of(f"{SYSTEMS}:{system}", scenario)
     assert question in wrong_answers(cell), cell
 
 
-@pytest.mark.parametrize(
-    "scenario", ["all_well", "raises", "cancelled", "says_nothing", "all_fail"]
-)
-def test_a_system_that_is_right_passes(scenario: str):
-    cell = cell_of(f"{SYSTEMS}:right", scenario)
-    assert cell.judgement.verdict == "pass", cell
+def test_a_system_that_is_right_passes_and_one_that_asks_nobody_is_void():
+    for cell in cells_of(f"{SYSTEMS}:right", "raises", "cancelled", "says_nothing", "all_fail"):
+        assert cell.judgement.verdict == "pass", cell
+    (cell,) = cells_of(f"{SYSTEMS}:constant", "raises")
+    assert cell.judgement.verdict == "void"
 
 
-def test_a_system_that_asks_nobody_is_void():
-    assert cell_of(f"{SYSTEMS}:constant", "raises").judgement.verdict == "void"
-
-
-def test_the_kit_owns_up_where_its_model_claims_that_all_is_well():
-    cell = cell_of(f"{ADAPTERS / 'subagent_kit.py'}:system", "raises")
-    assert cell.judgement.verdict == "pass", cell
-    cell = cell_of(f"{ADAPTERS / 'gather.py'}:system", "raises", best=True)
-    assert set(wrong_answers(cell)) == {"missing", "true"}
-
-
-def test_a_killed_process_goes_on_and_its_act_is_done_once():
-    cell = cell_of(f"{ADAPTERS / 'subagent_kit.py'}:system", "killed", best=True)
-    assert cell.judgement.verdict == "pass", cell
-    asked = [child for child, event in cell.evidence.receipts if event == "asked"]
-    assert asked.count("payments") == 1
+def test_the_kit_owns_up_where_its_model_claims_that_all_is_well_and_goes_on_once_it_was_killed():
+    kit = f"{ADAPTERS / 'subagent_kit.py'}:system"
+    raises, killed = cells_of(kit, "raises", "killed", best=True)
+    assert raises.judgement.verdict == killed.judgement.verdict == "pass", (raises, killed)
+    asked = [child for child, event in killed.evidence.receipts if event == "asked"]
+    assert asked.count("payments") == 1, "its act is done once"
     assert asked.count("hotels") == 2
+    (gather,) = cells_of(f"{ADAPTERS / 'gather.py'}:system", "raises", best=True)
+    assert set(wrong_answers(gather)) == {"missing", "true"}
 
 
 def test_a_system_that_cannot_be_imported_says_why():
@@ -100,7 +84,12 @@ def test_each_example_of_the_page_is_a_system_that_can_be_played(framework: str,
     examples = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (example,) = [code for code in examples if re.search(rf"^from {framework}\b", code, re.M)]
     (tmp_path / "mine.py").write_text(example)
-    result = play_system(f"{tmp_path / 'mine.py'}:system", ["all_well", "refuses"], patience=120.0)
+    result = play_system(
+        f"{tmp_path / 'mine.py'}:system",
+        ["all_well", "refuses"],
+        configurations=[False],
+        patience=120.0,
+    )
     verdicts = {(cell.scenario, cell.composer): cell.judgement.verdict for cell in result.cells}
     assert verdicts["all_well", "faithful"] == verdicts["all_well", "claiming"] == "pass", result
     assert verdicts["refuses", "faithful"] == "pass", result
