@@ -9,7 +9,6 @@ from kit.bench.case import read_cases
 from kit.compose.models import load_models
 from kit.core.errors import DataError
 from kit.home import HOME
-from kit.metrics.estimate import wilson
 from kit.runtime.clock import run_virtual
 from studies.contract_figures import measure_trades, trade_table
 from studies.published_figures import (
@@ -20,24 +19,9 @@ from studies.published_figures import (
     route_stand_in,
     stand_in_table,
 )
-from studies.sample_size import target
 from studies.shipped_models import measure_figures, model_table, read_reference
 
 DOCUMENT = HOME / "docs" / "published.md"
-
-
-def test_thirty_of_thirty_vouches_for_88_percent_and_181_of_200_excludes_95():
-    assert int(100 * wilson(30, 30).low) == 88 and target(wilson(30, 30), 0.95).verdict == "open"
-    assert wilson(181, 200).excludes(0.95) and target(wilson(181, 200), 0.95).verdict == "below"
-    (thirty, *_), (two_hundred,) = (
-        [r for r in evidence_rows(read_evidence()) if said in r.says]
-        for said in ("30 of 30", "90.5 %")
-    )
-    assert (thirty.settles, thirty.missing) == ("does not settle 0.95", "43 more, all like these")
-    assert (two_hundred.settles, two_hundred.missing) == (
-        "excludes 0.95, it is below",
-        "nothing: it is settled",
-    )
 
 
 def test_every_cell_of_a_model_that_was_not_run_is_empty_and_labelled():

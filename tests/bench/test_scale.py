@@ -7,35 +7,8 @@ from statistics import NormalDist
 import pytest
 
 from kit.core.simulation import Law, LogNormal
-from studies.cap import compare_caps, play_caps
-from studies.capacity import Load, level, users_to_fill
 from studies.racing import PricedModel, Traffic, cost_points, monthly_figures, play_races
 from tests.growth import fill, measure
-
-EXACT = Law(latency=LogNormal(median=1.0), tokens=LogNormal(median=50))
-
-
-def test_a_cap_answers_as_many_parts_as_it_lets_through_and_saves_tokens_but_no_time():
-    runs = play_caps(EXACT, messages=2, sizes=(1, 3))
-    assert {(run.parts, run.cap): run.coverage for run in runs} == {
-        **{(1, cap): 1.0 for cap in range(1, 9)},
-        **{(3, cap): pytest.approx(min(cap, 3) / 3) for cap in range(1, 9)},
-    }
-    at = {cap: [run for run in runs if (run.parts, run.cap) == (3, cap)] for cap in (1, 3)}
-    assert {run.seconds for run in at[1]} == {run.seconds for run in at[3]}, (
-        "parts are worked on at the same time"
-    )
-    assert all(
-        a.input_tokens + a.output_tokens < b.input_tokens + b.output_tokens
-        for a, b in zip(at[1], at[3], strict=True)
-    )
-    one, three = (
-        next(c for c in compare_caps(runs, {1: 3, 3: 1}) if c.cap == cap) for cap in (1, 3)
-    )
-    assert (one.left_out, three.left_out) == (0.25, 0.0)
-    assert one.coverage.value == pytest.approx(4 / 6) and three.coverage.value == 1.0, (
-        "of six parts asked for, four"
-    )
 
 
 @pytest.mark.req("SO-15")
@@ -64,23 +37,6 @@ def test_race_at_scale_is_the_faster_of_two_laws_for_two_bills():
     assert [(row["name"], row["x_high"]) for row in cost_points([race])] == [
         ("race", race.most.high)
     ]
-
-
-def test_a_process_does_as_many_turns_as_its_core_can_compute_and_no_more():
-    load = Load(law=EXACT, cpu=0.1, pause=10.0)
-    most = users_to_fill(load)
-    assert most == int((10.0 + 3.0 + 0.1) / 0.1), (
-        "pause, three model calls after each other, the computing"
-    )
-    few, over = level(load, most // 5, turns=300), level(load, 2 * most, turns=600)
-    assert few.busy == pytest.approx(0.2, abs=0.05) and few.a_second == pytest.approx(2.0, rel=0.15)
-    assert few.p50.value == pytest.approx(3.1, abs=0.05), "nobody queues"
-    assert over.busy == pytest.approx(1.0, abs=0.01) and over.a_second == pytest.approx(
-        10.0, rel=0.05
-    )
-    assert over.p50.value > 2 * few.p50.value and level(load, most // 5, turns=300) == few, (
-        "a seed gives the same figures"
-    )
 
 
 @pytest.mark.realtime

@@ -7,17 +7,16 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 
 from kit.bench.case import Ask, Case, Fact, read_cases
-from kit.bench.grid.comparison import compare, standings, summarise
+from kit.bench.grid.comparison import compare
 from kit.bench.scoring.observation import Observation, observe
 from kit.bench.scoring.quality import answer_scores
 from kit.bench.scoring.run_case import run_case
 from kit.bench.scoring.scorers import COSTS, ROUTING, SCORERS, scores_of
 from kit.bench.scoring.voice import verbatim
 from kit.compose.deck import load_deck
-from kit.compose.parts import Guards
 from kit.core.context import OPERATOR, Principal
 from kit.core.errors import UnknownId
 from kit.models.scripted import Line, ScriptedModel
@@ -407,38 +406,6 @@ def some(stem: str, step: int = 1) -> list[Case]:
     return list(read_cases(HOME / "data" / "cases" / f"{stem}.jsonl"))[::step]
 
 
-async def rows_of(
-    cases: list[Case], kit: Kit | SmallKit, pattern: Any = None, **way: str
-) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
-    for each in cases:
-        for turn, _ in await run_case(each, kit, pattern):
-            common = {"case": each.id, "turn": turn.turn, "domain": each.domain, **way}
-            for name, score in scores_of(each, turn, SCORERS).items():
-                rows.append({**common, "scorer": name, "value": score})
-    return rows
-
-
-@pytest.mark.req("PC2-S9.3-2", "PC2-S9.3-3", "PC2-S9.3-4", "PC1-S9.3-3")
-async def test_the_sets_are_scored_on_the_consumer_deck_per_vertical():
-    cases = some("single", 6) + some("mixed", 12) + some("partial", 6)
-    async with consumer() as kit:
-        rows = await rows_of(cases, kit)
-    found = {summary.scorer: summary for summary in summarise(rows, by=())}
-    assert found["acknowledgement"].estimate.value == 1.0 and found["leak"].estimate.value == 0.0
-    assert (
-        0 < found["mixed_exact"].estimate.value < 1
-        and 0 < found["mixed_partial"].estimate.value < 1
-    )
-    assert found["response_quality"].estimate.value > 0.8 and found["answers"].estimate.value > 0.9
-    deck = load_deck(HOME / "cards" / "consumer")
-    own = {card.id: card.eval.threshold for card in deck.cards.values() if card.eval}
-    assert {standing.vertical for standing in standings(rows, own)} == set(
-        deck.cards["orchestrator"].sub_agents
-    )
-    assert len(set(own.values())) > 1
-
-
 async def test_what_is_seen_of_a_live_turn_is_seen_of_the_stored_one():
     async with consumer() as kit:
         (each,) = [each for each in some("partial") if each.id == "partial-002"]
@@ -607,47 +574,6 @@ def test_words_taken_over_are_counted_in_runs():
 
 
 # With and without the retry
-
-
-@pytest.mark.req("PC1-NFR-2")
-async def test_reliability_on_mixed_intent_is_measured_with_and_without_the_retry():
-    """A model of known truth drops its last call three times in ten; the retry is worth what it mends."""
-    cases = [each for each in some("mixed") if len(each.turns[0].expected) == 2][:100]
-    asked = {each.turns[0].user: each for each in cases}
-    drops = {user for place, user in enumerate(asked) if place % 10 < 3}
-
-    def lead(messages: list[BaseMessage]) -> Line:
-        if isinstance(messages[-1], ToolMessage):
-            return stitched(messages)
-        request = next(str(m.content) for m in reversed(messages) if isinstance(m, HumanMessage))
-        parts = list(asked[request].turns[0].queries.items())
-        again = len(seen_requests) and seen_requests[-1] == request
-        seen_requests.append(request)
-        kept = parts[1:] if again else parts[:1] if request in drops else parts
-        return Line(
-            "Let me look.",
-            calls=[(f"ask_{agent}", {"query": part, "intent_count": 2}) for agent, part in kept],
-        )
-
-    agents = sorted({agent for each in cases for agent in each.turns[0].expected})
-    rows: list[dict[str, Any]] = []
-    for failsafe in (False, True):
-        seen_requests: list[str] = []
-        guards = Guards(
-            failsafe=failsafe, overlap=False, verbatim=False, fastpath=False, echo=False
-        )
-        kit = small_kit(
-            ScriptedModel(lead),
-            {agent: answering(f"{agent} says so.") for agent in agents},
-            guards=guards,
-        )
-        rows += await rows_of(cases, kit, failsafe=str(failsafe))
-    without, with_it = (s for s in summarise(rows, by=("failsafe",)) if s.scorer == "mixed_exact")
-    assert str(without).startswith("False, mixed_exact: 70 of 100 = 0.700 [0.6") and str(
-        with_it.estimate
-    ).startswith("100 of 100")
-    (found,) = compare(rows, {"failsafe": "False"}, by=("failsafe",), scorers=["mixed_exact"])
-    assert found.verdict == "better" and not found.difference.excludes(0.3)
 
 
 async def test_answers_a_case_plants_take_the_place_of_the_sub_agents_work():

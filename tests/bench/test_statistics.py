@@ -246,9 +246,3 @@ def test_the_sample_for_no_difference_at_all_is_unknown():
 def test_nothing_is_estimated_from_nothing_or_from_what_lies_outside_of_its_range(ask: Any):
     with pytest.raises(DataError, match=r"\w+ \w+"):
         ask()
-
-
-def test_a_mean_says_what_it_is_of():
-    scores = [((i * 37) % 11) / 10 for i in range(80)]
-    found = str(mean_of(scores))
-    assert found.startswith("mean of 80 items = ")

@@ -500,7 +500,7 @@ def test_a_plain_function_that_hangs_does_not_keep_the_run_from_ending(tmp_path:
 
     rows = [{"message": name, "expected_text": "gate 4"} for name in "ab"]
     spec = systems_spec(
-        [SystemSource("stuck", stuck, tmp_path)], rows, limits={"seconds": 5, "concurrency": 1}
+        [SystemSource("stuck", stuck, tmp_path)], rows, limits={"seconds": 2, "concurrency": 1}
     )
     run = run_grid(spec, tmp_path / "out", OPENER, 1)
     assert (run.done, run.failed) == (2, 0)

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from kit import ExperimentKits, Settings, compare
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import run_grid
 from kit.bench.systems.bench import systems_spec
@@ -23,7 +22,6 @@ from tests.app.rooms import app_over, room, shown
 from tests.bridges.agents import played
 from tests.bridges.decks import kit_over, write_deck
 from tests.bridges.test_frameworks import ANSWERS, RUNS, TOOLS
-from tests.bridges.test_run_grid import EXACT
 from tests.grids.test_grid import OPENER
 from tests.kits import bodies, nothing_runs
 
@@ -91,18 +89,6 @@ def test_the_cards_page_says_what_a_card_runs(folder: Path):
     screen = shown(page)
     assert RUNS["flights"] in screen and "brings its own prompt" in screen
     assert 'data-part="model"' not in screen
-
-
-def test_agents_of_three_frameworks_play_a_grid_and_their_tokens_are_counted(tmp_path: Path):
-    deck = write_deck(tmp_path, RUNS)
-    settings = Settings(store=str(tmp_path / "kit.db"), deck=deck)
-    case = {"user": MESSAGE, "expected_sub_agents": list(RUNS)}
-    kits = ExperimentKits.of(settings, virtual=False)
-    result = compare([EXACT], [case], name="three", kits=kits)
-    [row] = result.frame.to_dict("records")
-    assert row["exact"] == 1.0
-    # Each of the three makes two calls of its own model; the lead makes at least two.
-    assert row["model_calls"] >= 8
 
 
 def test_agents_of_three_frameworks_are_systems_as_they_are(tmp_path: Path):

@@ -33,7 +33,6 @@ def shown(kind: str, *titles: str, turn: str = "t", **fields: list[object]) -> l
     ]
 
 
-SHOWN = [*shown("offer", "Ember Hill", "Harbor Roast", "Slow Tide"), *shown("receipt", "", "")]
 TALK = [
     *shown(
         "offer",
@@ -63,31 +62,6 @@ TALK = [
     *shown("reward", "Gift card", "Mug", "Tote", turn="t4", points=[3000, 900, 1500]),
 ]
 """Four turns, the newest last."""
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("the third offer you showed me", "offer-3"),
-        ("the second receipt", "receipt-2"),
-        ("is the second one still on?", "offer-2"),
-        ("is the second still on?", "offer-2"),
-        ("the last offer", "offer-3"),
-        ("the last one", "receipt-2"),
-        ("#1", "offer-1"),
-        ("the 3rd deal", "offer-3"),
-        ("option 2 please", "offer-2"),
-        ("the ninth offer", None),
-        ("how many points do I have", None),
-        ("what did I buy the last time", None),
-        ("my last purchase", None),
-        ("first, find coffee", None),
-    ],
-)
-def test_what_is_meant_is_found_among_its_kind(text: str, expected: str | None):
-    found = resolve(text, SHOWN)
-    assert (found.id if found else None) == expected
-    assert resolve(text, []) is None
 
 
 @pytest.mark.req("PC1-S5.6d")
@@ -143,19 +117,11 @@ def test_over_all_turns_the_newest_of_the_type_asked_for_is_meant(
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("the third offer you showed me", True),
         ("I want that one", True),
-        ("what about the 2nd?", True),
-        ("option 3 please", True),
         ("are those still valid", True),
-        ("which of them is open now", True),
-        ("show me the cheapest", True),
         ("¿cuál de ellas me conviene?", True),
-        ("esas ofertas", True),
         ("find coffee deals", False),
-        ("how many points do I have", False),
         ("dinner for 4 at 8", False),
-        ("encuentra ofertas de café", False),
         ("what did I buy the last time", False),
         ("sum up the first arc of Ashen Tide", False),
     ],

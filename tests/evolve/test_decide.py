@@ -17,7 +17,7 @@ from kit.compose.deck import load_deck
 from kit.core.record import TurnRecord
 from kit.metrics.judgement import Judgement, judgements, keep_judgement, note_shed
 from kit.stores.opening import open_store
-from studies.canary import Truth, draw_scores, play_canary, play_trials
+from studies.canary import Truth, play_canary, play_trials
 from tests.evolve.shared_deck import FILES, write_deck
 
 NEXT = FILES["desk/rewards.next.yaml"]
@@ -185,12 +185,6 @@ def test_at_the_margin_at_most_one_in_twenty_is_promoted_at_whichever_look_and_a
     assert promoted <= 3
     better = play_trials(Truth((0.85, 0.88), (0.85, 0.88)), 0.1, LOOKS, 30)
     assert sum(trial.decision == "promote" for trial in better) >= 24
-
-
-def test_scores_are_drawn_with_the_share_that_they_are_to_have():
-    scores = draw_scores(np.random.default_rng(7), 4000, 0.8)
-    assert abs(np.mean([score for _, score in scores]) - 0.8) < 0.02
-    assert len({session for session, _ in scores}) == 4000
 
 
 @pytest.mark.req("SO-9", "SO-10")

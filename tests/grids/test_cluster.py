@@ -109,7 +109,7 @@ def test_a_cluster_that_loses_a_worker_plays_every_cell_once_with_the_bytes_of_a
     spec = spec_of(
         tmp_path,
         patterns=["mediated", "direct"],
-        cases=[{"file": "data/cases/mixed.jsonl", "every": 2}],
+        cases=[{"file": "data/cases/mixed.jsonl", "every": 3}],
         sub_agents="stubs",
     )
     counts: list[int] = []
@@ -125,7 +125,7 @@ def test_a_cluster_that_loses_a_worker_plays_every_cell_once_with_the_bytes_of_a
     assert cluster.workers[0].wait(60) == -signal.SIGKILL and cluster.workers[1].poll() is None
     assert (
         run.complete
-        and counts[-1] == run.total == len({cell.key for cell in cells(spec)}) > 8 * BATCH
+        and counts[-1] == run.total == len({cell.key for cell in cells(spec)}) > 6 * BATCH
     )
     assert [row["cell"] for row in read_results(tmp_path / "cluster")] == [
         cell.key for cell in cells(spec)

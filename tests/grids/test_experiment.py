@@ -85,8 +85,12 @@ class Sent:
 def gateway(folder: Path) -> Path:
     """The committed grid on fewer cases, and on some with two turns."""
     grid = yaml.safe_load((HOME / "data" / "grids" / "gateway.yaml").read_text())
-    grid["cases"] = [{**chosen, "every": 8 * chosen["every"]} for chosen in grid["cases"]]
-    grid["cases"].append({"file": "data/cases/switches.jsonl", "every": 28})
+    grid["cases"] = [
+        {"file": "data/cases/mixed.jsonl", "take": 2},
+        {"file": "data/cases/partial.jsonl", "take": 1},
+        {"file": "data/cases/injection.jsonl", "every": 32},
+        {"file": "data/cases/switches.jsonl", "every": 28},
+    ]
     path = folder / "gateway.yaml"
     path.write_text(json.dumps(grid))
     return path

@@ -41,7 +41,6 @@ from kit.wire import open_kit
 
 OPENER = partial(open_kit, Settings(store=":memory:", pace=0.0, today="2026-11-01"))
 MIXED = {"file": "data/cases/mixed.jsonl", "every": 40}
-QUARTER = {**MIXED, "every": 4}
 ERRING = {
     "latency": {"median": 1.0, "sigma": 0.4},
     "drop": 0.3,
@@ -138,29 +137,20 @@ def test_the_bytes_are_the_same_at_any_concurrency_in_any_number_of_processes_an
         "repeats": 2,
         "cases": [{**MIXED, "every": 100}, {"file": "data/cases/switches.jsonl", "take": 1}],
     }
-    seen: dict[str, bytes] = {}
-    for name, workers, limits in (
-        ("one", 1, {}),
-        ("many", 1, {"concurrency": 9}),
-        ("processes", 2, {"concurrency": 3}),
-    ):
-        spec = spec_of(tmp_path, limits=limits, **fields)
-        run_grid(spec, tmp_path / name, OPENER, workers)
-        seen[name] = (tmp_path / name / RESULTS).read_bytes()
+    alone = spec_of(tmp_path, limits={}, **fields)
+    _, rows = play(alone, tmp_path / "one")
+    together = spec_of(tmp_path, limits={"concurrency": 3}, **fields)
+    play(together, tmp_path / "processes", workers=2)
     part = spec_of(tmp_path, **{**fields, "patterns": ["swarm"]})
-    run_grid(part, tmp_path / "parts", OPENER, 1)
-    whole = run_grid(spec_of(tmp_path, **fields), tmp_path / "parts", OPENER, 1)
+    play(part, tmp_path / "parts")
+    whole, _ = play(alone, tmp_path / "parts")
     assert whole.before == len(list(cells(part))) > 0, (
         "what another grid of the folder has played is not played again"
     )
-    seen["parts"] = (tmp_path / "parts" / RESULTS).read_bytes()
-    assert len(set(seen.values())) == 1 and len(seen["one"]) > 5_000
-    other = spec_of(tmp_path, seed=8, **fields)
-    run_grid(other, tmp_path / "other", OPENER, 1)
-    assert (tmp_path / "other" / RESULTS).read_bytes() != seen["one"]
+    results = [(tmp_path / name / RESULTS).read_bytes() for name in ("one", "processes", "parts")]
+    assert len(set(results)) == 1 and len(results[0]) > 5_000
     order = [
-        tuple(row[axis] for axis in ("model", "pattern", "case", "repeat", "turn"))
-        for row in read_results(tmp_path / "one")
+        tuple(row[axis] for axis in ("model", "pattern", "case", "repeat", "turn")) for row in rows
     ]
     assert order == sorted(order)
 
@@ -168,23 +158,26 @@ def test_the_bytes_are_the_same_at_any_concurrency_in_any_number_of_processes_an
 KILLED = """
 import os, signal, sys
 from pathlib import Path
+from functools import partial
 from kit.bench.grid.run import run_grid
 from kit.bench.grid.grid_file import read_grid
-from tests.grids.test_grid import OPENER
+from kit.settings import Settings
+from kit.wire import open_kit
 
 def killing(done, total):
     if done >= 32:
         os.kill(os.getpid(), signal.SIGKILL)
 
-run_grid(read_grid(Path(sys.argv[1])), Path(sys.argv[2]), OPENER, 1, killing)
+opener = partial(open_kit, Settings(store=":memory:", pace=0.0, today="2026-11-01"))
+run_grid(read_grid(Path(sys.argv[1])), Path(sys.argv[2]), opener, 1, killing)
 """
 
 
 def test_a_run_killed_in_the_middle_goes_on_where_it_was(tmp_path: Path):
     path = write(
         tmp_path,
-        patterns=["monolith", "mediated"],
-        cases=[{**MIXED, "every": 8}],
+        patterns=["direct"],
+        cases=[{**MIXED, "every": 7}],
         sub_agents="stubs",
     )
     died = subprocess.run(
@@ -196,7 +189,7 @@ def test_a_run_killed_in_the_middle_goes_on_where_it_was(tmp_path: Path):
     ledger = Ledger(tmp_path / "out" / LEDGER)
     kept = ledger.keys()
     ledger.close()
-    assert 32 <= len(kept) < len(keys) == 78 and kept < set(keys)
+    assert 32 <= len(kept) < len(keys) == 45 and kept < set(keys)
     run, rows = play(spec, tmp_path / "out")
     assert (run.before, run.done) == (len(kept), len(keys) - len(kept)), "none again"
     assert [row["cell"] for row in rows] == keys, "none lost, none twice"
@@ -310,39 +303,6 @@ def test_the_failsafe_is_taken_apart_at_the_rates_of_the_law(tmp_path: Path):
         assert share.low < share.value < share.high and share.n == turns
 
 
-@pytest.mark.req("PC2-S5.1")
-def test_the_pure_loop_is_a_baseline_in_which_the_calls_a_model_emits_run_as_they_are(
-    tmp_path: Path,
-):
-    shipped = read_grid(HOME / "data" / "grids" / "guards.yaml").grid
-    assert (
-        shipped.baseline == {"setting": "pure loop"}
-        and shipped.settings["pure loop"]["guards"] is False
-    )
-    spec = spec_of(
-        tmp_path,
-        specs={
-            "simulated-test": {"provider": "simulated", "law": {"drop": 0.3, "under_report": 0.2}}
-        },
-        settings=shipped.settings,
-        cases=[{"file": "data/cases/mixed.jsonl", "take": 40}],
-        sub_agents="stubs",
-        baseline=shipped.baseline,
-        verdicts=["exact"],
-    )
-    _, rows = play(spec, tmp_path / "out")
-    pure, guarded = (
-        [row for row in rows if row["setting"] == name] for name in ("pure loop", "guards")
-    )
-    assert {row["failsafe"] for row in pure} == {"whole", "unseen"} and "caught" in {
-        row["failsafe"] for row in guarded
-    }
-    _, verdicts = compare_ways(spec, rows)
-    (won,) = (v.difference.value for v in verdicts if v.scorer == "exact")
-    caught = sum(row["failsafe"] == "caught" for row in guarded)
-    assert won * len(pure) == pytest.approx(caught) and caught > 0
-
-
 @pytest.mark.req("SAT-12", "PC1-NFR-1")
 def test_every_turn_has_its_times_tokens_and_cost_and_a_price_makes_dollars(tmp_path: Path):
     model = {
@@ -431,18 +391,20 @@ def test_prompt_tokens_are_those_of_prompt_message_and_tool_schemas_of_one_large
 
 @pytest.mark.req("PC2-NFR-3")
 def test_switches_of_a_grid_decide_which_vertical_may_be_promoted(tmp_path: Path):
-    for stray, promoted in ((0.0, True), (0.4, False)):
-        law = {"latency": {"median": 1.0}, "stray": stray}
-        fields: dict[str, Any] = {
-            "specs": {"simulated-test": {"provider": "simulated", "law": law}},
-            "sub_agents": "stubs",
-        }
-        spec = spec_of(tmp_path, cases=[{"file": "data/cases/switches.jsonl"}], **fields)
-        _, rows = play(spec, tmp_path / f"out-{stray}")
-        turns = routed_turns(rows, spec.cases)
-        assert len(turns) == 280 and sum(turn.switch for turn in turns) == 168
-        subs = spec.deck.cards["orchestrator"].sub_agents
-        assert {promote(spec.deck, card, turns).promoted for card in subs} == {promoted}
+    law = {"latency": {"median": 1.0}}
+    spec = spec_of(
+        tmp_path,
+        specs={"simulated-test": {"provider": "simulated", "law": law}},
+        cases=[{"file": "data/cases/switches.jsonl"}],
+        sub_agents="stubs",
+    )
+    _, rows = play(spec, tmp_path / "out")
+    turns = routed_turns(rows, spec.cases)
+    assert len(turns) == 280 and sum(turn.switch for turn in turns) == 168
+    subs = spec.deck.cards["orchestrator"].sub_agents
+    assert {promote(spec.deck, card, turns).promoted for card in subs} == {True}
+    astray = [turn.model_copy(update={"called": turn.previous}) for turn in turns if turn.switch]
+    assert {promote(spec.deck, card, astray).promoted for card in subs} == {False}
 
 
 @pytest.mark.req("PC2-NFR-7")

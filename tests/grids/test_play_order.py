@@ -9,7 +9,7 @@ import pytest
 from kit.bench.grid.failures import STREAK, read_failures
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.results import read_results
-from kit.bench.grid.run import RESULTS, Run, run_grid
+from kit.bench.grid.run import RESULTS, run_grid
 from tests.grids.test_failed_cells import CASES, HELLO, grid_of, played
 from tests.grids.test_grid import OPENER, spec_of
 from tests.loopback_openai import Refuse, loopback
@@ -66,27 +66,6 @@ def test_the_cases_of_a_run_that_stopped_are_drawn_by_the_seed_and_are_not_the_f
         first = sorted(case.id for case in spec.cases)[: len(drawn[seed])]
         assert drawn[seed] != first, "a part of the file in its order may be all of one kind"
     assert drawn[7] != drawn[8]
-
-
-def stopped_by_hand(spec: GridSpec, folder: Path, after: int) -> Run:
-    seen: list[int] = []
-    return run_grid(
-        spec, folder, OPENER, 1, lambda done, _: seen.append(done), lambda: len(seen) <= after
-    )
-
-
-def test_a_run_that_was_stopped_and_went_on_has_the_bytes_of_one_that_was_not(
-    tmp_path: Path,
-):
-    spec = priced(tmp_path, 1000.0)
-    part = stopped_by_hand(spec, tmp_path / "parts", 20)
-    counts = {model: len(cases) for model, cases in cases_by_model(tmp_path / "parts").items()}
-    assert not part.complete and abs(counts["simulated-dear"] - counts["simulated-test"]) <= 1
-    assert run_grid(spec, tmp_path / "parts", OPENER, 1).complete
-    run_grid(spec, tmp_path / "whole", OPENER, 1)
-    assert (tmp_path / "parts" / RESULTS).read_bytes() == (
-        tmp_path / "whole" / RESULTS
-    ).read_bytes()
 
 
 # endpoints that cannot answer

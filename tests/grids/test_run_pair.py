@@ -11,7 +11,7 @@ from kit.bench.grid.run import PROVENANCE
 from kit.bench.grid.run_pair import compare_runs
 from kit.core.errors import DataError
 from tests.cli.test_cli import run as kit
-from tests.grids.test_grid import MIXED, QUARTER, play, spec_of
+from tests.grids.test_grid import MIXED, play, spec_of
 
 pytestmark = pytest.mark.req("SAT-24")
 
@@ -20,7 +20,7 @@ def stored(folder: Path, name: str, **fields: Any) -> Path:
     """A run with these fields, in a folder of its own."""
     (folder / name).mkdir()
     play(
-        spec_of(folder / name, **{"cases": [QUARTER], "sub_agents": "stubs", **fields}),
+        spec_of(folder / name, **{"cases": [MIXED], "sub_agents": "stubs", **fields}),
         folder / name / "out",
     )
     return folder / name / "out"
@@ -34,7 +34,7 @@ def test_runs_over_the_same_cases_are_paired_by_case(tmp_path: Path):
         stored(tmp_path, "bad", models=["simulated-bad"], specs=specs),
     )
     (one,) = compare_runs(good, bad)
-    assert one.verdict == "worse" and one.difference.n == 78 and one.way == {"run": "after"}
+    assert one.verdict == "worse" and one.difference.n == 8 and one.way == {"run": "after"}
     printed = kit("compare", str(good), str(bad), "--by", "exact", "--by", "seconds")
     assert printed.returncode == 0 and [
         line.partition(":")[0] for line in printed.stdout.splitlines()
@@ -42,7 +42,10 @@ def test_runs_over_the_same_cases_are_paired_by_case(tmp_path: Path):
 
 
 def test_other_cases_other_judges_and_other_ways_are_refused(tmp_path: Path):
-    whole, part = stored(tmp_path, "whole"), stored(tmp_path, "part", cases=[MIXED])
+    whole, part = (
+        stored(tmp_path, "whole"),
+        stored(tmp_path, "part", cases=[{**MIXED, "every": 80}]),
+    )
     with pytest.raises(
         DataError, match=r"cannot be compared: they were played over other case files"
     ):

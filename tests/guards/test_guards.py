@@ -116,19 +116,6 @@ async def test_a_call_missing_by_the_models_own_count_is_asked_for_by_name_and_a
     assert "Sorry" not in reply.preamble + reply.text
 
 
-@pytest.mark.req("SAT-2")
-async def test_one_retry_brings_back_any_number_of_calls():
-    parts = [
-        ("shop", "coffee deals"),
-        ("support", "broken receipt"),
-        ("rewards", "my points"),
-        ("play", "new games"),
-    ]
-    kit = kit_of(line(parts[0], intents=4), line(*parts[1:], intents=4))
-    reply = await turn(kit, " and ".join(query for _, query in parts))
-    assert calls(reply) == parts
-
-
 @pytest.mark.req("SAT-2", "PC2-S5.4a")
 async def test_the_cap_counts_the_calls_of_the_retry():
     text = "coffee deals, receipt trouble, my points and new games"

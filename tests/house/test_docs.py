@@ -41,12 +41,10 @@ STEPS = re.findall(
 @cache
 def functions() -> set[str]:
     """Every function and class of the tree, those in others included."""
-    return {
-        node.name
-        for _, text in sources(*CODE, "tests")
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    }
+    names: set[str] = set()
+    for _, text in sources(*CODE, "tests"):
+        names.update(re.findall(r"^\s*(?:async def|def|class) (\w+)", text, re.MULTILINE))
+    return names
 
 
 def definitions(path: str, text: str) -> Iterator[str]:

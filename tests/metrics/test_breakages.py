@@ -60,17 +60,20 @@ LOST = ("routing_fails", "routing_hangs", "refuses")
 async def test_what_an_orchestrator_or_a_monolith_loses_is_counted(
     pattern: str, agent: str, costly: tuple[str, ...]
 ):
-    counts: dict[str, Breakages] = {}
-    for kind in kinds_of(agent, "orchestrator"):
-        async with open_kit(EMBEDDED, faults=True) as kit:
+    lost: set[str] = set()
+    async with open_kit(EMBEDDED, faults=True) as kit:
+        for kind in kinds_of(agent, "orchestrator"):
             seconds = 0.0 if kind == "slow_drip" else None
             fault = Fault(where=agent, kind=kind, seconds=seconds)
+            before = breakages(kit.store)
             await kit.ask(QUESTION, kit.session(kind), pattern, faults=[fault])
-            counts[kind] = breakages(kit.store)
-    lost = {kind for kind, count in counts.items() if count.broken}
+            after = breakages(kit.store)
+            cost = after.broken - before.broken
+            assert (after.owned_up - before.owned_up, after.leaked) == (cost, 0), kind
+            if cost:
+                lost.add(kind)
+        assert breakages(kit.store).broken == len(lost)
     assert lost == set(costly)
-    for kind, count in counts.items():
-        assert count == Breakages(broken=int(kind in lost), owned_up=int(kind in lost)), kind
 
 
 def breakable_kit(answer_of_b: str = "b is known.") -> SmallKit:

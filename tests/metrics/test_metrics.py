@@ -566,13 +566,3 @@ async def test_the_share_of_compositions_that_repeat_a_sub_agent_byte_for_byte_i
         kit = small_kit(lead, {"shop": ScriptedModel(Line(sub))})
         await run_turn("go", Session(id="s", principal=Principal(tenant_id="t", user_id="u")), kit)
         assert metrics(kit.store).share("verbatim_composition_rate").n == 0
-
-
-@pytest.mark.req("PC1-R-7")
-async def test_models_are_told_to_use_words_of_their_own_and_the_stand_in_quotes():
-    async with open_kit(Settings(store=":memory:", pace=0, model="offline")) as kit:
-        prompt = " ".join(kit.team.orchestrator.prompt.prefix.split())
-        assert "in your own words. Their results are your material, not your answer" in prompt
-        await kit.ask("How many points do I have?", kit.session("s"))
-        found = metrics(kit.store).share("verbatim_composition_rate")
-    assert (found.right, found.n) == (1, 1)

@@ -123,8 +123,10 @@ async def ask(server: Loopback, place: str, budget: float = PATIENT, **fields: A
 
 
 @pytest.mark.req("K-4")
-@pytest.mark.parametrize("place", ["orchestrator", "sub-agent"])
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [*[(name, "orchestrator") for name in FAULTS], ("401", "sub-agent"), ("hang", "sub-agent")],
+)
 async def test_the_user_reads_plain_words_and_the_developer_one_line(
     name: str, place: str, caplog: pytest.LogCaptureFixture
 ):
@@ -161,17 +163,12 @@ async def test_neither_page_nor_trace_says_that_a_failed_routing_call_was_an_ans
 
 
 @pytest.mark.req("K-4")
-def test_the_terminal_shows_the_line_on_stderr_and_not_in_the_answer(tmp_path: Path):
+def test_the_terminal_shows_the_line_on_stderr_and_not_in_the_answer():
     with loopback() as server:
         server.key = "another"
         url = server.url.replace("http://", "http://me:password@")
-        result = process(
-            "ask",
-            "How many points do I have?",
-            OPENAI_BASE_URL=url,
-            OPENAI_API_KEY=KEY,
-            KIT_MODEL="local",
-        )
+        variables = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": KEY, "KIT_MODEL": "local"}
+        result = process("ask", "How many points do I have?", **variables)
     assert result.returncode == 1
     assert re.match(
         r"model 'local' at http://127\S+: HTTP 401, .*set OPENAI_API_KEY.* \(trace \w+\)\n\Z",

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from benchmarks.call_count import count_calls
 from kit.bench.routing import RoutingKit
 from kit.compose.models import build_model, load_models
 from kit.compose.parts import GUARDS
@@ -167,16 +166,6 @@ def test_a_call_takes_its_drawn_latency_exactly_and_its_first_word_comes_earlier
     assert models[-1].seconds == pytest.approx(seconds["orchestrator:2"], abs=2e-6)
 
 
-def test_dropped_calls_come_at_their_rate_and_the_failsafe_sees_those_that_are_counted() -> None:
-    law = Law(drop=0.4, retry_drop=0.5, under_report=0.5)
-    done = replies(law, 240, ("shop", "rewards"))
-    retried = [reply for reply in done if said(reply, guard="failsafe", action="asked_again")]
-    short = [reply for reply in done if len(reply.routing.invoked) < 2]
-    unseen = [reply for reply in short if reply not in retried]
-    assert len(retried) == expected(0.2, 240) and len(unseen) == expected(0.2, 240)
-    assert len([reply for reply in short if reply in retried]) == expected(0.1, 240)
-
-
 def test_counting_too_many_makes_the_failsafe_ask_in_vain_and_stray_calls_reach_an_agent_nobody_needs() -> (
     None
 ):
@@ -205,13 +194,6 @@ def test_usage_is_what_was_read_and_what_the_law_says_was_written() -> None:
         usage.input_tokens > 0 for usage in ended
     )
     assert not any(usage.estimated for usage in ended)
-
-
-@pytest.mark.parametrize("key", ["gpt-5.4-nano", "fast"])
-def test_a_simulated_spec_without_the_word_in_its_key_is_refused(key: str) -> None:
-    with pytest.raises(ValidationError, match="must hold the word 'simulated'"):
-        ModelSpec(key=key, provider="simulated", law=Law())
-    assert SimulatedModel(name=key).spec.key == f"simulated {key}"
 
 
 def test_a_law_belongs_to_simulated_models_and_to_no_other() -> None:
@@ -260,15 +242,3 @@ def test_the_published_models_ship_with_their_figures_and_a_simulated_twin_fitte
     assert {build_model(spec)._llm_type for key, spec in specs.items() if "simulated" in key} == {
         "simulated"
     }
-
-
-async def test_a_simulated_turn_costs_little() -> None:
-    kit = sim(Law(latency=LogNormal(median=1.45, sigma=0.35)))
-    for number in range(5):
-        await start(kit, f"warm {number}", ("shop", "rewards"))
-
-    async def play() -> None:
-        for number in range(10):
-            await start(kit, f"c{number}", ("shop", "rewards"))
-
-    assert await count_calls(play()) / 10 < 5_000
