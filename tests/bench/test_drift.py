@@ -121,25 +121,6 @@ def test_every_turn_of_a_vertical_is_as_likely_to_be_drawn():
 # ── the sheet ───────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.req("PC2-S5.9b")
-def test_a_sheet_is_written_labelled_by_hand_and_read_back(tmp_path: Path):
-    store, _ = stored()
-    write_sheet(tmp_path / "sheet.jsonl", items(store, 3, seed=7))
-    lines = (tmp_path / "sheet.jsonl").read_text().splitlines()
-    raw = json.loads(lines[0])
-    assert (
-        list(raw)[-1] == "label"
-        and raw["label"]["agents"] is None
-        and raw["message"]
-        and raw["reply"] == "An answer."
-    )
-    raw["label"]["agents"] = ["shop"]
-    (tmp_path / "sheet.jsonl").write_text("\n".join([json.dumps(raw), *lines[1:]]) + "\n")
-    sheet = read_sheet(tmp_path / "sheet.jsonl")
-    assert [item.open for item in sheet] == [False] + [True] * (len(lines) - 1)
-    assert sheet[0].label.agents == ("shop",)
-
-
 def test_a_broken_sheet_names_file_and_line(tmp_path: Path):
     store, _ = stored()
     write_sheet(tmp_path / "s.jsonl", items(store, 1, seed=7))

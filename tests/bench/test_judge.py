@@ -18,7 +18,6 @@ from kit.bench.scoring.judge import (
     verdict_in,
 )
 from kit.bench.scoring.observation import Observation
-from kit.bench.scoring.quality import policy, response_quality
 from kit.cli import main
 from kit.compose.deck import load_deck
 from kit.core.errors import DataError
@@ -35,18 +34,6 @@ SEEN = Observation(
     answers={"rewards": "900 points"},
     failed=("shop",),
 )
-
-
-async def test_the_rules_for_quality_and_policy_agree_with_labels_and_say_how_far():
-    quality = await measure_judge(RuleJudge(QUALITY, response_quality), "good")
-    rules = await measure_judge(RuleJudge(read_rubric("policy"), policy), "lawful")
-    assert quality.n == rules.n == len(labelled_replies()) >= 60
-    assert (
-        quality.low > 0.4 and rules.low > 0.6
-    )  # docs/statistics.md has the figures, and what the rules miss
-    assert str(quality).startswith(
-        f"kappa {quality.value:.3f} ["
-    ) and f"{quality.agreed} of {quality.n} verdicts" in str(quality)
 
 
 def test_the_command_prints_the_agreement_that_the_docs_quote(
@@ -157,19 +144,6 @@ async def test_a_reply_that_is_no_verdict_is_none_and_not_a_low_score(said: str)
 def test_a_verdict_is_found_behind_thoughts_and_other_objects(said: str, score: float):
     found = verdict_in(said)
     assert found is not None and found.score == score
-
-
-async def test_a_judge_that_declines_now_and_then_is_measured_on_the_rest():
-    def say(messages: list[BaseMessage]) -> Line:
-        reply = json.loads(str(messages[-1].content))["reply"]
-        return Line("pass" if len(reply) > 120 else json.dumps({"score": float("4,975" in reply)}))
-
-    found = await measure_judge(LLMJudge(QUALITY, ScriptedModel(say)), "good")
-    assert (
-        0 < found.undecided < 20
-        and found.n + found.undecided == len(labelled_replies())
-        and str(found).endswith("undecided")
-    )
 
 
 def test_every_rubric_a_card_names_is_there_and_can_be_read():

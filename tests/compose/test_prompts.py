@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.compose.deck import Block, Deck, DeckSettings, load_deck
-from kit.compose.prompts import Prompt, plan_prompt
+from kit.compose.prompts import plan_prompt
 from kit.core.card import AgentCard, Handoff
 from kit.core.context import DynamicContext
 from kit.core.errors import UnknownId
@@ -156,14 +156,6 @@ def test_a_value_cannot_pretend_to_be_a_line_of_the_prompt(value: str, field: st
         "Locale",
         "Location",
     ]
-
-
-@pytest.mark.req("PC1-S5.5")
-def test_the_shared_prefix_ratio_counts_from_the_start_over_the_longer_prompt():
-    ratio = shared_prefix_ratio(Prompt("abcd", "xx", "c"), Prompt("abcd", "xy!!!!", "c"))
-    assert ratio == len("abcd\n\nx") / len("abcd\n\nxy!!!!")
-    assert shared_prefix_ratio(Prompt("a", "b", "c"), Prompt("a", "b", "c")) == 1.0
-    assert shared_prefix_ratio(Prompt("a", "b", "c"), Prompt("x", "b", "c")) == 0.0
 
 
 @pytest.mark.req("PC1-S9.1-4")

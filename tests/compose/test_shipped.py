@@ -1,7 +1,5 @@
 """The models and prompts that others published figures for: they ship, are asked as told, and stand beside ours."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +17,7 @@ from studies.shipped_models import (
     read_reference,
 )
 from tests.cli.test_cli import refused, run
-from tests.loopback_openai import Call, Loopback, Say, loopback
+from tests.loopback_openai import Say, loopback
 
 MODELS = load_models(HOME / "cards" / "models.yaml")
 PAID = HOME / "data" / "grids" / "paid.yaml"
@@ -114,43 +112,6 @@ def test_a_figure_is_measured_on_its_own_model_and_prompt_and_by_what_it_counts(
     assert measure_figures(figures, read_reference()) == {}, (
         "a paid model was run: write docs/published.md again and drop this line"
     )
-
-
-@pytest.mark.realtime
-def test_a_paid_model_is_run_on_the_grid_to_its_dollar_limit_and_what_it_said_is_kept(
-    tmp_path: Path,
-):
-    path = tmp_path / "paid.yaml"
-    text = PAID.read_text().replace("every: 2}", "every: 78}").replace("every: 19}", "every: 400}")
-    path.write_text(
-        text.replace("dollars: 5", "dollars: 0.00009").replace("concurrency: 8", "concurrency: 1")
-    )
-    call = Call("ask_rewards", {"query": "how many points do I have", "intent_count": 1})
-    with loopback() as server:
-        played = grid(
-            path, tmp_path / "out", server, Say((), [call]), Say((), [call]), Say((), [call])
-        )
-    assert (
-        played.returncode == 1 and "stopped early" in played.stdout and 0 < len(server.requests) < 4
-    )
-    rows = [
-        json.loads(line) for line in (tmp_path / "out" / "results.jsonl").read_text().splitlines()
-    ]
-    paid = [row for row in rows if row["model"] == "gpt-4.1-mini"]
-    free = [row for row in rows if row["model"] == "offline"]
-    assert paid and len(paid) + len(free) == len(rows)
-    assert {(row["kind"], row["cost"]) for row in paid} == {("measured", None)}
-    assert {(row["kind"], row["cost"]) for row in free} == {("offline stand-in", 0.0)}
-    assert {row["case"] for row in paid} == {row["case"] for row in free}, (
-        "a case that was begun is finished on both models"
-    )
-    assert '"place"' in (tmp_path / "out" / "cassette.jsonl").read_text()
-
-
-def grid(path: Path, out: Path, server: Loopback, *says: Say) -> Any:
-    server.plays(*says)
-    arguments = ("grid", str(path), "--model", "gpt-4.1-mini", "--record", "--out", str(out))
-    return run(*arguments, OPENAI_API_KEY="sk-x", OPENAI_BASE_URL=server.url)
 
 
 def test_without_a_key_one_sentence_says_what_to_set():

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCa
 
 from kit.models.offline.executor import executor_turn, step_arguments
 from kit.models.offline.model import OfflineModel
-from kit.models.offline.projection import collect, project
+from kit.models.offline.projection import collect
 from kit.runtime.turn import run_turn
 from kit.worlds.outlets.access import Scope
 from kit.worlds.outlets.skill_service import SkillService
@@ -180,21 +180,6 @@ def test_an_input_is_a_file_only_where_it_names_one() -> None:
 @pytest.mark.parametrize("text", ["", "no JSON", "{}", '{"task": 1}'])
 def test_what_is_no_step_is_said_to_be_none(text: str) -> None:
     assert str(executor_turn([HumanMessage(text)])).startswith("This is no step")
-
-
-def test_rows_are_kept_by_the_options_and_flags_that_a_task_names() -> None:
-    rows = [
-        {"name": "a", "hot": True, "kind": "tea"},
-        {"name": "b", "hot": False, "kind": "tea"},
-        {"name": "c", "hot": True},
-    ]
-    schema = {"items": {"properties": {"name": {}}}}
-    assert project(rows, schema, {"hot": [True]}) == [{"name": "a"}, {"name": "c"}]
-    assert project([*rows, *rows], schema, {}) == [{"name": "a"}, {"name": "b"}, {"name": "c"}], (
-        "single fields, each once"
-    )
-    with pytest.raises(KeyError, match="street"):
-        project(rows, {"items": {"properties": {"street": {}}}}, {})
 
 
 def test_arguments_come_from_the_words_of_a_task_and_the_input() -> None:

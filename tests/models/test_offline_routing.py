@@ -10,7 +10,6 @@ import pytest
 from kit.compose.deck import load_deck
 from kit.core.language.clauses import clauses
 from kit.core.language.small_talk import asks, small_talk
-from kit.models.offline.extraction import noun_phrase
 from kit.models.offline.routing import Routes, Situation, SmallTalk, Unfit, decide
 from kit.models.offline.similarity import Document, index, spoken
 from kit.models.offline.wording import LONG_TO_LEARN, WordingClassifier
@@ -103,18 +102,6 @@ def test_a_list_is_split_at_its_commas_and_marks():
         "my points",
     ]
     assert len(clauses("find a room in Leeds, from Friday, for two", opening=True)) == 1
-
-
-@pytest.mark.parametrize(
-    ("request_", "phrase"),
-    [
-        ("how far am I in my games", "games"),
-        ("how long does it take", ""),
-        ("my receipt didn't scan", "receipt"),
-    ],
-)
-def test_a_degree_and_a_negation_are_not_what_is_sought(request_: str, phrase: str):
-    assert noun_phrase(request_) == phrase
 
 
 @pytest.mark.parametrize(

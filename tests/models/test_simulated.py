@@ -216,29 +216,12 @@ async def test_badge_and_every_model_span_say_simulated() -> None:
 
 
 @pytest.mark.req("SAT-21")
-def test_the_published_models_ship_with_their_figures_and_a_simulated_twin_fitted_to_them() -> None:
+def test_a_published_model_has_a_simulated_twin_fitted_to_its_mean_latency() -> None:
     specs = load_models(ROOT / "cards" / "models.yaml")
-    assert (specs["gpt-5.4-nano"].effort, specs["gpt-5.4-nano"].api) == ("none", "chat")
-    assert (specs["gpt-5.4-nano-low"].effort, specs["gpt-5.4-nano-low"].api) == ("low", "responses")
-    assert specs["gpt-5.4-mini-low"].effort == "low" and specs["gpt-4.1-mini"].provider == "openai"
-    figures = {
-        (key, f.what): (f.value, f.of)
-        for key, spec in specs.items()
-        for f in spec.published
-        if f.source
-    }
-    whole, latency = "mixed requests routed whole", "mean latency of a routing call"
-    assert figures["gpt-5.4-nano", whole] == figures["gpt-4.1-mini", whole] == (30, 30)
-    assert (figures["gpt-5.4-nano", latency][0], figures["gpt-4.1-mini", latency][0]) == (
-        1450,
-        3230,
-    )
-    assert figures["gpt-5.4-nano-low", whole] == (181, 200)
     for key in ("gpt-5.4-nano", "gpt-4.1-mini"):
         law = specs[f"simulated-{key}"].law
-        assert law is not None and law.latency.mean == pytest.approx(
-            figures[key, latency][0] / 1000
-        )
+        (mean,) = [f.value for f in specs[key].published if "mean latency" in f.what]
+        assert law is not None and law.latency.mean == pytest.approx(mean / 1000)
     assert {build_model(spec)._llm_type for key, spec in specs.items() if "simulated" in key} == {
         "simulated"
     }

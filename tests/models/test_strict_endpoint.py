@@ -5,9 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
-from langchain_core.messages.ai import UsageMetadata
-from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import tool
 
 from kit.compose.parts import Guards
@@ -18,7 +15,6 @@ from kit.core.outcome import SET_ASIDE, AgentCall, Answer, Outcome
 from kit.core.record import Message
 from kit.models.openai import chat_model
 from kit.runtime.context import RunContext
-from kit.runtime.message import with_calls, with_unique_ids
 from kit.runtime.turn import Reply, run_turn
 from tests.kits import ALICE, SmallKit, answering, bodies, small_kit
 from tests.loopback_openai import JSON, Call, Loopback, Say, loopback
@@ -200,41 +196,3 @@ async def test_answers_and_tool_results_without_words_are_sent_as_such(server: L
         sent(server.requests[2])[1] == ["(no text)"] * 2
         and "(no text)" in sent(server.requests[3])[1]
     )
-
-
-@pytest.mark.req("SAT-15")
-def test_other_calls_leave_all_else_on_the_message():
-    reasoning = {"type": "reasoning", "id": "rs_1", "summary": []}
-    content: list[Any] = [
-        reasoning,
-        {"type": "text", "text": "One moment.", "id": "msg_1"},
-        *(
-            {"type": "function_call", "name": f"ask_{a}", "arguments": "{}", "call_id": c}
-            for a, c in (("a", "x"), ("b", "x"))
-        ),
-    ]
-    calls = [ToolCall(name=f"ask_{agent}", args={}, id="x") for agent in ("a", "b")]
-    usage = UsageMetadata(input_tokens=3, output_tokens=4, total_tokens=7)
-    raw = {"tool_calls": [{"id": "x"}], "refusal": None}
-    message = AIMessage(
-        content,
-        tool_calls=calls,
-        response_metadata={"id": "resp_1"},
-        usage_metadata=usage,
-        additional_kwargs=raw,
-        id="m",
-    )
-    apart = with_unique_ids(calls)
-    assert [call["id"] for call in apart] == ["x", "x-2"] and with_unique_ids(apart) is apart
-    changed = with_calls(message, apart)
-    assert changed.content == content[:3], (
-        "the block of a call that has another id now is gone, reasoning stays"
-    )
-    assert changed.tool_calls == apart and changed.text == "One moment."
-    assert (changed.response_metadata, changed.usage_metadata, changed.id) == (
-        {"id": "resp_1"},
-        usage,
-        "m",
-    )
-    assert changed.additional_kwargs == {"refusal": None}
-    assert with_calls(message, []).content == content[:2]
