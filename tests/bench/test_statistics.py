@@ -74,29 +74,24 @@ def test_a_cluster_that_always_agrees_counts_once():
     assert str(thrice).startswith("30 of 30 in 10 clusters = 1.000 [0.7")
 
 
-def test_clusters_are_worth_about_what_the_robust_variance_of_another_implementation_says():
+def test_clusters_have_the_robust_error_of_another_implementation():
     """Of many clusters: there the corrections for few of them no longer show."""
     generator = np.random.default_rng(8)
     names = [item for item in range(600) for _ in range(4)]
+
+    def robust_error(values: list[float]) -> float:
+        model: Any = OLS(np.array(values), np.ones(len(values)))
+        fit = model.fit(cov_type="cluster", cov_kwds={"groups": np.array(names)})
+        return float(fit.bse[0])
+
     shares = generator.beta(2, 2, 600)
     outcomes = [bool(generator.random() < shares[name]) for name in names]
-    right, n = sum(outcomes) / len(outcomes), len(outcomes)
-    fit: Any = OLS(np.array(outcomes, float), np.ones(n)).fit(
-        cov_type="cluster", cov_kwds={"groups": np.array(names)}
-    )
-    worth = right * (1 - right) / float(fit.bse[0]) ** 2
+    right = sum(outcomes) / len(outcomes)
+    worth = right * (1 - right) / robust_error([float(each) for each in outcomes]) ** 2
     assert clustered(outcomes, names).effective_n == pytest.approx(worth, rel=0.01)
-
-
-def test_a_mean_of_clusters_has_the_robust_error_of_another_implementation():
-    generator = np.random.default_rng(8)
-    names = [item for item in range(600) for _ in range(4)]
     values = (generator.normal(0, 1, 600)[names] + generator.normal(0, 1, len(names))).tolist()
-    fit: Any = OLS(np.array(values), np.ones(len(values))).fit(
-        cov_type="cluster", cov_kwds={"groups": np.array(names)}
-    )
-    found = mean_of(values, names)
-    assert (found.high - found.low) / 2 == pytest.approx(1.964 * float(fit.bse[0]), rel=0.01)
+    mean = mean_of(values, names)
+    assert (mean.high - mean.low) / 2 == pytest.approx(1.964 * robust_error(values), rel=0.01)
 
 
 def test_too_few_items_have_no_interval_and_say_so():

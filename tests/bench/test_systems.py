@@ -103,6 +103,9 @@ def test_two_functions_and_a_table_become_a_verdict_without_any_card(
     assert result["dollars"] == pytest.approx(0.2)
     first = read_results(folder / "out")[0]
     assert (first["called"], first["scores"]["exact"], first["input_tokens"]) == (["flights"], 1, 9)
+    (made,) = json.loads((folder / "out" / "provenance.json").read_text())["runs"].values()
+    sources = {system["source"]: len(system["digest"]) for system in made["systems"].values()}
+    assert sources == {"./mine.py:answer": 24, "./mine.py:silent": 24}
 
 
 @realtime
@@ -212,24 +215,6 @@ def test_a_judge_of_ones_own_scores_answers_and_a_broken_one_costs_nothing(
     code, result, words = bench(*command, "--judge", "./judges.py:broken", capsys=capsys)
     assert code == 2 and not result
     assert "judge 'broken': AttributeError" in words and "(judges.py:6, in broken)" in words
-
-
-@realtime
-def test_provenance_names_each_system_and_a_digest_of_it(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-):
-    bench("./mine.py:silent", "cases.csv", capsys=capsys)
-    (made,) = json.loads((folder / "out" / "provenance.json").read_text())["runs"].values()
-    (system,) = made["systems"].values()
-    assert system["source"] == "./mine.py:silent" and len(system["digest"]) == 24
-
-
-@realtime
-def test_a_system_beside_itself_is_played_twice(folder: Path, capsys: pytest.CaptureFixture[str]):
-    reference = "./mine.py:silent"
-    _, result, _ = bench(reference, "cases.csv", "--against", reference, capsys=capsys)
-    assert result["cells"] == result["played"] == 2 * CASES
-    assert len(result["verdicts"]) == 1
 
 
 @realtime
@@ -654,8 +639,8 @@ async def test_a_report_goes_before_what_spans_say():
 @realtime
 def test_equal_systems_are_seldom_told_apart_and_a_worse_one_is_found_as_often_as_promised():
     """A small sample of `python benchmarks/foreign_systems.py`."""
-    runs = 12
+    runs = 6
     assert foreign_systems.false_verdicts(runs) <= foreign_systems.most_false(runs)
     assert foreign_systems.false_verdicts(runs, decided=True) <= foreign_systems.most_false(runs)
-    finds, _ = foreign_systems.found(5, 231)
-    assert finds >= foreign_systems.least_found(5)
+    finds, _ = foreign_systems.found(3, 231)
+    assert finds >= foreign_systems.least_found(3)

@@ -1,8 +1,5 @@
 """Two versions of a card share the sessions of a deck: who has which is fixed, bound early, and told by the trace."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -49,19 +46,14 @@ def test_five_sessions_of_a_hundred_have_the_new_version_unless_the_deck_says_ot
 
 
 @pytest.mark.req("SO-9")
-def test_every_process_gives_a_session_the_same_place():
-    script = (
-        "from kit.compose.canary import place_of; from kit.core.context import SessionKey; "
-        "print([place_of(SessionKey('acme', f's{n}'), 'rewards') for n in range(50)])"
-    )
-    environment = {**os.environ, "PYTHONHASHSEED": "17"}
-    elsewhere = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment
-    ).stdout
-    here = [place_of(SessionKey("acme", f"s{number}"), "rewards") for number in range(50)]
-    assert elsewhere.strip() == str(here) and len(set(here)) == 50
-    assert here != [place_of(SessionKey("acme", f"s{number}"), "shop") for number in range(50)]
-    assert place_of(SessionKey("other", "s0"), "rewards") != here[0]
+def test_a_session_has_the_same_place_in_every_process():
+    """Written down: a place that hung on the process would be another one tomorrow."""
+    places = [
+        place_of(SessionKey("acme", "s0"), "rewards"),
+        place_of(SessionKey("acme", "s0"), "shop"),
+        place_of(SessionKey("other", "s0"), "rewards"),
+    ]
+    assert places == pytest.approx([0.797735, 0.864567, 0.232799], abs=1e-6)
 
 
 @pytest.mark.req("SO-9")
