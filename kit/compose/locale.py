@@ -70,6 +70,21 @@ class Sentences(Value):
     plan_again: str
     plan_steps: str
     plan_left: str
+    plan_gone: str
+    plan_out_of: str
+    """Says of how many things a step chose."""
+    plan_part: str
+    """Says of how many things a list has so many."""
+    plan_each: str
+    """Says what all rows of a list have in common."""
+    plan_empty: str
+    plan_total: str
+    plan_not: str
+    """Says that a thing lacks a feature."""
+    plan_none: str
+    """Stands for a value that is not there."""
+    plan_yes: str
+    plan_no: str
     plan_unreachable: str
     plan_no_steps: str
     plan_ended: str

@@ -1,6 +1,7 @@
 """What the user reads of a plan: an answer composed from the outputs of its steps, or fixed words
 for where it stopped."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
@@ -12,8 +13,9 @@ from kit.core.bodies.turn import PlanEnded
 from kit.core.documents.document import Plan, PlanStep
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Reason
 from kit.models.message import system_text, tool_text
+from kit.planning.answer_sections import Section, sections_of
 from kit.planning.loop import Manager
-from kit.planning.output_words import report
+from kit.planning.output_words import earlier_steps, wordings, words_of
 from kit.planning.plan import complete_steps, failed_step
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.answer.acknowledge import acknowledge
@@ -43,28 +45,14 @@ async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunC
         # In fixed words: a model would explain away what it does not know.
         ctx.turn.record(*_failure(manager, executor))
         ctx.emit(Acknowledged(path="rescued", owed=owed_by(ctx.turn).agents))
-        text = stop_words(manager, ctx, await _report(manager))
+        text = stop_words(manager, ctx, await _outputs(manager))
         return Answer(call_id=call.call_id, agent=call.agent, text=text)
-    inputs = {number for step in plan.steps for number in step.inputs}
-    blocks = await _report(manager)
-    answers: list[Answer] = []
-    calls: list[AgentCall] = []
-    asks: list[ToolCall] = []
-    results: list[ToolMessage] = []
-    texts: list[str] = []
-    for step in complete_steps(plan):
-        call_id = step.task_id or ""
-        text = blocks[step.step_index]
-        # The output of any other step stands in that of the step which used it.
-        if step.step_index not in inputs:
-            answers.append(Answer(call_id=call_id, agent=executor, text=text))
-            calls.append(AgentCall(call_id=call_id, agent=executor, query=step.task, fields={}))
-        name = f"ask_step_{step.step_index}"
-        asks.append(ToolCall(name=name, args={"query": step.task}, id=call_id))
-        results.append(tool_text(text, call_id))
-        texts.append(text)
+    sentences = ctx.turn.locale.sentences
+    sections = sections_of(plan.steps, await _outputs(manager), plan.original_task, sentences)
+    asks, results = _as_calls(plan, sections)
+    texts = [section.text for section in sections]
     ctx.turn.in_own_words = False
-    ctx.turn.record(answers, calls)
+    ctx.turn.record(*_step_answers(plan, sections, executor))
     thread = lead.open(call, ctx)
     thread[0] = system_text(f"{thread[0].text}\n\n{SYNTHESIS}")
     thread += [AIMessage("", tool_calls=asks), *results]
@@ -90,15 +78,50 @@ async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunC
     else:
         # What the steps came to is in words already.
         text = scrub("\n\n".join(texts), ctx)
-    text = f"{done_words(plan, ctx.turn.locale.sentences)}\n\n{text}"
+    text = f"{text}\n\n{done_words(plan, sentences)}"
     return Answer(call_id=call.call_id, agent=call.agent, text=text)
 
 
-async def _report(manager: Manager) -> dict[int, str]:
+def _as_calls(plan: Plan, sections: Sequence[Section]) -> tuple[list[ToolCall], list[ToolMessage]]:
+    """Returns the sections as the model that answers reads them: as results of what it asked for."""
+    steps = {step.step_index: step for step in plan.steps}
+    asks: list[ToolCall] = []
+    results: list[ToolMessage] = []
+    for section in sections:
+        of_section = [steps[number] for number in section.findings]
+        call_id = of_section[0].task_id or ""
+        query = "; ".join(step.task for step in of_section)
+        name = f"ask_step_{of_section[0].step_index}"
+        asks.append(ToolCall(name=name, args={"query": query}, id=call_id))
+        results.append(tool_text(section.text, call_id))
+    return asks, results
+
+
+def _step_answers(
+    plan: Plan, sections: Sequence[Section], executor: str
+) -> tuple[list[Answer], list[AgentCall]]:
+    """Returns what the steps say as answers, which no composition may lose, and the request of each."""
+    steps = {step.step_index: step for step in plan.steps}
+    answers: list[Answer] = []
+    calls: list[AgentCall] = []
+    for section in sections:
+        for number, words in section.findings.items():
+            if not words:
+                continue
+            # A step stands for what the steps before it were asked too: it was done with what they gave.
+            tasks = [steps[earlier].task for earlier in earlier_steps(number, plan.steps)]
+            query = "; ".join([*tasks, steps[number].task])
+            call_id = steps[number].task_id or ""
+            answers.append(Answer(call_id=call_id, agent=executor, text=words))
+            calls.append(AgentCall(call_id=call_id, agent=executor, query=query, fields={}))
+    return answers, calls
+
+
+async def _outputs(manager: Manager) -> dict[int, Any]:
     outputs: dict[int, Any] = {}
     for step in complete_steps(manager.plan):
         outputs[step.step_index] = await manager.value(step)
-    return report(manager.plan.steps, outputs)
+    return outputs
 
 
 def done_words(plan: Plan, words: Sentences) -> str:
@@ -111,21 +134,25 @@ def done_words(plan: Plan, words: Sentences) -> str:
     return f"{sentence} {words.plan_again.format(steps=', '.join(failed))}"
 
 
-def stop_words(manager: Manager, ctx: RunContext, blocks: dict[int, str]) -> str:
+def stop_words(manager: Manager, ctx: RunContext, outputs: dict[int, Any]) -> str:
     """Says in the session's language why a plan stopped, what its steps came to and which were not
     done; nothing here was worded by a model."""
     plan = manager.plan
     words = ctx.turn.locale.sentences
     step = failed_step(plan)
     parts = [_stop_reason(plan, step, words)]
-    if blocks:
+    if outputs:
+        by_step = wordings(plan.steps, outputs, plan.original_task, words)
         parts.append(words.plan_steps)
         for done in complete_steps(plan):
-            block = blocks[done.step_index]
-            # What a service put into its result is read by no guard here.
-            parts.append(
-                f"**{done.step_index}. {_quote(done.task)}**" if leaks(block, ctx) else block
+            output = outputs[done.step_index]
+            heading = f"{done.step_index}. {_quote(done.task)}"
+            came_to = (
+                words.plan_gone if output is None else words_of(output, by_step[done.step_index])
             )
+            block = f"**{heading}:** {came_to}"
+            # What a service put into its result is read by no guard here.
+            parts.append(f"**{heading}**" if leaks(block, ctx) else block)
     elif plan.steps and not (step and step.status == "uncertain"):
         # Of a step that may have acted nobody can say that nothing is done.
         parts[0] += f" {words.plan_no_steps}"

@@ -1,8 +1,11 @@
 """What the steps of a plan came to, in words: for its user, for the model that answers, and for the page Plans."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from kit.compose.locale import ENGLISH, Sentences
 from kit.core.display.count import enumeration
 from kit.core.documents.document import PlanStep
 
@@ -14,134 +17,264 @@ TITLES = ("name", "title")
 """Fields that name a thing: they come first and without their own name."""
 SENTENCES = ("description", "summary", "note")
 """Fields that are sentences, and say without a name what they are."""
+RANK = "rank"
+"""The field that says a row's place: it numbers the row."""
+TOTAL = "total"
+"""The field that says of how many things a list is a part."""
 Fields = Mapping[str, Any]
+Outputs = Mapping[int, Any]
 
 
-def report(steps: Sequence[PlanStep], outputs: Mapping[int, Any]) -> dict[int, str]:
-    """Returns step -> its number, what it was to do and what it came to, in markdown; of complete steps alone.
+@dataclass(frozen=True)
+class Wording:
+    """What is known of an output before it is put in words."""
 
-    Of a step that later ones worked on it says how much it gave: what that was stands in their outputs.
-    """
-    blocks: dict[int, str] = {}
-    for step in steps:
-        if step.status != "complete":
-            continue
-        number = step.step_index
-        readers = [f"{later.step_index}" for later in steps if number in later.inputs]
-        output = outputs.get(number)
-        if output is None:
-            words = "It is done; its result is gone."
-        elif readers:
-            noun = "step" if len(readers) == 1 else "steps"
-            words = f"{size_of(output)} for {noun} {enumeration(readers)}."
-        else:
-            words = words_of(output, step.task)
-        blocks[number] = f"**{number}. {step.task.rstrip('. ')}:** {words}"
-    return blocks
+    sentences: Sentences = ENGLISH.sentences
+    task: str = ""
+    """What the step was to do, in small letters: fields that it names come first."""
+    earlier_tasks: str = ""
+    """The same of the steps whose outputs it works on: what these were chosen by is not said again."""
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Id of a thing -> its name, wherever an output of the plan has both."""
+    with_ids: bool = False
+    """Whether ids were asked for; else a thing with a name is told without its id."""
+    rows: int = MOST_ROWS
 
 
-def words_of(value: Any, task: str = "", rows: int = MOST_ROWS) -> str:
-    """Returns an output in lines, a row of a list in each; of a long one the beginning, and how much more there is.
+def wordings(
+    steps: Sequence[PlanStep], outputs: Outputs, request: str, sentences: Sentences
+) -> dict[int, Wording]:
+    """Returns step -> what is known of its output by what was asked and by the other steps."""
+    tasks = {step.step_index: step.task.lower() for step in steps}
+    names = names_of(outputs)
+    with_ids = re.search(r"\bids?\b", request.lower()) is not None
+    by_step: dict[int, Wording] = {}
+    for number, task in tasks.items():
+        earlier = [tasks[step] for step in earlier_steps(number, steps)]
+        by_step[number] = Wording(
+            sentences=sentences,
+            task=task,
+            earlier_tasks=" ".join(earlier),
+            names=names,
+            with_ids=with_ids,
+        )
+    return by_step
 
-    Fields that the task names come first.
-    """
-    lines = list(_lines(value, task.lower(), rows))
+
+def earlier_steps(number: int, steps: Sequence[PlanStep]) -> list[int]:
+    """Returns the steps whose outputs one works on, and those that these work on, in order."""
+    inputs = {step.step_index: step.inputs for step in steps}
+    earlier: set[int] = set()
+    queue = list(inputs[number])
+    while queue:
+        step = queue.pop()
+        earlier.add(step)
+        queue += inputs.get(step, ())
+    return sorted(earlier & inputs.keys())
+
+
+def names_of(outputs: Outputs) -> dict[str, str]:
+    """Returns id of a thing -> its name, wherever an output has both."""
+    return dict(_names(list(outputs.values())))
+
+
+def _names(value: Any) -> Iterator[tuple[str, str]]:
+    """Yields each id of a value with the name that stands beside it."""
+    if isinstance(value, list):
+        for item in cast("list[Any]", value):
+            yield from _names(item)
+    elif isinstance(value, Mapping):
+        fields = cast("Fields", value)
+        title = title_of(fields)
+        for key, part in fields.items():
+            if title and is_id(key) and isinstance(part, str):
+                yield part, title
+            yield from _names(part)
+
+
+def title_of(fields: Fields) -> str:
+    """Returns the name of a thing; empty where it has none."""
+    for key in TITLES:
+        if fields.get(key):
+            return _word(fields[key], ENGLISH.sentences)
+    return ""
+
+
+def is_id(key: str) -> bool:
+    """Whether a field holds the id of a thing."""
+    return key == "id" or key.endswith("_id")
+
+
+def words_of(value: Any, wording: Wording) -> str:
+    """Returns an output in lines, a row of a list in each; of a long one the beginning, and how much more there is."""
+    lines = list(_lines(value, wording))
     text: list[str] = []
     room = MOST_CHARACTERS
     for line in lines:
         room -= len(line) + 1
         if room < 0:
             # Said, so that nobody takes the beginning for all of it.
-            text.append(f"- and {len(lines) - len(text):,} more lines")
+            text.append(f"- {_more(len(lines) - len(text), wording.sentences)}")
             break
         text.append(line)
     return "\n".join(text)
 
 
-def size_of(value: Any) -> str:
-    """Returns how much an output is, such as `348 outlets`; `done` where it is no list."""
+def size_of(value: Any, sentences: Sentences = ENGLISH.sentences) -> str:
+    """Returns how much an output is, such as `348 outlets`; empty where it is no list."""
     parts: list[str] = []
     fields = cast("Fields", value) if isinstance(value, Mapping) else {"row": value}
     for name, part in fields.items():
         if isinstance(part, list):
             items = cast("list[Any]", part)
-            parts.append(_count(len(items), _noun(_only_field(items), name)))
-    return enumeration(parts) or "done"
+            parts.append(count_words(len(items), _noun(_only_field(items), name), sentences))
+    return enumeration(parts, sentences.and_)
 
 
-def _lines(value: Any, task: str, rows: int, name: str = "") -> Iterator[str]:
+def is_empty(value: Any) -> bool:
+    """Whether a step came back with nothing: lists without a row, or no value at all.
+
+    A flag beside them says nothing, but a flag alone is an answer.
+    """
+    if not isinstance(value, Mapping):
+        return value in (None, "", [])
+    parts = [part for part in cast("Fields", value).values() if not isinstance(part, bool)]
+    lists = [cast("list[Any]", part) for part in parts if isinstance(part, list)]
+    if lists:
+        return not any(lists)
+    return bool(parts) and all(is_empty(part) for part in parts)
+
+
+def _lines(value: Any, wording: Wording, name: str = "") -> Iterator[str]:
     if isinstance(value, Mapping):
-        yield from _object_lines(cast("Fields", value), task, rows, name)
+        yield from _object_lines(cast("Fields", value), wording, name)
     elif isinstance(value, list):
-        yield from _list_lines(cast("list[Any]", value), task, rows, name or "row")
+        yield from _list_lines(cast("list[Any]", value), wording, name or "row")
     else:
-        yield _sentence(f"{_plain(name)} {_word(value)}".strip())
+        yield _sentence(f"{_plain(name)} {_word(value, wording.sentences)}".strip())
 
 
-def _object_lines(fields: Fields, task: str, rows: int, name: str) -> Iterator[str]:
+def _object_lines(fields: Fields, wording: Wording, name: str) -> Iterator[str]:
     """Yields what an object says of itself as one line, and what is inside it on lines of its own."""
     own: dict[str, Any] = {}
+    lists: list[str] = []
     for key, part in fields.items():
-        if not isinstance(part, Mapping | list):
+        if isinstance(part, list):
+            lists.append(key)
+        elif not isinstance(part, Mapping):
             own[key] = part
+    total = None
+    if len(lists) == 1 and isinstance(own.get(TOTAL), int):
+        # It is told with the rows that it counts.
+        total = own.pop(TOTAL)
     if own:
-        yield _sentence(f"{_plain(name)} {_row(own, task)}".strip())
+        row = row_words(own, wording)
+        # A thing that has a name needs no word for what it is.
+        yield _sentence(row if title_of(own) else f"{_plain(name)} {row}".strip())
     for key, part in fields.items():
-        if key not in own:
-            yield from _lines(part, task, rows, key)
+        if isinstance(part, list):
+            yield from _list_lines(cast("list[Any]", part), wording, key, total)
+        elif isinstance(part, Mapping):
+            yield from _object_lines(cast("Fields", part), wording, key)
 
 
-def _list_lines(items: list[Any], task: str, rows: int, name: str) -> Iterator[str]:
-    """Yields a list of single values as one line; of objects their number, what all have, and a line for each."""
+def _list_lines(
+    items: list[Any], wording: Wording, name: str, total: int | None = None
+) -> Iterator[str]:
+    """Yields a list of single values as one line; of objects their number, what all have, and a line for each.
+
+    `total`: of how many the list is a part.
+    """
+    sentences = wording.sentences
     key = _only_field(items)
     if key is not None:
         items = [item[key] for item in items]
-    count = _count(len(items), _noun(key, name))
     if not any(isinstance(item, Mapping | list) for item in items):
-        words = [_word(item) for item in items[: 10 * rows]]
+        count = _count_of(items, total, _noun(key, name), sentences)
+        words = [
+            wording.names.get(str(item)) or _word(item, sentences)
+            for item in items[: 10 * wording.rows]
+        ]
         if len(items) > len(words):
-            words.append(f"and {len(items) - len(words):,} more")
+            words.append(_more(len(items) - len(words), sentences))
         yield _sentence(f"{count}: {', '.join(words)}" if items else count)
         return
     common = _common_fields(items)
-    shared = [_field(key, value) for key, value in common.items()]
-    yield f"{count}{', each with ' if shared else ''}{enumeration(shared)}:"
-    for item in items[:rows]:
-        if isinstance(item, Mapping):
-            fields = cast("Fields", item)
-            own = {key: part for key, part in fields.items() if key not in common}
-            yield f"- {_row(own, task)}"
-        else:
-            yield f"- {_word(item)}"
-    if len(items) > rows:
-        yield f"- and {len(items) - rows:,} more"
+    noun, features_of_all = _kind(common, wording)
+    fields = [_field(key, value, sentences) for key, value in features_of_all]
+    features = enumeration(fields, sentences.and_)
+    count = _count_of(items, total, noun or name, sentences)
+    if features:
+        count = sentences.plan_each.format(things=count, features=features)
+    yield f"{count}:"
+    titles = [title_of(cast("Fields", item)) for item in items if isinstance(item, Mapping)]
+    for item in items[: wording.rows]:
+        if not isinstance(item, Mapping):
+            yield f"- {_word(item, sentences)}"
+            continue
+        row_fields = cast("Fields", item)
+        own = {key: part for key, part in row_fields.items() if key not in common}
+        # Two things of one name are told apart by their ids.
+        is_shared = titles.count(title_of(row_fields)) > 1
+        row = row_words(own, replace(wording, with_ids=wording.with_ids or is_shared))
+        yield f"{_bullet(row_fields)} {row}"
+    if len(items) > wording.rows:
+        yield f"- {_more(len(items) - wording.rows, sentences)}"
 
 
-def _row(fields: Fields, task: str) -> str:
-    """Returns an object in a line: its name, its id in brackets, and its fields, those first that the task names."""
-    title = ""
+def _kind(common: Fields, wording: Wording) -> tuple[str, list[tuple[str, str]]]:
+    """Returns what rows are called by a field in which all are alike, where the task calls them so, and the
+    other such fields but for those that the earlier steps chose by."""
+    noun = ""
+    features_of_all: list[tuple[str, str]] = []
+    for key, value in common.items():
+        is_plural = value.endswith("s") and value.islower()
+        if not noun and is_plural and _mentions(wording.task, value):
+            noun = value
+        elif not _mentions(wording.earlier_tasks, value):
+            features_of_all.append((key, value))
+    return noun, features_of_all
+
+
+def _mentions(task: str, value: str) -> bool:
+    return re.search(rf"\b{re.escape(value.lower())}\b", task) is not None
+
+
+def _bullet(fields: Fields) -> str:
+    place = fields.get(RANK)
+    return f"{place}." if isinstance(place, int) else "-"
+
+
+def row_words(fields: Fields, wording: Wording) -> str:
+    """Returns an object in a line: its name and its fields, those first that the task names.
+
+    What an earlier step chose by is left out, and the id of what has a name, unless ids are asked for.
+    """
+    title = title_of(fields)
     ids: list[str] = []
     parts: list[str] = []
-    for key in sorted(fields, key=lambda key: _plain(key.removesuffix("_cents")) not in task):
+    for key in sorted(fields, key=lambda key: _bare(key) not in wording.task):
         value = fields[key]
-        if key in TITLES and value:
-            title = title or _word(value)
-        elif key == "id" or key.endswith("_id"):
-            ids.append(_word(value))
-        else:
-            parts.append(_field(key, value))
+        is_title = key in TITLES and bool(value)
+        if is_id(key) and (wording.with_ids or not title):
+            word = _word(value, wording.sentences)
+            ids.append(word if wording.with_ids else wording.names.get(word, word))
+        elif is_title or is_id(key) or key == RANK:
+            continue
+        elif not (isinstance(value, str) and value and _mentions(wording.earlier_tasks, value)):
+            parts.append(_field(key, value, wording.sentences))
     if title and ids:
         title = f"{title} ({', '.join(ids)})"
     head = title or ", ".join(ids)
     return ": ".join(part for part in (head, ", ".join(parts)) if part)
 
 
-def _common_fields(items: list[Any]) -> Fields:
+def _common_fields(items: list[Any]) -> dict[str, str]:
     """Returns the fields in which all of several rows have the same words."""
     if len(items) < 2 or not all(isinstance(item, Mapping) for item in items):
         return {}
     rows = cast("list[Fields]", items)
-    common: dict[str, Any] = {}
+    common: dict[str, str] = {}
     for key, value in rows[0].items():
         is_shared = isinstance(value, str) and all(row.get(key) == value for row in rows)
         if is_shared and key not in TITLES:
@@ -151,55 +284,76 @@ def _common_fields(items: list[Any]) -> Fields:
 
 def _only_field(items: list[Any]) -> str | None:
     """Returns the one field that each of these objects has; None where they are no such objects."""
-    field: str | None = None
+    only: str | None = None
     for item in items:
         names = list(cast("Fields", item)) if isinstance(item, Mapping) else []
-        if len(names) != 1 or field not in (None, names[0]):
+        if len(names) != 1 or only not in (None, names[0]):
             return None
-        field = names[0]
-    return field
+        only = names[0]
+    return only
 
 
-def _field(key: str, value: Any) -> str:
+def _field(key: str, value: Any, sentences: Sentences) -> str:
+    name = _bare(key)
     if isinstance(value, bool):
-        return _plain(key) if value else f"not {_plain(key)}"
+        return name if value else sentences.plan_not.format(field=name)
     if key.endswith("_cents") and isinstance(value, int):
-        return f"{_plain(key.removesuffix('_cents'))} ${value / 100:,.2f}"
+        return f"{name} ${value / 100:,.2f}"
+    word = _word(value, sentences)
     if key in SENTENCES and isinstance(value, str):
-        return _word(f"{value[:1].lower()}{value[1:]}")
-    if key == "total":
-        return f"{_word(value)} in total"
-    return f"{_plain(key)} {_word(value)}"
+        return f"{word[:1].lower()}{word[1:]}"
+    if key == TOTAL:
+        return sentences.plan_total.format(count=word)
+    if isinstance(value, int) and name.endswith("s"):
+        return f"{value:,} {name}"
+    return f"{name} {word}"
+
+
+def _bare(key: str) -> str:
+    return _plain(key.removesuffix("_cents"))
 
 
 def _plain(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _word(value: Any) -> str:
+def _word(value: Any, sentences: Sentences) -> str:
     """Returns a value within a sentence; what is nested in a row stands in it without marks."""
     if isinstance(value, str):
         return value.rstrip(". ")
     if isinstance(value, list):
-        return ", ".join(_word(item) for item in cast("list[Any]", value)) or "none"
+        words = [_word(item, sentences) for item in cast("list[Any]", value)]
+        return ", ".join(words) or sentences.plan_none
     if isinstance(value, Mapping):
-        return _row(cast("Fields", value), "")
+        return row_words(cast("Fields", value), Wording(sentences=sentences))
     if value is None:
-        return "none"
+        return sentences.plan_none
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return sentences.plan_yes if value else sentences.plan_no
     # A number of four digits may be a year, which has no comma.
     return f"{value:,}" if abs(value) >= 10_000 else f"{value}"
 
 
-def _noun(field: str | None, name: str) -> str:
+def _more(count: int, sentences: Sentences) -> str:
+    return f"{sentences.and_} {sentences.more_names.format(count=f'{count:,}')}"
+
+
+def _noun(key: str | None, name: str) -> str:
     """Returns what rows are called by their only field; ids by what they are the ids of."""
-    if field is None or field == "id":
+    if key is None or key == "id":
         return name
-    return field.removesuffix("_id")
+    return key.removesuffix("_id")
 
 
-def _count(count: int, name: str) -> str:
+def _count_of(items: Sequence[Any], total: int | None, name: str, sentences: Sentences) -> str:
+    """Returns how many rows a list has, and of how many they are the first."""
+    if total is None or total <= len(items):
+        return count_words(len(items), name, sentences)
+    words = count_words(total, name, sentences)
+    return sentences.plan_part.format(count=f"{len(items):,}", things=words)
+
+
+def count_words(count: int, name: str, sentences: Sentences) -> str:
     """Returns a number of things with their name in the singular or the plural."""
     noun = _plain(name)
     singular = noun.removesuffix("s")
@@ -208,7 +362,9 @@ def _count(count: int, name: str) -> str:
     if count == 1:
         return f"1 {singular}"
     plural = f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}s"
-    return f"{count:,} {plural}" if count else f"no {plural}"
+    if not count:
+        return sentences.plan_empty.format(things=plural)
+    return f"{count:,} {plural}"
 
 
 def _sentence(text: str) -> str:

@@ -14,7 +14,8 @@ from kit.planning.services import PlanServices
 from kit.runtime.handle import Turn
 from kit.runtime.turn import run_turn
 from kit.settings import Settings
-from kit.ui.plans.plan_words import steps_html
+from kit.ui.plans.plan_words import sentence_of, steps_html
+from kit.ui.plans.step_picture import picture_html
 from kit.ui.shared import frame
 from tests.app.rooms import app_over, room, shown
 from tests.plan_kits import draft, gives_rows, plan_kit
@@ -90,13 +91,19 @@ def test_a_plan_shows_what_each_step_got_and_gave_and_what_was_planned_anew(
 ) -> None:
     text = opened(page, planned[1]["done"])
     assert (
-        "A plan: Planner split this task into 2 steps, and Executor does them. All of it is"
-        " done, and nothing is missing. On the way step 2 failed, and the rest was planned anew."
+        "A plan: Planner split this task into 2 steps, and Executor did them. All of it is done, each step"
+        " found something, and nothing is missing. On the way step 2 failed, and the rest was planned anew."
     ) in text.replace("\\", "")
     assert "1. list them" in text and "rank &lt;b&gt;them&lt;/b&gt;" in text
     # In the answer, which is markdown, a mark of HTML stands behind a backslash.
     assert "<b>them" not in text.replace(r"\<b>", "")
-    assert text.index("rank \\<b>them") < text.index("**Steps**"), "the answer comes first"
+    steps = text.index("**Steps, and what each found**")
+    assert text.index("rank \\<b>them") < steps, "the answer comes first"
+    assert 'aria-label="Steps of the plan"' in text
+    assert re.search(r"<li>1\. list them, done [\d.]+ s</li>", text), "how long a step took"
+    assert re.search(r"them&lt;/b&gt;, done [\d.]+ s, after 1</li>", text), (
+        "which step it waited for"
+    )
     assert '<ul class="step-result"><li>1 row: list them.</li></ul>' in text
     assert "Got, from step 1" in text and "acme:s1:" in text and "step 2" in text
     assert "subagent_a.spawned" in text and "replan.triggered" in text
@@ -109,7 +116,7 @@ def test_a_failed_plan_says_why_in_words(
     text = opened(page, planned[1]["failed"])
     words = text.replace("\\", "")
     assert "It was planned anew three times, and failed again" in words
-    assert "Step 1 failed. Missing: step 1." in words
+    assert "Step 1 failed. Missing: step 1." in words and "planned 4 times" in words
 
 
 def test_a_stopped_plan_can_go_on_and_another_persons_is_not_there(
@@ -123,6 +130,32 @@ def test_a_stopped_plan_can_go_on_and_another_persons_is_not_there(
     ]
     assert "of another" not in opened(page, planned[1]["theirs"])
     assert "There is no such plan of yours" in page.warning[0].value
+
+
+def test_of_a_plan_that_is_done_a_step_that_found_nothing_is_missing(
+    page: AppTest, planned: tuple[Path, dict[str, str]]
+) -> None:
+    plan = frame.open_host(Settings.read()).plan(planned[1]["done"], MINE.principal)
+    assert plan is not None
+    words = ("Planner", "Executor")
+    empty = sentence_of(plan, False, *words, {1: {"rows": ["one"]}, 2: {"rows": []}})
+    assert "All of it is done, but step 2 found nothing: that is missing." in empty
+    gone = sentence_of(plan, False, *words, {1: {"rows": ["one"]}})
+    assert "but what step 2 found is no longer stored." in gone
+
+
+def test_a_day_in_which_nobody_worked_is_no_day_of_the_picture(
+    page: AppTest, planned: tuple[Path, dict[str, str]]
+) -> None:
+    host = frame.open_host(Settings.read())
+    plan = host.plan(planned[1]["done"], MINE.principal)
+    assert plan is not None and plan.steps[1].started_at and plan.steps[1].finished_at
+    late = plan.steps[1].replace(
+        started_at=plan.steps[1].started_at + 86_400, finished_at=plan.steps[1].finished_at + 86_400
+    )
+    html = picture_html(plan.replace(steps=(plan.steps[0], late)), [], False, "Planner")
+    ends = {float(end) for end in re.findall(r"--end:([\d.]+)", html)}
+    assert max(ends) < 60
 
 
 @pytest.mark.parametrize("noted", [True, False])

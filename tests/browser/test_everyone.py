@@ -87,7 +87,7 @@ def walk(visitor: Visitor, served: Served, look: Callable[[str], None]) -> None:
     page.locator("[data-span] h3").wait_for()
     look("traces, one")
     page.goto(f"{served.url}/plans?plan={plan_of_two_steps(Path(served.store))}")
-    page.get_by_label("How it was done, step 1").click()
+    page.get_by_label("What it found and how, step 1").click()
     page.get_by_text("Has to return").first.wait_for()
     look("plans, one")
     page.goto(f"{served.url}/plans")

@@ -346,12 +346,12 @@ async def test_what_a_request_names_and_leaves_out_stands_in_the_tasks_of_its_st
     with_city = (await plan(stand_in(), planner_query(RANKED))).steps
     assert [step.task for step in with_city] == [
         "List the active outlets in Rivermont",
-        "Rank those outlets in Rivermont over 8 weeks, limit 5",
+        "Rank those outlets in Rivermont by score over 8 weeks, limit 5",
     ]
     task = "rank the paused pizza outlets by how they did in the last 12 weeks."
     listing, ranking = (await plan(stand_in(), planner_query(task))).steps
     assert listing.task == "List the paused pizza outlets" and ranking.inputs == (1,)
-    assert ranking.task == "Rank those pizza outlets over 12 weeks, limit 5"
+    assert ranking.task == "Rank those pizza outlets by score over 12 weeks, limit 5"
 
 
 @pytest.mark.req("AS-2")

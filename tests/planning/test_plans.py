@@ -12,7 +12,7 @@ from kit.core.context import Principal, Session
 from kit.core.errors import VersionConflict
 from kit.patterns.plan_execute import resumed
 from kit.planning.draft import Draft, DraftStep
-from kit.planning.output_words import words_of
+from kit.planning.output_words import Wording, words_of
 from kit.planning.plan import new_plan, with_draft, with_step
 from kit.planning.record import create
 from kit.planning.scope import StepScope
@@ -67,15 +67,12 @@ async def test_a_task_becomes_a_plan_whose_steps_run_in_order_and_are_answered_f
     ]
 
 
-async def test_of_a_step_that_another_worked_on_the_answer_says_how_much_it_gave(
+async def test_the_answer_comes_first_and_how_it_was_done_last(
     tmp_path: Path,
 ) -> None:
     kit = plan_kit(tmp_path, draft("find them", "rank them", chain=True))
     reply = await run_turn("Rank the best.", ALICE, kit)
-    assert reply.text == (
-        "I did this in 2 steps.\n\n"
-        "**1. find them:** 1 row for step 2. | **2. rank them:** 1 row: rank them."
-    )
+    assert reply.text == ("1 row: rank them.\n\nI did this in 2 steps.")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +84,7 @@ async def test_of_a_step_that_another_worked_on_the_answer_says_how_much_it_gave
         ),
         (
             {"total": 338, "rows": [{"name": "Clover", "orders": 12829, "revenue_cents": 9358076}]},
-            "338 in total.\n1 row:\n- Clover: orders 12,829, revenue $93,580.76",
+            "1 of 338 rows:\n- Clover: 12,829 orders, revenue $93,580.76",
         ),
         (
             {"outlets": [{"id": "a-1", "city": "Oakfield"}, {"id": "a-2", "city": "Oakfield"}]},
@@ -112,13 +109,13 @@ async def test_of_a_step_that_another_worked_on_the_answer_says_how_much_it_gave
                     "closes": None,
                 }
             },
-            "Outlet Amber (ou-1): opened 2017, not paused, closes none.",
+            "Amber: opened 2017, not paused, closes none.",
         ),
         ([1, 2], "2 rows: 1, 2."),
     ],
 )
 def test_an_output_is_told_in_plain_words(value: Any, text: str) -> None:
-    assert words_of(value, "When was it opened?") == text
+    assert words_of(value, Wording(task="when was it opened?")) == text
 
 
 def test_of_a_long_output_the_beginning_is_told_and_how_much_more_there_is() -> None:
@@ -126,10 +123,12 @@ def test_of_a_long_output_the_beginning_is_told_and_how_much_more_there_is() -> 
         {"id": f"row-{number}", "size": number, "words": f"{number}" * 50}
         for number in range(5_000)
     ]
-    assert words_of({"rows": rows}).splitlines()[-1] == "- and 4,970 more"
-    assert words_of({"rows": [row["size"] for row in rows]}).endswith(", 299, and 4,700 more.")
-    several = words_of({name: rows for name in ("first", "second", "third")})
-    assert len(several) < 6_100 and several.splitlines()[-1].endswith("more lines")
+    assert words_of({"rows": rows}, Wording()).splitlines()[-1] == "- and 4,970 more"
+    assert words_of({"rows": [row["size"] for row in rows]}, Wording()).endswith(
+        ", 299, and 4,700 more."
+    )
+    several = words_of({name: rows for name in ("first", "second", "third")}, Wording())
+    assert len(several) < 6_100 and several.splitlines()[-1].endswith(" more")
 
 
 def once(task: str, otherwise: Doing) -> tuple[Doing, list[str]]:
@@ -207,8 +206,8 @@ async def test_what_fails_is_planned_anew_and_what_is_done_stays(
     )
     assert ('"suggestion": "split it"' in asked) is (fault is gives_up)
     assert "two again" in reply.text and "one" in reply.text
-    assert reply.text.startswith(
-        "I did this in 3 steps. On the way step 2 failed, and the rest was planned anew.\n"
+    assert reply.text.endswith(
+        "\nI did this in 3 steps. On the way step 2 failed, and the rest was planned anew."
     )
     assert [event.payload for event in await events_of(kit, "plan.revised")] == [
         {"revised_steps": [2, 3]}

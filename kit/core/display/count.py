@@ -8,8 +8,8 @@ def many(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def enumeration(names: Sequence[str]) -> str:
+def enumeration(names: Sequence[str], joiner: str = "and") -> str:
     """Returns names as one phrase: `a, b and c`."""
     if len(names) < 2:
         return "".join(names)
-    return f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{', '.join(names[:-1])} {joiner} {names[-1]}"

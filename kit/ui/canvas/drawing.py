@@ -11,14 +11,17 @@ from kit.ui.shared.turn_view import TurnView
 
 STEPS = (1, 2, 4, 6, 8, 10)
 """Where an axis may end, times a power of ten: its quarters are round. It grows by steps while a turn runs."""
+FINE_STEPS = (1, 1.2, 1.6, 2, 2.4, 3.2, 4, 4.8, 6, 8, 10)
+"""The same where nothing runs any more: no more than a third of it is empty."""
 
 
-def axis_end(seconds: float) -> float:
-    """Returns the end of an axis, in seconds, that has room for so many."""
+def axis_end(seconds: float, *, fine: bool = False) -> float:
+    """Returns the end of an axis, in seconds, that has room for so many; `fine`: it need not last, for nothing runs."""
+    steps = FINE_STEPS if fine else STEPS
     power = 0.1
-    while power * STEPS[-1] < seconds:
+    while power * steps[-1] < seconds:
         power *= 10
-    return next(power * step for step in STEPS if power * step >= seconds)
+    return next(power * step for step in steps if power * step >= seconds)
 
 
 def canvas_html(

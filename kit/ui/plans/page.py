@@ -12,6 +12,7 @@ from kit.core.context import Principal
 from kit.core.display.count import many
 from kit.core.documents.document import Plan
 from kit.core.errors import KitError
+from kit.core.fault import Fault
 from kit.patterns.plan_execute import PLAN, PLAN_EXECUTE
 from kit.planning.plan import OVER
 from kit.ui.plans.plan_words import (
@@ -24,12 +25,13 @@ from kit.ui.plans.plan_words import (
     steps_html,
     timeline_html,
 )
+from kit.ui.plans.step_picture import picture_html
 from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link, with_host
 from kit.ui.shared.host import Host
 from kit.ui.shared.selection import draw_rows
 from kit.ui.shared.template import health_html
-from kit.ui.shared.visitor import visitor
+from kit.ui.shared.visitor import is_operator, visitor
 from kit.ui.shared.wording import label, literal, prose, simulated_words
 
 LOOK = Path(__file__).with_name("page.css")
@@ -118,17 +120,20 @@ def _draw(host: Host, principal: Principal, plan_id: str) -> None:
     if plan is None:
         st.rerun()
     is_held = host.holds(plan)
-    _heading(host, plan, is_held)
-    answer = ""
-    # Of one that waits for its user it is what they are asked.
-    if plan.status in (*OVER, "paused"):
-        answer = host.plan_answer(plan)
-        _draw_answer("It asks you" if plan.status == "paused" else "Answer", answer)
+    outputs = host.outputs(plan)
+    planner, executor = _roles(host)
+    _heading(host, plan, is_held, sentence_of(plan, is_held, planner, executor, outputs))
     events = host.plan_events(principal, plan_id)
     if plan.steps:
-        st.markdown("**Steps**")
-        outputs = host.outputs(plan)
-        st.html(steps_html(plan, outputs, events, is_held, executor=_roles(host)[1], answer=answer))
+        with st.container(key="plan-picture"):
+            st.html(picture_html(plan, events, is_held, planner))
+    # Of one that waits for its user it is what they are asked.
+    if plan.status in (*OVER, "paused"):
+        title = "It asks you" if plan.status == "paused" else "Answer"
+        _draw_answer(title, host.plan_answer(plan))
+    if plan.steps:
+        st.markdown("**Steps, and what each found**")
+        st.html(steps_html(plan, outputs, events, is_held, executor=executor))
     history = history_html(plan)
     if history:
         st.markdown("#### Planned anew")
@@ -152,22 +157,19 @@ def _draw_answer(title: str, answer: str) -> None:
             st.markdown(prose(answer))
 
 
-def _heading(host: Host, plan: Plan, is_held: bool) -> None:
+def _heading(host: Host, plan: Plan, is_held: bool, sentence: str) -> None:
     turn_id = plan.plan_id.removeprefix(PLAN)
     with st.container(horizontal=True, vertical_alignment="center", key="plan-head"):
         if st.button("All plans", icon=":material/arrow_back:", type="tertiary", on_click=_back):
             st.rerun()
         st.space("stretch")
-        draw_link(st.empty(), "chat", "Conversation", ":material/chat:", session=plan.session_id)
+        draw_link(st.empty(), "chat", "Chat", ":material/chat:", session=plan.session_id)
         draw_link(st.empty(), "traces", "Trace", ":material/account_tree:", turn=turn_id)
         _buttons(host, plan, is_held)
         if plan.status in OVER:
-            words = "Ask for another plan"
-            draw_link(st.empty(), "chat", words, ":material/add:", pattern=PLAN_EXECUTE.name)
+            _draw_ways_on(host)
     st.markdown(f"### {literal(plan.original_task)}")
-    st.markdown(
-        f"{state_of(plan, is_held).badge()} {literal(sentence_of(plan, is_held, *_roles(host)))}"
-    )
+    st.markdown(f"{state_of(plan, is_held).badge()} {literal(sentence)}")
     simulated = simulated_words(host.models_of([plan]))
     st.caption(" · ".join(filter(None, (literal(progress_of(plan)), simulated))))
     if plan.failure:
@@ -175,6 +177,17 @@ def _heading(host: Host, plan: Plan, is_held: bool) -> None:
     error = st.session_state.pop(f"plan-error-{plan.plan_id}", None)
     if error:
         st.error(literal(error))
+
+
+def _draw_ways_on(host: Host) -> None:
+    """Leads to the chat, to ask for another plan: as it comes, or with an executor that fails."""
+    pattern = PLAN_EXECUTE.name
+    planning = host.kit.deck.settings.planning
+    if planning is not None and is_operator():
+        fault = str(Fault(where=planning.executor, kind="raise"))
+        words = "Break a step"
+        draw_link(st.empty(), "chat", words, ":material/bolt:", pattern=pattern, fault=fault)
+    draw_link(st.empty(), "chat", "Another plan", ":material/add:", pattern=pattern)
 
 
 def _buttons(host: Host, plan: Plan, is_held: bool) -> None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, cast
 
 from kit.core.display.count import enumeration, many
 from kit.core.documents.document import WAITING, AgentEvent, Plan, PlanStep
-from kit.planning.output_words import words_of
+from kit.planning.output_words import Wording, is_empty, words_of
 from kit.planning.plan import OVER, complete_steps
 from kit.ui.shared.tag import Tag
 from kit.ui.shared.template import render, table_html
@@ -76,18 +76,26 @@ def progress_of(plan: Plan) -> str:
     return " · ".join(parts)
 
 
-def sentence_of(plan: Plan, is_held: bool, planner: str, executor: str) -> str:
-    """Says what a plan is, who works on it, what failed and what is missing; plain text."""
+def sentence_of(
+    plan: Plan, is_held: bool, planner: str, executor: str, outputs: Mapping[int, Any]
+) -> str:
+    """Says what a plan is, who works on it, what failed and what is missing; plain text.
+
+    `outputs`: step -> what it gave. A step that came back with nothing is named: where it counts as done, something
+    is missing all the same.
+    """
     if not plan.steps:
         return f"A plan: {planner} splits a task into steps. State: {state_of(plan, is_held).text}."
     count = many(len(plan.steps), "step")
     them = "it" if len(plan.steps) == 1 else "them"
-    sentence = f"A plan: {planner} split this task into {count}, and {executor} does {them}."
+    verb = "did" if plan.status == "complete" else "does"
+    if plan.status in ("failed", "cancelled"):
+        verb = "was to do"
+    sentence = f"A plan: {planner} split this task into {count}, and {executor} {verb} {them}."
     failed = [step for step in plan.steps if step.status in ("failed", "uncertain")]
     missing = [step for step in plan.steps if step.status != "complete"]
     if plan.status == "complete":
-        none_failed = "" if plan.replan_history else ", none failed"
-        sentence += f" All of it is done{none_failed}, and nothing is missing."
+        sentence += f" {_ending(plan, outputs)}"
     elif failed:
         sentence += f" {_numbers(failed)} failed. Missing: {_numbers(missing).lower()}."
     elif missing:
@@ -101,6 +109,19 @@ def sentence_of(plan: Plan, is_held: bool, planner: str, executor: str) -> str:
     return sentence
 
 
+def _ending(plan: Plan, outputs: Mapping[int, Any]) -> str:
+    """Says of a plan that is done what its steps show to be missing."""
+    none_failed = "" if plan.replan_history else ", none failed"
+    sentence = f"All of it is done{none_failed}"
+    without_output = [step for step in plan.steps if outputs.get(step.step_index) is None]
+    if without_output:
+        return f"{sentence}, but what {_numbers(without_output).lower()} found is no longer stored."
+    without = [step for step in plan.steps if is_empty(outputs[step.step_index])]
+    if without:
+        return f"{sentence}, but {_numbers(without).lower()} found nothing: that is missing."
+    return f"{sentence}, each step found something, and nothing is missing."
+
+
 def _numbers(steps: Sequence[PlanStep]) -> str:
     noun = "Step" if len(steps) == 1 else "Steps"
     return f"{noun} {enumeration([f'{step.step_index}' for step in steps])}"
@@ -112,18 +133,9 @@ def steps_html(
     events: Sequence[AgentEvent],
     is_held: bool,
     executor: str = "",
-    answer: str = "",
 ) -> str:
-    """Returns the steps as cards: what each is to do, may call, got and gave. `values`: step -> its output.
-
-    What stands in the answer above is not said again.
-    """
-    steps: list[_Step] = []
-    for step in plan.steps:
-        card = _step(plan, step, values, events, is_held)
-        if card.result and card.result[0] in answer:
-            card = card._replace(result=())
-        steps.append(card)
+    """Returns the steps as cards: what each is to do, may call, got and gave. `values`: step -> its output."""
+    steps = [_step(plan, step, values, events, is_held) for step in plan.steps]
     return render("plan_steps", steps=steps, executor=executor)
 
 
@@ -143,11 +155,7 @@ def _step(
     events: Sequence[AgentEvent],
     is_held: bool,
 ) -> _Step:
-    state = STATES[step.status]
-    # A step that was at work when its plan stopped still says so; a plan that nobody holds does not.
-    of_plan = state_of(plan, is_held)
-    if state.tone == "busy" and (plan.status in WAITING or of_plan == IDLE):
-        state = of_plan
+    state = step_state(plan, step, is_held)
     facts = [
         ("May call", ", ".join(step.skills)),
         ("Has to return", _json(step.return_spec.get("shape"))),
@@ -163,13 +171,29 @@ def _step(
     facts.append(("Failed because", step.failure_reason or ""))
     title = f"{step.step_index}. {step.task}"
     result = _glance(values.get(step.step_index), step.task)
-    return _Step(title, state, _seconds(step, events), result, facts)
+    seconds = worked_seconds(step, events)
+    return _Step(title, state, "" if seconds is None else f"{seconds:.2f} s", result, facts)
 
 
-def _seconds(step: PlanStep, events: Sequence[AgentEvent]) -> str:
-    """Returns how long a step was worked on; the time in which no process was there does not count."""
+def step_state(plan: Plan, step: PlanStep, is_held: bool) -> Tag:
+    """Returns the state of a step in words.
+
+    One that was at work when its plan stopped is still stored as at work; a plan that nobody holds is not.
+    """
+    state = STATES[step.status]
+    if step.status == "pending" and plan.status in OVER:
+        return Tag(text="not done")
+    of_plan = state_of(plan, is_held)
+    if state.tone == "busy" and (plan.status in WAITING or of_plan == IDLE):
+        return of_plan
+    return state
+
+
+def worked_seconds(step: PlanStep, events: Sequence[AgentEvent]) -> float | None:
+    """Returns how long a step was worked on, and None until it has ended; the time in which no process was there does
+    not count."""
     if not step.finished_at or not step.started_at:
-        return ""
+        return None
     durations: list[int] = []
     last_at = step.started_at
     for event in events:
@@ -181,8 +205,8 @@ def _seconds(step: PlanStep, events: Sequence[AgentEvent]) -> str:
         elif event.event_type != f"step_{step.step_index}.complete":
             last_at = max(last_at, event.ts)
     if durations:
-        return f"{sum(durations) / 1000:.2f} s"
-    return f"{min(last_at, step.finished_at) - step.started_at:.2f} s"
+        return sum(durations) / 1000
+    return min(last_at, step.finished_at) - step.started_at
 
 
 def _glance(value: Any, task: str) -> tuple[str, ...]:
@@ -190,7 +214,7 @@ def _glance(value: Any, task: str) -> tuple[str, ...]:
     if value is None:
         return ()
     lines: list[str] = []
-    for line in words_of(value, task, rows=GLANCE).splitlines():
+    for line in words_of(value, Wording(task=task.lower(), rows=GLANCE)).splitlines():
         line = line.removeprefix("- ")
         lines.append(line if len(line) <= WIDEST else f"{line[:WIDEST]} …")
     return tuple(lines)
