@@ -10,15 +10,15 @@ import asyncio
 import fcntl
 import os
 import random
-import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from kit.settings import Settings
 from kit.stores.opening import open_store
 from kit.stores.protocol import Store
 from kit.tools.skill import SkillResult
+from tests.forks import FORKS, started
 from tests.kits import ALICE
 from tests.opensearch_server import opensearch_server
 from tests.plan_kits import Rows, opened_plans, row_result
@@ -59,16 +60,30 @@ class ActLog(Rows):
         return row_result(skill, arguments["task"])
 
 
-async def run_worker(folder: Path, redis: str, store: str, documents: str | None) -> None:
+async def run_worker(workers: "Workers", works: Event) -> None:
     """What a worker's process does until it is killed."""
-    log = ActLog(folder / "acts.log")
+    settings = Settings(redis=workers.redis)
+    log = ActLog(workers.folder / "acts.log")
     async with (
-        opened_plans(folder, log, redis=redis, store=store, documents=documents) as kit,
-        open_queued_plans(Settings(redis=redis)) as plans,
+        opened_plans(
+            workers.folder,
+            log,
+            redis=workers.redis,
+            store=workers.store,
+            documents=workers.documents or None,
+        ) as kit,
+        open_queued_plans(settings) as plans,
     ):
         assert plans is not None
-        print("working", flush=True)
+        works.set()
         await work(kit, plans, 8)
+
+
+def run_worker_by(clock: float, workers: "Workers", works: Event) -> None:
+    """Runs a worker whose clock is so many seconds off."""
+    true_time = time.time
+    time.time = lambda: true_time() + clock
+    asyncio.run(run_worker(workers, works))
 
 
 @dataclass
@@ -82,14 +97,14 @@ class Workers:
     """Where documents are that are not in the store; empty for none."""
     clocks: tuple[float, ...]
     """By how many seconds the clock of each is off."""
-    processes: list[subprocess.Popen[str]] = field(default_factory=list[subprocess.Popen[str]])
+    processes: list[BaseProcess] = field(default_factory=list[BaseProcess])
 
-    def start(self, number: int) -> "subprocess.Popen[str]":
+    def start(self, number: int) -> BaseProcess:
         """Starts one, and returns once it works."""
-        command = [sys.executable, "-m", "tests.worker_kills", "worker", str(self.folder)]
-        command += [self.redis, self.store, self.documents, str(self.clocks[number])]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None and process.stdout.readline() == "working\n"
+        works = FORKS.Event()
+        settings = replace(self, processes=[])
+        process = started(run_worker_by, self.clocks[number], settings, works)
+        assert works.wait(60), "the worker does not start"
         return process
 
     def start_all(self) -> None:
@@ -98,19 +113,14 @@ class Workers:
 
     def kill(self, number: int) -> None:
         """Kills one with -9, and starts another in its place."""
-        self.processes[number].send_signal(signal.SIGKILL)
-        self._wait(self.processes[number])
+        self.processes[number].kill()
+        self.processes[number].join()
         self.processes[number] = self.start(number)
 
     def end(self) -> None:
         for process in self.processes:
             process.kill()
-            self._wait(process)
-
-    def _wait(self, process: "subprocess.Popen[str]") -> None:
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+            process.join()
 
 
 @dataclass(frozen=True)
@@ -198,12 +208,6 @@ async def _queue(store: Store, queued: QueuedPlans, plans: int) -> None:
 
 def main() -> int:
     """Plays what the arguments say."""
-    if sys.argv[1:2] == ["worker"]:
-        folder, redis, store, documents, clock = sys.argv[2:]
-        true_time = time.time
-        time.time = lambda: true_time() + float(clock)
-        asyncio.run(run_worker(Path(folder), redis, store, documents or None))
-        return 0
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("plans", type=int)
     parser.add_argument("kills", type=int)
@@ -243,4 +247,7 @@ def main() -> int:
 
 if __name__ == "__main__":
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    sys.exit(main())
+    # A process that is forked finds what it runs in the module of that name alone.
+    from tests import worker_kills
+
+    sys.exit(worker_kills.main())

@@ -79,27 +79,6 @@ def test_an_orchestrator_model_without_concurrent_calls_is_refused_unless_it_rou
     assert bind(deck("json_schema")).root == "orchestrator"
 
 
-@pytest.mark.req("PC1-S5.2b", "PC1-S9.4-1")
-def test_the_orchestrators_tools_are_its_own_plus_one_ask_per_sub_agent():
-    from tests.worlds import toolbox
-
-    deck = load_deck(HOME / "cards" / "consumer")
-    team = bind(deck, "offline", toolbox(_nobody, _nobody))  # type: ignore[arg-type]
-    subs = [
-        "shop",
-        "support",
-        "rewards",
-        "ereceipts",
-        "play",
-        "offer_details",
-        "restaurants",
-        "retailer_context",
-    ]
-    assert sorted(names(team, "orchestrator")) == sorted(
-        ["llm_feedback", *(f"ask_{sub}" for sub in subs)]
-    )
-
-
 async def _nobody(*_: Any) -> Any:
     raise AssertionError("nothing is called at bind")
 

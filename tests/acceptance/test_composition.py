@@ -2,9 +2,7 @@
 agent, and whole dialogues."""
 
 import re
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +18,6 @@ from kit.core.outcome import Answer
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply
 from kit.settings import HOME, Settings
-from kit.tools.deck_tools import DeckTools
-from kit.tools.enricher import structured
-from kit.tools.tool import ConfiguredTool, ToolResult
 from kit.wire import open_kit
 from tests.kits import answering, asks, stitched
 from tests.worlds import toolbox
@@ -82,44 +77,6 @@ def lead_asking(*names: str, own: tuple[str, ...] = ()) -> ScriptedModel:
 
 
 # From card to agent
-
-
-@pytest.mark.req("PC1-S9.1-3")
-async def test_each_tool_id_of_each_card_is_made_at_bind_and_runs_its_own_implementation():
-    deck = load_deck(CARDS / "consumer")
-    listed = {card.id: card.tools for card in deck.active()}
-    made: list[str] = []
-
-    def factory(tool_id: str) -> Any:
-        async def call(**_: Any) -> tuple[str, ToolResult]:
-            return f"{tool_id} ran", ToolResult(text=f"{tool_id} ran")
-
-        def make(_: Mapping[str, Any]) -> BaseTool:
-            made.append(tool_id)
-            return structured(tool_id, f"The tool {tool_id}.", {}, (), call)
-
-        return ConfiguredTool(make)
-
-    models = {
-        name: ScriptedModel(
-            Line(calls=[(tool_id, {}) for tool_id in tools]), lambda _: Line("Done.")
-        )
-        for name, tools in listed.items()
-    }
-    subs = deck.cards["orchestrator"].sub_agents
-    models["orchestrator"] = lead_asking(*subs, own=listed["orchestrator"])
-    deck = replace(deck, tools=DeckTools({name: factory(name) for name in deck.tools.ids}))
-    async with open_kit(EMBEDDED, deck=deck, models=models) as kit:
-        assert Counter(made) == Counter(tool_id for tools in listed.values() for tool_id in tools)
-        assert not any(model.seen for model in models.values())
-        before = len(made)
-        await kit.ask("tell me everything", kit.session("s"), cap=len(subs))
-    assert len(made) == before, "nothing is made for a turn"
-    for name, tools in listed.items():
-        results = [str(m.content) for m in models[name].seen[-1] if isinstance(m, ToolMessage)]
-        assert [text for text in results if text.endswith(" ran")] == [
-            f"{tool_id} ran" for tool_id in tools
-        ], name
 
 
 def block_texts() -> dict[str, str]:

@@ -1,12 +1,9 @@
 """The consumer deck on the embedded model and services: real turns, checked against the data's one true answer."""
 
 import re
-import sys
-from pathlib import Path
 
 import pytest
 
-from kit.models.offline import similarity
 from kit.settings import Settings
 from kit.wire import open_kit
 from kit.worlds.consumer.world import load_world, truth
@@ -44,18 +41,3 @@ async def test_at_natural_pace_preamble_and_whole_answer_come_within_their_bars(
     assert reply.events[-1].at <= 2.0
     agents = [s for s in reply.trace.spans if s.kind == "agent"]
     assert len(agents) == 3 and max(a.started for a in agents) < min(a.ended or 9 for a in agents)
-
-
-async def test_what_a_fresh_install_learns_of_all_cards_is_learnt_before_the_first_question(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
-    similarity.learn.cache_clear()
-
-    def sizes() -> list[int]:
-        return sorted(kept.stat().st_size for kept in tmp_path.rglob("wording.*.npz"))
-
-    async with open_kit(EMBEDDED) as kit:
-        (of_all_cards,) = sizes()
-        await kit.ask(MIXED, kit.session("s"))
-    assert [size for size in sizes() if size >= of_all_cards] == [of_all_cards]

@@ -1,7 +1,6 @@
 """The dispatch contract: discovery at bind, one loop for one or many intents, the cap, the deadlines."""
 
 import asyncio
-import time
 from typing import Any
 
 import pytest
@@ -9,7 +8,7 @@ from langchain_core.messages import ToolMessage
 
 from kit.core.bodies.call import AgentEnded, ModelStarted
 from kit.core.bodies.guard import AccessDenied, CallDropped
-from kit.core.card import AgentCard, Policy
+from kit.core.card import AgentCard
 from kit.core.context import OPERATOR
 from kit.core.outcome import AgentCall, Failure, Outcome
 from kit.models.scripted import Line, ScriptedModel
@@ -112,28 +111,16 @@ async def test_single_intent_is_one_call_one_agent_one_result_one_composition():
     assert "raw words of shop" not in " ".join(said)
 
 
-@pytest.mark.req("PC2-AC-3", "PC2-FR-6", "PC1-S9.2-3", "PC2-S9.2-2")
+@pytest.mark.req("PC2-AC-3", "PC2-FR-6", "PC2-NFR-2", "PC1-S9.2-3", "PC2-S9.2-2")
 async def test_two_intents_overlap_and_the_turn_waits_for_the_slowest_only():
-    kit = small_kit(
-        [asks("shop", "rewards"), stitched],
-        {"shop": answering("A", 0.2), "rewards": answering("B", 3.0)},
-    )
-    reply = await run_turn("coffee and points", ALICE, kit)
+    models = {"shop": answering("A", 0.2), "rewards": answering("B", 3.0)}
+    lead = [asks("shop", "rewards"), Line("A and B.", delay=0.7)]
+    reply = await run_turn("coffee and points", ALICE, small_kit(lead, models))
     shop, rewards = (o.timing for o in reply.outcomes)
     assert shop and rewards and shop.started == rewards.started
     assert rewards.ended == pytest.approx(3.0, abs=1e-9)
-    assert reply.text == "A | B"
-
-
-@pytest.mark.req("PC2-FR-6")
-@pytest.mark.realtime
-async def test_eight_agents_of_a_second_are_at_work_at_the_same_time_in_real_time():
-    ids = [f"a{i}" for i in range(8)]
-    kit = small_kit([asks(*ids), stitched], {i: answering(i, 1.0) for i in ids}, cap=8)
-    reply = await run_turn("everything", ALICE, kit)
-    spans = [s for s in reply.trace.spans if s.kind == "agent"]
-    taken = max(s.ended or 99 for s in spans) - min(s.started for s in spans)
-    assert 1.0 <= taken < 5.0, "one after another they would take eight"
+    assert reply.events[-1].at == pytest.approx(3.0 + 0.7, abs=1e-9), "and then the composition"
+    assert reply.text == "A and B."
 
 
 @pytest.mark.req("PC2-AC-4", "PC2-FR-7", "PC2-S5.4a", "PC2-S9.1-7", "PC2-S9.5-6")
@@ -174,17 +161,6 @@ async def test_every_tool_call_id_gets_exactly_one_tool_message():
     assert "boom" not in str(last), "of a failure its model reads no raw word"
 
 
-@pytest.mark.realtime
-async def test_an_agent_that_hangs_ends_at_its_own_budget_in_real_time():
-    card = AgentCard(
-        id="slow", description="Is slow.", model="offline", policy=Policy(time_budget_ms=300)
-    )
-    kit = small_kit([asks("slow"), stitched], {"slow": answering("too late", 600.0)}, cards=[card])
-    began = time.monotonic()
-    await run_turn("one thing", ALICE, kit)
-    assert 0.3 <= time.monotonic() - began < 120
-
-
 async def test_a_turn_past_its_deadline_answers_with_what_it_has():
     kit = small_kit(
         [asks("a"), Line("never said", delay=60)],
@@ -211,31 +187,6 @@ async def test_an_agent_that_is_bound_but_not_on_the_callers_card_is_refused_and
     assert [getattr(body.outcome, "reason", None) for body in bodies(reply, AgentEnded)] == [
         "not_allowed"
     ]
-
-
-@pytest.mark.req("PC2-FR-5", "PC2-S9.1-3")
-async def test_a_sub_agent_inherits_principal_episode_locale_location_and_prior_context():
-    from kit.core.context import InheritedContext
-    from kit.core.outcome import Answer
-
-    inherited: list[InheritedContext] = []
-
-    class Peer:
-        card = AgentCard(id="shop", description="d", model="offline")
-        time_budget = None
-
-        async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
-            inherited.append(ctx.inherited)
-            return Answer(call_id=call.call_id, agent="shop", text="ok")
-
-    args = {"query": "q", "intent_count": 1, "prior_context": "They looked at Brightroast coffee."}
-    kit = small_kit([Line(calls=[("ask_shop", args)]), stitched], {"shop": answering("")})
-    kit.team = kit.team.with_agents({"shop": Peer()})
-    await run_turn("that coffee", ALICE, kit)
-    [got] = inherited
-    assert got.principal == ALICE.principal
-    assert (got.episode_id, got.locale, got.location) == ("e1", "en-GB", "Leeds")
-    assert got.prior_context == "They looked at Brightroast coffee."
 
 
 @pytest.mark.req("SAT-16")

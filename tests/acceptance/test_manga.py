@@ -21,7 +21,6 @@ from kit.settings import Settings
 from kit.wire import open_kit
 from kit.worlds.manga.enrichers import ENRICHERS
 from kit.worlds.manga.library import Library
-from kit.worlds.manga.names import named_titles
 from kit.worlds.service.parameters import Parameters
 from tests.kits import bodies
 
@@ -69,19 +68,6 @@ def test_the_script_writes_the_committed_library_byte_for_byte(tmp_path: Path):
     assert len(titles) == 320 and len({title.title for title in titles.values()}) == 320
     assert all(link.id in titles for title in titles.values() for link in title.links)
     assert all(key in titles for reader in library().readers.values() for key in reader.read)
-
-
-@pytest.mark.req("SO-14")
-def test_each_sub_agent_has_the_leaf_skills_of_its_contract_and_the_planner_none():
-    tools = {card.id: set(card.tools) for card in deck().active()}
-    assert tools["explainer"] == {"catalog-search", "user-prefs-reco", "review-sentiment"}
-    assert tools["comparator"] == {"catalog-search", "review-sentiment", "cross-title-link"}
-    assert tools["arc_summarizer"] == {"support-policy", "review-sentiment"}
-    assert tools["planner"] == set() and deck().cards["planner"].sub_agents == (
-        "explainer",
-        "comparator",
-        "arc_summarizer",
-    )
 
 
 @pytest.mark.req("SO-14", "SO-23")
@@ -263,24 +249,6 @@ async def test_a_title_that_is_not_there_is_said_not_to_be_there_and_not_swapped
     offered = "; ".join(re.findall(r"close ones are [^.]*", reply.text))
     assert titles_in(reply.text) - titles_in(offered) <= {"Iron Wolf"}, reply.text
     assert "of 100" not in reply.text or "Iron Wolf" in message
-
-
-@pytest.mark.parametrize(
-    ("query", "known", "unknown"),
-    [
-        ("Iron Wolf, Hollow Crown", ("Iron Wolf", "Hollow Crown"), ()),
-        ("Compare Iron Wolf with Ashen Tide", ("Iron Wolf",), ("Ashen Tide",)),
-        ('iron wolf "Iron Wolf"', ("Iron Wolf",), ()),
-        ("Dark Fantasy", (), ()),
-        ("dark fantasy with knights", (), ()),
-        ("mg-0012", (), ()),
-        ("something like One Piece", (), ("One Piece",)),
-    ],
-)
-def test_names_are_told_from_words(query: str, known: tuple[str, ...], unknown: tuple[str, ...]):
-    names = named_titles(library(), query)
-    assert tuple(title.title for title in names.titles) == known
-    assert tuple(one.name for one in names.unknown) == unknown
 
 
 @pytest.mark.parametrize(

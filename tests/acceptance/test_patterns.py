@@ -452,13 +452,6 @@ async def test_supervisor_asks_one_at_a_time_and_decides_again_after_each():
     assert [body.agent for body in bodies(reply, GuardActed)] == ["rewards"]
 
 
-async def test_supervisor_may_change_its_mind_after_a_result():
-    models = {i: answering(i.upper()) for i in ("shop", "support", "rewards")}
-    kit = small_kit([asks("shop"), asks("support", text=""), stitched], models)
-    reply = await ask(kit, "supervisor")
-    assert reply.text == "SHOP | SUPPORT" and reply.routing.invoked == ("shop", "support")
-
-
 @pytest.mark.req("PC2-S5.4a")
 async def test_supervisor_ends_at_the_cap_whatever_its_model_wants():
     lead = ScriptedModel(

@@ -12,7 +12,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 from websockets.sync.connection import Connection
 
-LONGEST = 30.0
+LONGEST = 120.0
+"""Seconds without a word after which a page hangs: only a hang takes so long, also on a busy machine."""
 
 
 @dataclass

@@ -15,12 +15,13 @@ CONFIRM = {"call_skill": ToolLimits(confirm="Call {skill}?")}
 """The executor asks before it calls a skill."""
 
 
-@pytest.mark.req("K-12", "AS-10")
+@pytest.mark.req("K-12", "AS-3", "AS-10")
 async def test_a_plan_that_is_confirmed_goes_on_and_asks_once_for_each_act(tmp_path: Path) -> None:
     desk = Rows()
     async with opened_plans(tmp_path, desk, tool_limits=CONFIRM) as kit:
         first = await kit.ask("the best three", kit.session("s"))
         assert (first.status, first.text, desk.tasks) == ("paused", "Call rows?", [])
+        assert await kit.store.open_documents().plans.unfinished() == [], "no worker gets it"
         second = await kit.resume(first.turn_id, True)
         assert (second.status, desk.tasks) == ("paused", ["find the best three"])
     async with opened_plans(tmp_path, desk, tool_limits=CONFIRM) as kit:

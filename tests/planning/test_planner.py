@@ -163,7 +163,6 @@ def submits(*steps: Mapping[str, Any], **plan: Any) -> Line:
     ("steps", "reason"),
     [
         ([step(n) for n in range(1, 12)], "at most 10 steps, this one would have 11"),
-        ([step(input_from_step=1)], "its input, step 1, is no step before it"),
         (
             [step(input_from_step=2), step(2, input_from_step=1)],
             "step 1: its input, step 2, is no step before it",
@@ -175,40 +174,23 @@ def submits(*steps: Mapping[str, Any], **plan: Any) -> Line:
             [step(return_spec={"shape": {"outlets": "array<{seats: integer}>"}})],
             "no skill of this step promises $.outlets",
         ),
-        (
-            [step(return_spec={"shape": {"outlets": "array<{id: number}>"}})],
-            "no skill of this step promises",
-        ),
         ([step(return_spec={"shape": {"outlets": "list of ids"}})], "expected a type"),
-        ([step(return_spec={"shape": {}})], "expected the name of a field"),
-        (
-            [step(return_spec={"shape": {"outlets": {}}})],
-            "field 'outlets': expected the name of a field",
-        ),
         (
             [step(return_spec={"shape": "any"})],
             "its return_spec holds for anything: name the fields",
         ),
-        ([step(return_spec={"reason": "no shape"})], "return_spec.shape"),
         ([step(skills=[])], "skills"),
-        ([{"step": "first"}], "step"),
     ],
     ids=[
         "11 steps",
-        "itself",
         "cycle",
         "gap",
         "unloaded",
         "foreign",
         "unpromised",
-        "other type",
         "no shape",
-        "empty",
-        "empty field",
         "any",
-        "none",
         "idle",
-        "bad",
     ],
 )
 async def test_a_plan_that_cannot_be_run_is_sent_back_with_the_reason_and_the_next_one_counts(
@@ -359,11 +341,8 @@ async def test_what_a_request_names_and_leaves_out_stands_in_the_tasks_of_its_st
     ("task", "reason"),
     [
         ("book a flight to Rome", NO_EXAMPLE),
-        ("the street of each outlet in Rivermont", NO_EXAMPLE),
         ("List the busy outlets in Rivermont", "I don't know busy"),
         ("Rank the active sushi outlets by how they did in the last 8 weeks", "I don't know sushi"),
-        ("Rank the active outlets by how they did in the last few weeks", "I don't know few"),
-        ("List the categories of the menu of Rivermont", "I don't know Rivermont"),
     ],
 )
 async def test_the_stand_in_says_that_it_cannot_plan_or_does_not_know_a_name(

@@ -1,14 +1,12 @@
 """A plan is stored at every transition, replanned around what fails, and goes on after its last complete step."""
 
 import asyncio
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kit.core.card import Policy
-from kit.core.context import Principal, Session
 from kit.core.errors import VersionConflict
 from kit.patterns.plan_execute import resumed
 from kit.planning.draft import Draft, DraftStep
@@ -18,7 +16,6 @@ from kit.planning.record import create
 from kit.planning.scope import StepScope
 from kit.planning.services import PlanServices
 from kit.runtime.turn import run_turn
-from kit.stores.documents.protocol import EventFilter
 from kit.tools.skill import FIND, SkillFault
 from kit.tools.task_memory import Task
 from tests.kits import ALICE
@@ -257,32 +254,6 @@ async def test_a_task_that_no_plan_does_ends_in_plain_words(tmp_path: Path) -> N
     }
 
 
-@pytest.mark.req("AS-3")
-async def test_a_plan_that_was_stopped_goes_on_after_its_last_complete_step(tmp_path: Path) -> None:
-    working = asyncio.Event()
-
-    async def waits(scope: StepScope, services: PlanServices) -> str | None:
-        working.set()
-        await asyncio.sleep(3600)
-
-    doing, ran = once("two", waits)
-    kit = plan_kit(tmp_path, draft("one", "two"), doing=doing)
-    turn = run_turn("Do it.", ALICE, kit)
-    await working.wait()
-    turn.cancel()
-    first = await turn
-    plan_id = f"plan_{first.turn_id}"
-    plan = await read_plan(kit, plan_id)
-    assert (plan.status, [step.status for step in plan.steps]) == (
-        "cancelled",
-        ["complete", "executing"],
-    )
-    assert plan.holder is None
-    second = await run_turn("Do it.", ALICE, kit, resumed(plan_id))
-    assert ran == ["one", "two", "two"] and (await read_plan(kit, plan_id)).status == "complete"
-    assert "one" in second.text and "two" in second.text
-
-
 class Unreachable(Described):
     """A service that does not answer."""
 
@@ -412,55 +383,3 @@ async def test_a_step_that_is_cut_off_by_the_plans_time_is_owned_up_to(tmp_path:
         and "Done so far:\n\n**1. one:** 1 row: one." in reply.text
     )
     assert reply.text.endswith("Not done: two.")
-
-
-@pytest.mark.req("AS-3")
-async def test_plans_of_several_tenants_at_once_keep_to_themselves(tmp_path: Path) -> None:
-    async def puts_away(scope: StepScope, services: PlanServices) -> str | None:
-        name = services.files.write(scope.task, scope.step.task)
-        await asyncio.sleep(0.01)
-        assert services.files.lines(scope.task, name, 0, 9) == [scope.step.task]
-        return await gives_rows(scope, services)
-
-    kit = plan_kit(tmp_path, doing=puts_away)
-    people = [(f"tenant{number % 5}", f"user{number}") for number in range(12)]
-    sessions = {
-        user: Session(id=f"session-{user}", principal=Principal(tenant_id=tenant, user_id=user))
-        for tenant, user in people
-    }
-    turns = [
-        run_turn(f"the secrets of <{user}>", session, kit) for user, session in sessions.items()
-    ]
-    replies = dict(zip(sessions, await asyncio.gather(*turns), strict=True))
-    for user, reply in replies.items():
-        assert reply.status == "ok" and marks(reply.text) == {user}
-        who = sessions[user].principal
-        mine = await kit.services.documents.events.query(
-            EventFilter(tenant_id=who.tenant_id, plan_id=f"plan_{reply.turn_id}")
-        )
-        assert {(event.tenant_id, event.user_id, event.session_id) for event in mine} == {
-            (who.tenant_id, user, f"session-{user}")
-        }
-        plan = await kit.services.documents.plans.read(who, f"plan_{reply.turn_id}")
-        assert plan is not None and plan.status == "complete"
-        for step in plan.steps:
-            memory = await kit.services.memory.read(who, step.memory_key or "")
-            assert (
-                memory is not None
-                and marks(str(memory.value)) == {user}
-                and memory.locked_by is None
-            )
-            for other in sessions.values():
-                if other.principal != who:
-                    assert (
-                        await kit.services.memory.read(other.principal, step.memory_key or "")
-                        is None
-                    )
-        assert marks(str(plan.model_dump())) == {user}
-    for request in kit.planner.seen:
-        assert len(marks(str(request))) == 1, "a model read of two plans"
-    assert list((tmp_path / "tasks").iterdir()) == []
-
-
-def marks(text: str) -> set[str]:
-    return set(re.findall(r"<(user[0-9]+)>", text))

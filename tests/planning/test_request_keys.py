@@ -1,7 +1,5 @@
 """The key of a request opens the skill service of its tenant, and is found nowhere else."""
 
-import asyncio
-import logging
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -15,7 +13,6 @@ from kit import Kit
 from kit.core.context import Session
 from kit.core.documents.document import Plan
 from kit.core.errors import BindError
-from kit.runtime.handle import Reply
 from kit.settings import HOME, Settings
 from kit.tools.mcp.server import McpServer
 from kit.tools.skills import HttpSkillService
@@ -23,7 +20,7 @@ from kit.wire import open_kit
 from kit.worlds.outlets.server import skill_app
 from kit.worlds.outlets.skill_service import SkillService
 from kit.worlds.service.serve import serving
-from tests.kits import content_of, logged
+from tests.kits import logged
 
 KEYS = {"acme": "acme-planted-0123456789", "globex": "globex-planted-0123456789"}
 TASK = "Rank the active outlets by how they did in the last 8 weeks"
@@ -73,38 +70,6 @@ async def plan_of(kit: Kit, session: Session, turn_id: str) -> Plan:
     plan = await plans.read(session.principal, f"plan_{turn_id}")
     assert plan is not None
     return plan
-
-
-@pytest.mark.req("AS-15")
-async def test_requests_of_two_tenants_at_once_carry_their_own_keys_to_their_own_addresses(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    desk = Desk()
-    async with desk.kit(tmp_path) as kit:
-        turns = []
-        for tenant, key in KEYS.items():
-            session = kit.session("same", tenant, "u-1")
-            message = f"{TASK} ({key})" if tenant == "acme" else TASK
-            turns.append(kit.ask(message, session, key=SecretStr(key)))
-        replies: list[Reply] = await asyncio.gather(*turns)
-        seen = [logged(reply) for reply in replies]
-        seen += [repr(reply) for reply in replies]
-        seen += [repr(turn) for turn in turns]
-        assert replies[1].status == "ok", replies[1].text
-        plan = await plan_of(kit, kit.session("same", "globex", "u-1"), replies[1].turn_id)
-        assert plan.status == "complete"
-    tenants_seen: set[str] = set()
-    for path, key in desk.calls:
-        tenant = path.split("/")[2]
-        tenants_seen.add(tenant)
-        # What is no key is the token of one step.
-        assert key == KEYS[tenant] or key not in KEYS.values()
-    assert tenants_seen == set(KEYS)
-    everything = "\n".join([*seen, content_of(tmp_path), caplog.text, *capfd.readouterr()])
-    assert TASK in everything
-    for key in KEYS.values():
-        assert key not in everything
 
 
 @pytest.mark.req("AS-15")

@@ -25,7 +25,6 @@ from kit.settings import HOME
 from kit.stores.documents.protocol import PlanStore
 from kit.stores.sqlite import SqliteStore
 from kit.tools.skill import SkillResult
-from kit.tools.tool import ToolLimits
 from tests.kits import ALICE
 from tests.plan_kits import Rows, draft, gives_rows, opened_plans, plan_kit, plan_of, read_plan
 
@@ -111,23 +110,6 @@ async def test_a_plan_whose_process_ends_is_given_to_a_worker(tmp_path: Path) ->
     assert (reply.status, plan.status) == ("cancelled", "executing")
     assert plan.plan_id == f"plan_{turn.id}"
     store.close()
-
-
-@pytest.mark.req("K-12", "AS-3")
-async def test_a_plan_that_waits_for_an_answer_is_given_to_no_worker(tmp_path: Path) -> None:
-    confirm = {"call_skill": ToolLimits(confirm="Call {skill}?")}
-    async with opened_plans(tmp_path, Rows(), tool_limits=confirm) as kit:
-        plans = kit.store.open_documents().plans
-        session = kit.session("s")
-        reply = await kit.ask("the best three", session)
-        plan_id = f"plan_{reply.turn_id}"
-        plan = await plans.read(session.principal, plan_id)
-        assert plan is not None and (plan.status, plan.holder) == ("paused", None)
-        assert await plans.unfinished() == []
-        while reply.status == "paused":
-            reply = await kit.resume(plan_id, True)
-        plan = await plans.read(session.principal, plan_id)
-        assert plan is not None and (reply.status, plan.status) == ("ok", "complete")
 
 
 @pytest.mark.realtime

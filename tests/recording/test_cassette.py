@@ -38,14 +38,7 @@ async def test_a_recorded_turn_replays_without_its_models(tmp_path: Path):
     assert again.text == told.text == "A | B"
     assert again.routing == told.routing and again.usage == told.usage
     assert silent["a"].seen == []
-
-
-async def test_a_replay_takes_the_time_the_recording_took(tmp_path: Path):
-    told = await record(tmp_path / "turn.jsonl")
-    tape = Cassette(tmp_path / "turn.jsonl", "replay")
-    agents = {"a": ScriptedModel(), "b": ScriptedModel()}
-    again = await run_turn("two things", ALICE, small_kit(ScriptedModel(), agents, cassette=tape))
-    assert again.events[-1].at == pytest.approx(told.events[-1].at)
+    assert again.events[-1].at == pytest.approx(told.events[-1].at), "it takes the same time"
     assert told.events[-1].at == 2.0
 
 
@@ -62,7 +55,6 @@ async def test_two_recordings_of_one_turn_are_the_same_file(tmp_path: Path):
 HANGS = Line("too late", delay=600)
 BROKEN: dict[str, Line] = {
     "raises": Line(error=ConnectionError("503 from host-x1"), delay=1.0),
-    "times out by itself": Line(error=TimeoutError("no byte for 120 s")),
     "is cancelled by its library": Line(error=asyncio.CancelledError("pool closed")),
     "hangs": HANGS,
     "hangs after a word": Line("Let me see", pieces=["Let me ", "see"], pace=600),
@@ -142,26 +134,8 @@ async def test_a_turn_in_which_a_model_broke_replays_as_it_was(
     errors = [body.error for body in bodies(first, ModelEnded) if body.error]
     over = [body for body in bodies(first, ModelStarted) if body.instead_of]
     assert errors or (kind == "outgrows its budget" and where != "a")
-    if kind in ("raises", "times out by itself", "hangs"):
+    if kind in ("raises", "hangs"):
         assert bool(over) == fallback and (first.text == "A is known. B is known.") == fallback
-
-
-async def test_a_changed_request_fails_with_what_changed_as_a_diff(tmp_path: Path):
-    await record(tmp_path / "turn.jsonl")
-    tape = Cassette(tmp_path / "turn.jsonl", "replay", again="refresh it with: make it so")
-    kit = small_kit(ScriptedModel(), {"a": ScriptedModel(), "b": ScriptedModel()}, cassette=tape)
-    reply = await run_turn("other things", ALICE, kit)
-    assert reply.status == "failed"
-    with pytest.raises(CassetteError) as raised:
-        tape.close()
-    first, *diff, again = str(raised.value).splitlines()
-    assert (
-        first
-        == f"{tape.path}: orchestrator:1 does not ask what was recorded: message 2 (human) changed"
-    )
-    assert (
-        diff[-2:] == ["  -two things", "  +other things"] and again == "refresh it with: make it so"
-    )
 
 
 async def test_equal_requests_from_one_place_answer_in_their_order(tmp_path: Path):

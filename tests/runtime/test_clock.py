@@ -41,27 +41,6 @@ def test_timers_of_one_moment_go_off_in_the_order_in_which_they_were_set():
     assert run_virtual(set_many()) == list(range(100))
 
 
-def test_waits_that_add_up_to_the_same_meet_in_one_moment():
-    """0.1 + 0.2 is more than 0.3 in floating point: without whole ticks the sum would end a hair later."""
-
-    async def meet() -> list[tuple[str, float]]:
-        ends: list[tuple[str, float]] = []
-
-        async def walk(name: str, *waits: float) -> None:
-            for wait in waits:
-                await asyncio.sleep(wait)
-            ends.append((name, now()))
-
-        await asyncio.gather(walk("sum", 0.1, 0.2), walk("whole", 0.3), walk("late", 0.05, 0.25))
-        return ends
-
-    ends = run_virtual(meet())
-    assert len({at for _, at in ends}) == 1
-    assert [name for name, _ in ends] == ["whole", "late", "sum"], (
-        "as their last timers were set: at 0, 0.05 and 0.1"
-    )
-
-
 @pytest.mark.parametrize("began", [1 / 3, 11.9 * DAY])
 def test_times_of_a_turn_do_not_depend_on_when_it_began(began: float):
     rng = random.Random(5)

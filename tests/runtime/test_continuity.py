@@ -324,6 +324,3 @@ async def test_a_store_that_fails_costs_support_its_memory_and_nothing_else():
 
     _, ask = asker(Broken(), lambda: 0.0)
     assert (await ask("hello")).conversation_id is None
-
-
-# The store's own part

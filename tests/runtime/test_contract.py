@@ -349,13 +349,11 @@ TEXTS = {
     ("said", "reason"),
     [
         ({"text": "What year were you born?"}, "low_confidence"),
-        ({"parts": [{"title_id": "mg-0001", "text": "Which one do you mean?"}]}, "low_confidence"),
         ({"about": {"question": "Which one do you mean?"}}, "low_confidence"),
         ({"answered": False, "text": "Two fit."}, "unanswerable"),
         ({"text": "Two fit.", "refusal": "I may not say."}, "unanswerable"),
         ({"text": "I can't help with that."}, "unanswerable"),
         ({"text": "Two fit. Which one do you mean?"}, None),
-        ({"about": {"text": "Two fit."}, "question": "Which one do you mean?"}, None),
     ],
 )
 async def test_a_closed_agent_asks_and_declines_through_no_field_of_its_schema(

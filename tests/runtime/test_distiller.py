@@ -20,7 +20,6 @@ from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
 from kit.tools.tool import ToolResult
-from studies import distilled_handoff
 from tests.kits import ALICE, SmallKit, answering, asks, bodies, small_deck, stitched
 
 FIELDS = {
@@ -177,12 +176,3 @@ def test_the_callers_model_is_not_asked_for_what_is_distilled():
 )
 def test_which_items_a_text_means(text: str, ids: list[int]):
     assert [item.position for item in meant(text, SHOWN, "those" in text)] == ids
-
-
-@pytest.mark.req("SO-24")
-async def test_distilled_a_request_is_a_fraction_of_its_conversation_and_told_whole_it_is_more():
-    rows = await distilled_handoff.measure(dialogues=3, size=8_000)
-    whole, distilled = ([row for row in rows if row.way == way] for way in distilled_handoff.WAYS)
-    assert all(row.tokens > row.conversation > 6_000 for row in whole)
-    assert all(row.tokens < 1_500 for row in distilled)
-    assert min(row.cached for row in distilled[1:]) > max(row.cached for row in whole)

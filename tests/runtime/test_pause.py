@@ -154,16 +154,6 @@ async def test_the_question_holds_what_the_call_leaves_to_a_default(tmp_path: Pa
             assert (await paused(kit)).text == question
 
 
-@pytest.mark.req("K-12")
-async def test_a_no_does_nothing_and_the_answer_says_so(tmp_path: Path):
-    world = Desk(tmp_path)
-    async with world.opened() as kit:
-        reply = await paused(kit)
-        ended = await kit.resume(reply.turn_id, False)
-    assert ended.status == "ok" and world.tickets == 0
-    assert DECLINED in ended.text and "4,975" in ended.text
-
-
 @pytest.mark.req("K-12", "SO-12")
 async def test_an_answer_after_a_restart_still_counts(tmp_path: Path):
     world = Desk(tmp_path)

@@ -56,10 +56,3 @@ async def test_a_hundred_calls_over_the_cap_cost_nobody_the_answers_within_it():
         assert f"Your {name} reference is known." in reply.text
     assert HUNDRED[4] in reply.text and "84 more for now" in reply.text
     assert not any(models[name].seen for name in HUNDRED[4:])
-
-
-async def test_calls_without_end_of_the_same_agents_are_a_loop_and_ask_nobody():
-    models = {"a": answering("A is known."), "b": answering("B is known.")}
-    lead = ScriptedModel(asks(*["a", "b"] * 40), stitched)
-    reply = await run_turn("about a and b", ALICE, small_kit(lead, models))
-    assert reply.status == "failed" and not models["a"].seen

@@ -3,8 +3,6 @@
 import asyncio
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from kit.core.bodies.speech import Text
 from kit.core.bodies.turn import Completed
@@ -14,9 +12,8 @@ from kit.core.event import Event
 from kit.core.record import UNANSWERED
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.clock import run_virtual
 from kit.runtime.turn import Reply, run_turn
-from tests.kits import ALICE, answering, asks, bodies, failing, nothing_runs, small_kit, stitched
+from tests.kits import ALICE, answering, asks, bodies, failing, small_kit, stitched
 
 
 def texts(reply: Reply, channel: str) -> list[Text]:
@@ -222,27 +219,3 @@ async def test_a_message_that_cannot_be_worked_with_gets_a_plain_word_and_no_mod
     reply = await run_turn(message, ALICE, kit)
     assert words in reply.text and reply.status == "ok" and lead.seen == []
     assert len(reply.events[1].body.message) == len(message if words == "too long" else "")  # type: ignore[union-attr]
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.floats(0.0, 6.0), st.lists(st.floats(0.0, 4.0), min_size=1, max_size=4))
-def test_cancelled_at_any_moment_a_turn_leaves_no_task_and_no_open_span(
-    after: float, delays: list[float]
-):
-    async def scene() -> None:
-        ids = [f"a{i}" for i in range(len(delays))]
-        lead = ScriptedModel(
-            Line("Hm.", calls=asks(*ids).calls, delay=0.5), Line("Done.", delay=1.0)
-        )
-        kit = small_kit(
-            lead, {i: answering(i, delay) for i, delay in zip(ids, delays, strict=True)}
-        )
-        turn = run_turn("things", ALICE, kit)
-        await asyncio.sleep(after)
-        turn.cancel()
-        reply = await turn
-        assert nothing_runs()
-        assert all(span.status != "running" for span in reply.trace.spans)
-        assert reply.status in ("ok", "cancelled")
-
-    run_virtual(scene())

@@ -1,8 +1,7 @@
-"""A worker that may have little memory, as a process of its own: `python -m tests.service.hungry_worker FOLDER REDIS`."""
+"""A worker that may have little memory, for a process of its own."""
 
 import asyncio
 import resource
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -44,9 +43,8 @@ async def main(folder: Path, redis: str) -> None:
     ):
         assert plans is not None
         limit_memory()
-        print("working", flush=True)
         await work(kit, plans, 4)
 
 
-if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))
+def work_with_little_memory(folder: Path, redis: str) -> None:
+    asyncio.run(main(folder, redis))

@@ -75,7 +75,7 @@ async def serving_kit(
     async with (
         serving(app) as url,
         httpx.AsyncClient(
-            base_url=url, timeout=30, limits=httpx.Limits(max_connections=None)
+            base_url=url, timeout=300, limits=httpx.Limits(max_connections=None)
         ) as http,
     ):
         yield Api(http, kit, service)

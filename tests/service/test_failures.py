@@ -1,19 +1,17 @@
 """What the API needs is gone for a while: it says so, and goes on by itself once that is back."""
 
 import asyncio
-import os
 import sqlite3
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
 
 import pytest
 
-from kit.settings import HOME, Settings
 from kit.wire import open_kit
 from kit.worlds.outlets.server import skill_app
 from kit.worlds.outlets.skill_service import SkillService
 from kit.worlds.service.serve import serving
-from tests.service.servers import ACME, KEYS, TASK, chat, serving_kit
+from tests.service.servers import ACME, KEYS, TASK, chat, outlet_settings, serving_kit
 
 pytestmark = pytest.mark.realtime
 
@@ -57,14 +55,7 @@ async def test_a_plan_whose_skill_service_is_gone_fails_and_the_next_one_finds_i
         app = skill_app(SkillService(), KEYS)
         async with serving(app) as url:
             port = int(url.rpartition(":")[2])
-            settings = Settings(
-                deck=HOME / "cards/outlets",
-                store=str(tmp_path / "kit.db"),
-                pace=0,
-                model="offline",
-                skill_service_url=f"{url}/api/{{tenant_id}}",
-                variables={"PATH": os.environ["PATH"]},
-            )
+            settings = outlet_settings(tmp_path, url)
             api = await stack.enter_async_context(
                 serving_kit(await stack.enter_async_context(open_kit(settings)))
             )

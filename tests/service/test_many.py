@@ -1,19 +1,17 @@
 """Many at once: nothing crosses, nothing is lost."""
 
 import asyncio
-import json
 import logging
 import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 
 from kit.core.context import OPERATOR, Principal
 from kit.core.documents.document import Scope
-from kit.models.scripted import Line
 from kit.service.bodies import RunResult
 from kit.service.client import ServiceClient, ServiceError
 from kit.service.limits import Limits
@@ -26,34 +24,6 @@ STREAMS = 200
 SECRET = re.compile(r"secret-(\d\d)")
 """What a tenant says, and nobody else may read."""
 MANY = Limits(turns_at_once=STREAMS, turns_a_minute=10 * STREAMS)
-
-
-def repeats(messages: list[Any]) -> Line:
-    """A sub-agent that says everything that it is told."""
-    return Line(" / ".join(str(message.content) for message in messages[1:]), delay=0.05)
-
-
-@pytest.mark.req("AS-19")
-async def test_of_twenty_tenants_at_once_in_sessions_of_one_id_none_reads_of_another() -> None:
-    async with chat(words=repeats, limits=MANY) as api:
-
-        async def talk(number: int) -> list[str]:
-            who = {"X-Tenant-Id": f"tenant-{number:02}", "X-User-Id": "alice"}
-            texts: list[str] = []
-            for turn in range(3):
-                message = f"word-of-{number:02} number {turn}"
-                async with api.stream(message, who, session="same") as response:
-                    texts += [json.dumps(frame.data) async for frame in frames(response)]
-            return texts
-
-        told = await asyncio.gather(*(talk(number) for number in range(TENANTS)))
-    for number, texts in enumerate(told):
-        everything = "\n".join(texts)
-        assert f"word-of-{number:02} number 2" in everything
-        for other in range(TENANTS):
-            is_own = other == number
-            assert (f"word-of-{other:02}" in everything) is is_own
-            assert (f"tenant-{other:02}" in everything) is is_own
 
 
 @pytest.mark.req("AS-19")

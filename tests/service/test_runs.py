@@ -3,11 +3,10 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import closing
 from pathlib import Path
 
-import anyio.to_thread
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -49,20 +48,6 @@ async def test_a_message_is_answered_whole_or_as_a_stream_of_the_same_events() -
             (event.kind, event.seq) for event in stored
         ]
         assert events[-1].kind == "completed" and response.headers["x-turn-id"] == turn_id
-
-
-async def test_a_request_is_read_without_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a plain function would find out of its headers takes eight threads a turn, a quarter of what the API costs."""
-    hops: list[object] = []
-
-    async def counted(function: Callable[..., object], *arguments: object) -> object:
-        hops.append(function)
-        return await asyncio.to_thread(function, *arguments)
-
-    monkeypatch.setattr(anyio.to_thread, "run_sync", counted)
-    async with chat() as api:
-        assert (await api.run()).status_code == 200
-    assert hops == []
 
 
 async def stored_events(api: Api, turn_id: str) -> list[Event]:

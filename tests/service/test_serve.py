@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ import pytest
 from kit.service.api import create_app
 from kit.settings import HOME
 from kit.stores.sqlite import SqliteStore
+from tests.cli.test_cli import refused, run
 from tests.service.servers import ACME, body
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "openapi.json"
@@ -67,16 +69,9 @@ def test_a_server_answers_once_it_is_ready_and_ends_in_order(tmp_path: Path) -> 
             reply = http.post("/agent/run", json=content, headers=ACME).json()
             assert reply["status"] == "ok" and reply["plan_id"] is None
         # The command line asks there in place of here.
-        asking = [sys.executable, "-m", "kit", "ask", "--json", "find coffee deals"]
         who = {"KIT_SERVICE_URL": found[1], "KIT_TENANT": "acme", "KIT_USER": "alice"}
-        asked = subprocess.run(
-            asking,
-            cwd=HOME,
-            env={**environment, **who, "KIT_STORE": str(tmp_path / "none.db")},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        elsewhere = {**who, "KIT_STORE": str(tmp_path / "none.db"), "KIT_MODEL": "offline"}
+        asked = run("ask", "--json", "find coffee deals", **elsewhere)
         assert asked.returncode == 0, asked.stderr
         last = json.loads(asked.stdout.splitlines()[-1])
         assert (last["kind"], last["text"]) == ("reply", reply["response"])
@@ -89,13 +84,6 @@ def test_a_server_answers_once_it_is_ready_and_ends_in_order(tmp_path: Path) -> 
 
 
 @pytest.mark.realtime
-def test_a_port_that_is_taken_is_said_in_a_sentence(tmp_path: Path) -> None:
-    import socket
-
+def test_a_port_that_is_taken_is_said_in_a_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        command = [sys.executable, "-m", "kit", "serve", "--port", str(taken.getsockname()[1])]
-        environment = {**os.environ, "KIT_STORE": str(tmp_path / "kit.db")}
-        done = subprocess.run(
-            command, cwd=HOME, env=environment, capture_output=True, text=True, timeout=60
-        )
-    assert done.returncode == 2 and done.stderr.startswith("kit: Address already in use")
+        refused(run("serve", "--port", str(taken.getsockname()[1])), "Address already in use")

@@ -21,7 +21,7 @@ from kit.tools.asgi_transport import StreamingASGITransport
 from kit.worlds.__main__ import world_app
 from kit.worlds.consumer.enrichers import ENRICHERS
 from kit.worlds.consumer.support_service import support_app
-from kit.worlds.consumer.world import World, load_world, truth
+from kit.worlds.consumer.world import World, load_world
 from kit.worlds.manga.library import Library
 from kit.worlds.service.context_service import Faults, Serve, no_faults
 from kit.worlds.service.serve import listen, serve, serving
@@ -173,27 +173,6 @@ async def test_a_critical_failed_source_forces_the_status_to_error():
 
 
 @pytest.mark.parametrize(
-    "principal", [ACME, GLOBEX, Principal(tenant_id="acme", user_id="u-044")], ids=str
-)
-async def test_a_mixed_question_has_one_true_answer(principal: Principal):
-    question = "how many points do I have, find coffee deals, and which of my receipts is pending"
-    true = truth(world(), principal, "coffee")
-    points = await payload(("rewards", "balance"), principal, query=question)
-    offers = await payload(("shop", "offers"), principal, query=question, limit=20)
-    pending = await payload(("ereceipts", "receipts"), principal, status="pending", limit=20)
-    methods = await payload(("rewards", "by_method"), principal)
-    assert (points["balance"], points["pending"]) == (true.points, true.pending_points)
-    assert {offer["id"] for offer in offers["offers"]} == true.offer_ids and offers["found"] == len(
-        true.offer_ids
-    )
-    assert tuple(receipt["id"] for receipt in pending["receipts"]) == true.receipt_ids["pending"]
-    assert pending["counts"] == {
-        status: len(ids) for status, ids in true.receipt_ids.items() if ids
-    }
-    assert sum(row["points"] for row in methods["methods"]) == true.points
-
-
-@pytest.mark.parametrize(
     ("query", "category"),
     [
         ("COFFEES", "Coffee"),
@@ -268,9 +247,6 @@ def test_no_argument_breaks_an_enricher_or_crosses_a_tenant(
         other = GLOBEX if principal == ACME else ACME
         theirs += [receipt.id for receipt in world().receipts[other.tenant_id, other.user_id]]
         assert [key for key in theirs if f'"{key}"' in served] == []
-
-
-# How long things take
 
 
 # Support

@@ -89,34 +89,6 @@ async def cost(call: Callable[[], Awaitable[object]]) -> float:
     return time.process_time() - began
 
 
-async def test_a_call_of_a_store_takes_less_than_20_ms_with_fifty_writers(
-    file: SqliteStore,
-) -> None:
-    stores, costs = open_documents(file), list[float]()
-
-    async def work(number: int) -> None:
-        who, key = Principal(tenant_id=f"t{number % 20}", user_id="u"), f"k{number}"
-        await stores.plans.create(a_plan(key, who))
-        for turn in range(4):
-            memory = a_memory(f"{key}.{turn}", who, text="a red door", value=["x" * 100] * 20)
-            costs.append(await cost(lambda memory=memory: stores.memory.write(memory)))
-            costs.append(
-                await cost(lambda turn=turn: stores.events.append(an_event(f"{key}.{turn}", who)))
-            )
-            plan = await stores.plans.read(who, key)
-            assert plan is not None
-            costs.append(await cost(lambda plan=plan: stores.plans.replace(plan)))
-            costs.append(await cost(lambda memory=memory: stores.memory.read(who, memory.key)))
-            costs.append(
-                await cost(lambda: stores.memory.search(who, "session", "door", session_id="s1"))
-            )
-            await asyncio.sleep(0)
-
-    before = slowness()
-    await asyncio.gather(*(work(number) for number in range(50)))
-    assert len(costs) == 1000 and p95(costs) / max(before, slowness()) < 0.020
-
-
 @pytest.mark.req("AS-12")
 async def test_the_nearest_of_ten_thousand_vectors_are_found_in_less_than_10_ms(
     file: SqliteStore,

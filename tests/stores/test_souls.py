@@ -16,10 +16,8 @@ from kit.core.documents.document import Persona, Soul
 from kit.core.errors import CassetteError
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns import stages
-from kit.stores.documents.souls import words_of
-from kit.stores.sqlite import SqliteStore
 from tests.cli.test_cli import run
-from tests.kits import asks, driver_of, stitched
+from tests.kits import asks, stitched
 from tests.runtime.test_pause import Desk, paused
 
 SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
@@ -140,30 +138,6 @@ async def test_the_language_of_a_soul_is_that_of_the_fixed_sentences_the_users_f
     visits = await prompts([("acme", "ann"), ("acme", "bob"), ("other", "bob")], souls)
     assert [visit[2].locale for visit in visits] == ["de-DE", "es", "en-US"]
     assert all(f"Locale: {visit[2].locale}" in visit[0]["lead"] for visit in visits)
-
-
-async def test_without_souls_nothing_is_different() -> None:
-    ((systems, *_),) = await prompts([("acme", "ann")], [])
-    assert (
-        words_of(None) == "" and "wishes" not in systems["lead"] and "Policy" not in systems["lead"]
-    )
-
-
-async def test_while_nobody_has_a_soul_no_turn_reads_one() -> None:
-    statements = list[str]()
-    lead = ScriptedModel(lambda _: Line("Hello."))
-    async with open_kit(
-        SETTINGS, deck=a_deck(), models={"lead": lead, "*": ScriptedModel()}
-    ) as kit:
-        assert isinstance(kit.store, SqliteStore)
-        souls = kit.store.open_documents().souls
-        driver_of(kit.store).set_trace_callback(statements.append)
-        await kit.ask("hello", kit.session("s1"))
-        assert statements and not any("agent_souls" in sql for sql in statements)
-        await souls.put(a_soul("local", policies=POLICIES))
-        await kit.ask("hello", kit.session("s1"))
-        assert sum("FROM agent_souls" in sql for sql in statements) == 1
-        assert "Policy rivals" in str(lead.seen[-1][0].content)
 
 
 @pytest.mark.req("AS-17")

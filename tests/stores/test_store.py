@@ -1,17 +1,13 @@
 """What the store promises: kept turns, plain SQL, and sentences that say what to do."""
 
-import gc
-import json
 import os
-import re
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -23,12 +19,10 @@ import pytest
 from kit.core.bodies.speech import Component
 from kit.core.context import OPERATOR, Reader, Session, SessionKey
 from kit.core.errors import SessionError, StoreError
-from kit.core.event import Event
 from kit.core.outcome import Usage
 from kit.core.record import Feedback, Measures, Message, Note, PurposeUsage
 from kit.core.secret import is_url
-from kit.core.trace import trace_of
-from kit.stores.live_logs import EVERY, LiveLogs
+from kit.stores.live_logs import EVERY
 from kit.stores.opening import open_store
 from kit.stores.protocol import Store
 from kit.stores.rows import row_of
@@ -37,7 +31,6 @@ from kit.stores.statements import BEGIN_TURN
 from kit.stores.tables import SCHEMA
 from kit.stores.turn_store import TurnStore
 from tests.effort import effort
-from tests.kits import driver_of
 from tests.sample_turn import ANN, a_turn, finish, some_events
 from tests.stores.conftest import DATABASES, new_place
 
@@ -139,15 +132,6 @@ def test_a_write_that_fails_leaves_nothing_of_itself(store: TurnStore) -> None:
     assert turn is not None and turn.status == "running"
 
 
-@pytest.mark.req("SO-5")
-def test_the_spans_of_a_stored_turn_are_those_that_ran(store: TurnStore) -> None:
-    finish(store, a_turn())
-    trace = trace_of(store.events("t1", ANN))
-    assert trace == trace_of(some_events())
-    statuses = [span.status for span in trace.spans]
-    assert statuses == ["ok", "ok", "ok", "error", "ok", "error", "running"]
-
-
 def test_components_stand_apart_from_narration_by_turn_and_agent(file: SqliteStore) -> None:
     finish(file, a_turn())
     with open_for_reading(file.path) as reader:
@@ -212,54 +196,6 @@ def test_a_turn_that_begins_again_is_a_new_one(store: TurnStore) -> None:
 def test_feedback_needs_a_stored_turn(store: TurnStore) -> None:
     with pytest.raises(StoreError, match="no turn 'nope'"):
         store.give_feedback(Feedback(turn_id="nope", score=1))
-
-
-def test_another_thread_reads_while_turns_are_written(store: TurnStore) -> None:
-    seen: list[int] = []
-    done = threading.Event()
-
-    def read() -> None:
-        while not done.is_set():
-            seen.append(
-                len(
-                    [
-                        turn
-                        for turn in store.turns(limit=100)
-                        if store.events(turn.id, OPERATOR) or turn.status == "running"
-                    ]
-                )
-            )
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    for n in range(40):
-        finish(store, a_turn(f"t{n}", at=float(n)))
-    done.set()
-    reader.join(10)
-    assert seen == sorted(seen)
-    assert len(store.turns(limit=100)) == 40
-
-
-def test_ending_a_turn_costs_few_python_calls(file: SqliteStore) -> None:
-    def calls(events: list[Event]) -> int:
-        count = 0
-
-        def trace(_frame: object, kind: str, _arg: object) -> None:
-            nonlocal count
-            count += kind in ("call", "c_call")
-
-        gc.disable()  # a collection calls what earlier tests left behind
-        sys.setprofile(trace)
-        try:
-            file.end_turn(a_turn(), events, [Message(turn_id="t1", role="user", text="hi")])
-        finally:
-            sys.setprofile(None)
-            gc.enable()
-        return count
-
-    few, many = calls(some_events()), calls(some_events() * 10)
-    assert few < 70
-    assert many == few, "the number of events must not matter"
 
 
 # What can go wrong with the file
@@ -455,29 +391,6 @@ def stored_events(place: str) -> int:
         return len(reader.events("t1", OPERATOR))
 
 
-def test_only_turns_that_are_met_twice_are_written_all_of_them_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    class Keeper:
-        def keep(self, rows: Sequence[tuple[str, str]]) -> int:
-            writes.append({turn_id: len(json.loads(log)) for log, turn_id in rows})
-            return len(rows)
-
-        def also(self) -> None: ...
-
-    monkeypatch.setattr("kit.stores.live_logs.EVERY", 999.0)
-    writes: list[dict[str, int]] = []
-    keeper, begun = Keeper(), some_events()
-    logs: dict[str, list[Event]] = {"a": begun[:1], "b": begun[:1], "short": begun[:1]}
-    look = LiveLogs(logs, keeper.keep, keeper.also)._keep_all
-    assert look() and writes == []
-    del logs["short"]
-    logs["a"].append(begun[1])
-    assert look() and writes == [{"a": 2, "b": 1}]
-    logs["b"].append(begun[1])
-    assert look() and look() and writes[1:] == [{"b": 2}]
-
-
 @pytest.mark.req("K-24")
 def test_a_session_is_read_as_quickly_whatever_else_its_user_has(file: SqliteStore) -> None:
     """An idle tab asks for the newest turn of its session every few seconds."""
@@ -543,36 +456,6 @@ def test_many_may_open_one_new_store_at_the_same_moment(database: str, tmp_path:
 
 
 # growth
-
-
-def steps(store: SqliteStore, sql: str) -> int:
-    """Steps of SQLite's machine that a query takes, by the hundred."""
-    count = 0
-
-    def tick() -> int:
-        nonlocal count
-        count += 1
-        return 0
-
-    driver = driver_of(store)
-    driver.set_progress_handler(tick, 100)
-    driver.execute(sql).fetchall()
-    driver.set_progress_handler(None, 0)
-    return count
-
-
-def test_queries_that_name_their_turns_cost_the_same_however_many_others_there_are(
-    file: SqliteStore,
-) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "traces.md").read_text()
-    queries = re.findall(r"```sql\n(.*?);\n```", page, re.S)[:2]
-    assert all("turn_id" in query and "LIMIT" in query for query in queries)
-    for n in range(30):
-        finish(file, a_turn(f"a{n}", at=float(n)))
-    few = [steps(file, query) for query in queries]
-    for n in range(400):
-        finish(file, a_turn(f"b{n}", at=100.0 + n))
-    assert [steps(file, query) for query in queries] == pytest.approx(few, rel=0.2)
 
 
 def test_a_second_thread_works_the_log_into_the_file_before_a_turn_has_to(
