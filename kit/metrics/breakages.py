@@ -1,10 +1,11 @@
-"""The counter of what was broken on purpose: "41 broken, 41 owned up to, 0 leaked"."""
+"""The counter of what was broken on purpose: how many parts, and how many answers said so."""
 
 from collections.abc import Sequence
 
 from kit.core.bodies.call import ModelEnded, ModelStarted
 from kit.core.bodies.speech import Component, StatusLine, Text, TextReplaced
 from kit.core.bodies.turn import Completed, Routing
+from kit.core.display.count import many
 from kit.core.display.made_to_fail import wanted_faults
 from kit.core.display.turn_parts import is_part, turn_parts
 from kit.core.event import Event
@@ -28,7 +29,10 @@ class Breakages(Value):
     """Turns with a fault in which a text that a person reads holds a raw reason or a stranger's data."""
 
     def __str__(self) -> str:
-        return f"{self.broken:,} broken, {self.owned_up:,} owned up to, {self.leaked:,} leaked"
+        return (
+            f"{many(self.broken, 'part')} broken on purpose, {self.owned_up:,} said to be missing, "
+            f"{many(self.leaked, 'answer')} with a raw error or somebody else's data"
+        )
 
 
 def breakages(store: Store, tenant_id: str | None = None) -> Breakages:

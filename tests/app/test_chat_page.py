@@ -362,8 +362,9 @@ def test_somebody_elses_data_is_blocked_and_stands_nowhere_on_the_page(store: Pa
         and str(CANARY_NUMBER) not in shown
         and f"{CANARY_NUMBER:,}" not in shown
     )
-    assert "1 broken, 1 owned up to, 0 leaked" in "\n".join(
-        element.value for element in page.sidebar.caption
+    assert (
+        "1 part broken on purpose, 1 said to be missing, 0 answers with a raw error"
+        in "\n".join(element.value for element in page.sidebar.caption)
     )
     assert not page.toggle(key="fault-rewards=foreign_principal").value, (
         "it was for that one question"

@@ -104,7 +104,7 @@ def test_what_the_answer_has_said_is_folded_away_and_what_it_left_out_is_open():
         assert (
             ("<details>" in page) == folded
             and ("<details open>" in page) != folded
-            and "1 card" in page
+            and "1 item" in page
         )
 
 

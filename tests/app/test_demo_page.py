@@ -56,7 +56,7 @@ def test_every_scene_ends_on_a_number_measured_in_its_own_turn(store: Path):
     assert "<b>0</b>" in broken and "2 of 3 answered, and the answer says what is missing" in broken
     assert "<b>0</b>" in foreign and "1 came in, and was blocked before that" in foreign
     assert "<b>1</b>" in limit and "part over the limit" in limit
-    assert "On purpose, so far: **2 broken, 2 owned up to, 0 leaked**." in shown(page)
+    assert "So far: **2 parts broken on purpose, 2 said to be missing, 0 answers" in shown(page)
     page.button(key="go-2").click().run()
     assert len(page.chat_message) == 2 and figures(page) == broken, "it is played once"
 

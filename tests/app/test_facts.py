@@ -99,7 +99,7 @@ def test_every_act_of_a_guard_is_worded_without_its_raw_reason(action: GuardActi
 @pytest.mark.parametrize("path", ["composed", "recomposed", "appended", "rescued"])
 def test_how_an_answer_owned_up_is_told(path: str):
     assert known(Acknowledged(path=path, owed=("shop",)))["acknowledged"].text  # type: ignore[arg-type]
-    assert known()["acknowledged"].text == "nothing was owed"
+    assert known()["acknowledged"].text == "nothing is missing"
 
 
 def test_what_was_made_to_fail_is_told_in_words_and_outlives_its_catalogue():

@@ -89,7 +89,7 @@ def test_while_one_hangs_the_finding_of_the_other_stands_there():
     assert standing(rewards, 1.0) == ["answered 0.7 s", "Here."]
     assert shop.end is None and standing(first, 1.0) == ["working", "Still waiting for Shop"]
     assert turn_sentence(advance(TurnView(), running)) == (
-        "Rewards has answered. Shop is at work on “shoes”, which is still missing. None has failed."
+        "Rewards has answered. Shop is at work on “shoes”, which is still missing. None has failed yet."
     )
 
 
@@ -172,8 +172,8 @@ def drawn_page(count: int, *, may_break: bool) -> AppTest:
 def test_who_may_breaks_an_agent_that_works_from_its_lane_and_nobody_else_does():
     page = drawn_page(12, may_break=True)
     assert not page.exception and [box.label for box in page.expander] == [
-        "**Rewards**",
-        "**Shop**",
+        "**Rewards** `⚡`",
+        "**Shop** `⚡`",
     ]
     assert [button.label for button in page.expander[1].button] == ["Hang", "Forge", "Kill"]
     page.expander[1].button[2].click().run()

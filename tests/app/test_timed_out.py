@@ -73,8 +73,8 @@ def test_the_trace_of_an_agent_that_was_made_to_hang_says_so_and_advises_nothing
             page.query_params["span"] = next(s.id for s in reply.trace.spans if s.name == agent)
             assert not page.run().info
         words = shown(page)
-        assert "Made to fail on purpose" in words and "Shop does not answer in time" in words
+        assert "Broken on purpose" in words and "Shop does not answer in time" in words
         assert "Rewards does not answer in time, from 0.5 s on" in words
         page.query_params.clear()
         listed = room("traces").run().dataframe[0].value
-        assert list(listed["Question"]) == ["coffee and points (made to fail)"]
+        assert list(listed["Question"]) == ["coffee and points (broken on purpose)"]

@@ -68,7 +68,7 @@ def test_the_list_holds_the_turns_of_who_is_looking_newest_first(page: AppTest, 
     page.run()
     table = page.dataframe[0].value
     own = [turn.message for turn in stored(asked)]
-    own[1] += " (made to fail)"
+    own[1] += " (broken on purpose)"
     assert list(table["Question"]) == own and len(table) == 3
     assert list(table["How it ended"]) == ["2 of 3 answered", "2 of 3 answered", "Answered"]
     assert "3 of 3 turns" in shown(page)
@@ -94,7 +94,7 @@ def test_a_trace_opens_with_its_routing_decision_as_it_was_stored(page: AppTest,
     capped = stored(asked)[0]
     said = shown(open_turn(page, capped))
     assert (
-        "model counted 3 parts, made 2 calls" in said
+        "counted 3 parts, made 2 calls" in said
         and "over the limit of 2 at once, 1 left out" in said
     )
     routing = stored_view(capped, SqliteStore(asked).events(capped.id, OPERATOR)).routing
@@ -231,7 +231,7 @@ def test_a_turn_is_forked_at_the_open_span_and_says_what_was_played(page: AppTes
     )
     store.close()
     open_turn(page, turn, composing.id)
-    failing = next(box for box in page.multiselect if box.label == "Made to fail")
+    failing = next(box for box in page.multiselect if box.label == "Broken on purpose")
     failing.select("Shop fails in the middle of its work")
     fork = next(button for button in page.button if button.label == "Fork")
     fork.click().run()

@@ -135,9 +135,9 @@ def test_after_a_killed_server_the_page_comes_back_with_what_was_shown(
     visitor.ask(MIXED)
     visitor.page.get_by_role("button", name="Stop").wait_for()
     visitor.page.locator("details summary", has_text="Rewards").wait_for()
-    visitor.page.wait_for_timeout(1500)
+    visitor.page.wait_for_function("window.seen.steps.length > 6")
     kept = visitor.seen()["steps"]
-    visitor.page.wait_for_timeout(1500)
+    visitor.page.wait_for_timeout(1000)  # the log is stored twice a second
     lively.process.send_signal(signal.SIGKILL)
     lively.process.wait()
     visitor.page.locator(".stApp:not([data-test-connection-state=CONNECTED])").wait_for()

@@ -77,6 +77,14 @@ def test_switches_thumbs_and_another_page_leave_a_running_turn_alone(
     assert given and given.score == 1
 
 
+BEGINS_UNDER_ITS_QUESTION = """() => {
+  const question = document.querySelector('[data-testid=stChatMessage]').getBoundingClientRect();
+  const outcome = document.querySelector('[class*=st-key-outcome-]').getBoundingClientRect();
+  return question.top > 0 && outcome.top >= question.bottom && outcome.top < question.bottom + 40;
+}"""
+"""Whether the sentence on how a turn went stands in view, right under the question, and is not covered by it."""
+
+
 def test_an_agent_is_broken_from_its_lane_by_keys_alone_and_the_answer_owns_up(
     visitor: Visitor, served: Served
 ):
@@ -84,7 +92,7 @@ def test_an_agent_is_broken_from_its_lane_by_keys_alone_and_the_answer_owns_up(
     visitor.ready()
     hanging(visitor)
     page = visitor.page
-    page.locator(".clock", has_text="Rewards is at work").wait_for()
+    page.locator(".clock", has_text="is at work on").wait_for()
     assert "A receipt that does not scan" in page.locator("[data-lane=Support]").inner_text(), (
         "what the others found can be read meanwhile"
     )
@@ -98,6 +106,7 @@ def test_an_agent_is_broken_from_its_lane_by_keys_alone_and_the_answer_owns_up(
     lane = page.locator("[data-lane=Rewards]").inner_text()
     assert "broken on purpose" in lane and "⚡" in lane
     assert not page.get_by_role("button", name="Kill").count()
+    page.wait_for_function(BEGINS_UNDER_ITS_QUESTION)
     (turn,) = turns_of(served, visitor)
     assert turn.failed == ("rewards",) and turn.seconds is not None and turn.seconds < 8
 

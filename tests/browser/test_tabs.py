@@ -1,4 +1,4 @@
-"""One turn, watched from two tabs and its trace: in a file of its own, since it takes as long as its patient agent."""
+"""One turn, watched from two tabs and its trace: in a file of its own, over a deck with a patient agent."""
 
 # pyright: reportMissingImports=false
 
@@ -54,6 +54,8 @@ def test_a_reload_a_second_tab_and_its_trace_follow_a_turn_that_finishes_once(
     second = visit(visitor.page.context, served.url)
     second.page.goto(visitor.page.url)
     second.page.get_by_role("button", name="Stop").wait_for()
+    second.page.locator("details summary", has_text="Rewards").click()
+    second.page.get_by_role("button", name="Kill").click()  # all have seen it hang
     for tab in (visitor, second):
         tab.settled(timeout=60)
         assert tab.page.get_by_test_id("stChatMessage").count() == 2 == tab.seen()["most"]

@@ -1,4 +1,4 @@
-"""The counter "41 broken, 41 owned up to, 0 leaked" is made of what the store has, and can say that something is wrong."""
+"""The counter of what was broken on purpose is made of what the store has, and can say that something is wrong."""
 
 import asyncio
 
@@ -30,7 +30,8 @@ async def test_every_fault_that_costs_a_part_is_counted_and_no_other():
                 before.broken + cost,
                 before.owned_up + cost,
             ), kind
-        assert str(breakages(kit.store)) == "8 broken, 8 owned up to, 0 leaked"
+        words = "8 parts broken on purpose, 8 said to be missing, 0 answers with a raw error or somebody else's data"
+        assert str(breakages(kit.store)) == words
         await kit.ask(QUESTION, kit.session("plain"))
         assert breakages(kit.store) == Breakages(broken=8, owned_up=8)
         assert breakages(kit.store, "somebody else's") == Breakages()

@@ -158,7 +158,9 @@ async def test_neither_page_nor_trace_says_that_a_failed_routing_call_was_an_ans
         server.plays(Refuse(401, "no"))
         view = advance(TurnView(), (await ask(server, "orchestrator")).events)
     words = " ".join(fact.text for fact in facts(view)) + decision_html(view)
-    assert not re.search("answered directly|nothing was owed|without asking", words, re.IGNORECASE)
+    assert not re.search(
+        "answered directly|nothing is missing|without asking", words, re.IGNORECASE
+    )
     assert "it ended before anybody was asked" in words
 
 

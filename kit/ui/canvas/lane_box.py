@@ -58,6 +58,7 @@ class LaneBox:
         self._entries = 0
         self._finding = ""
         self._state = step.state
+        self._on_break = on_break
         self._picture: object = None
         self._body = self._draw_head(step).container(gap=None)
         self._menu = self._body.empty()
@@ -89,9 +90,10 @@ class LaneBox:
             self._lane.html(lane_html(lane, end, now, pace))
 
     def _draw_head(self, step: Step) -> DeltaGenerator:
-        return self._head.expander(
-            f"**{literal(step.label)}**", icon=_ICONS[step.state], type="step"
-        )
+        name = f"**{literal(step.label)}**"
+        if step.state == "running" and self._on_break is not None:
+            name += " `⚡`"
+        return self._head.expander(name, icon=_ICONS[step.state], type="step")
 
     def _draw_menu(self, step: Step, on_break: OnBreak) -> None:
         """Offers to make the sub-agent fail while it works."""
@@ -120,5 +122,5 @@ class LaneBox:
         seconds = step.seconds(now)
         limit = ""
         if self._budget and seconds > self._budget / 4:
-            limit = f", max. {self._budget:g} s"
-        return f"{pace} {int(seconds)} s{limit}"
+            limit = f" of {self._budget:g} s"
+        return f"{pace}, {int(seconds)} s{limit}"

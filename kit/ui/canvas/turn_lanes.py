@@ -13,7 +13,6 @@ from kit.ui.canvas.drawing import axis_end, head_html, lane_html
 from kit.ui.canvas.lane import Lane, lanes_of
 from kit.ui.canvas.lane_box import LaneBox, OnBreak
 from kit.ui.canvas.replay import draw_replay
-from kit.ui.shared.turn_sentence import turn_sentence
 from kit.ui.shared.turn_view import TurnView
 
 TICK = 0.2
@@ -99,11 +98,11 @@ class TurnLanes:
             if self._changes("foot", "replay"):
                 draw_replay(self._foot, view)
             return
-        words = view.headline
-        if sentence := turn_sentence(view):
-            words = f"{sentence} Each bar is a sub-agent at work on its part"
-            words += "; choose its name to hang, forge or kill it." if self._on_break else "."
-        words = f"{now // TICK * TICK:.1f} s · {words}"
+        words = (
+            f"{now // TICK * TICK:.1f} s · {view.headline}. Each bar is a sub-agent on its part."
+        )
+        if self._on_break:
+            words += " Press ⚡ to break one: hang, forge or kill."
         html = f'<div class="replay clock">{escape(words)}</div>'
         if self._changes("foot", html):
             self._foot.html(html)

@@ -1,7 +1,6 @@
 """A conversation on the page: where a turn begins, the turns so far, and the running one as it happens."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date
 from functools import partial
 
 import streamlit as st
@@ -23,7 +22,7 @@ from kit.ui.shared.host import Host
 from kit.ui.shared.turn_fold import advance, interrupt
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.visitor import is_operator, visitor
-from kit.ui.shared.wording import is_simulated, literal
+from kit.ui.shared.wording import day_of_data, is_simulated, literal
 
 WINDOW = 10
 """Turns shown at first, and added by each "Show earlier"."""
@@ -55,6 +54,7 @@ def converse(layout: Places, question: Question | None, *, fresh: bool) -> None:
     if not views and not fresh:
         layout.first_screen()
     layout.introduce(_introduction(host, choices))
+    layout.purpose.caption(scenario.purpose(host, choices))
     _draw_buttons(layout, turns=len(views), window=window)
     panel = _draw_panel(layout, host, views, choices)
     slots = _slots(views)
@@ -91,9 +91,8 @@ def _draw_badges(layout: Places, host: Host, choices: Scenario) -> None:
     # The day of a service is its own.
     if host.is_remote:
         return
-    today = host.kit.today
     layout.header.badge(
-        today if today == date.today().isoformat() else f"as of {today}",
+        day_of_data(host.kit.today) or host.kit.today,
         icon=":material/today:",
         color="gray",
         help="Today, for the models and the services. Traces have the time of the clock.",
@@ -106,7 +105,7 @@ def _draw_counter(slot: DeltaGenerator, host: Host) -> None:
         return
     counts = breakages(host.kit.store)
     if counts.broken or counts.leaked:
-        slot.caption(f"On purpose, so far: {counts}.")
+        slot.caption(f"So far: {counts}.")
 
 
 def _introduction(host: Host, choices: Scenario) -> str:

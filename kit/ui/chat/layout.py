@@ -29,6 +29,8 @@ class Places:
     stop: DeltaGenerator
     scenario: DeltaGenerator
     """The head of the sidebar."""
+    purpose: DeltaGenerator
+    """Under the input, where it will say what the page is for."""
     page: PageSettings
     asked: Question | None
     """What was just asked."""
@@ -57,6 +59,8 @@ class Places:
         with st.bottom:
             newest = st.empty()
             stop = st.empty()
+            # Its style puts it under the input, which may end this run of the page.
+            purpose = st.container(key="purpose").empty()
             asked = read_question(page.placeholder, stop)
         st.session_state["asked"] = st.session_state.get("asked", 0) + bool(asked)
         # Another number makes the script begin anew.
@@ -65,7 +69,7 @@ class Places:
                 f'<button class="newest" data-asked="{st.session_state["asked"]}" hidden>Newest</button>',
                 "newest.js",
             )
-        return cls(header, phone, top, turns, desk, stop, scenario, page, asked)
+        return cls(header, phone, top, turns, desk, stop, scenario, purpose, page, asked)
 
     def slot(self, number: int) -> DeltaGenerator:
         """Returns a turn's place: what the last run of the page drew in it stays until it is drawn over."""

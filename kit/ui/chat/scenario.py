@@ -16,7 +16,7 @@ from kit.ui.shared import address
 from kit.ui.shared.host import Host
 from kit.ui.shared.model_choice import draw_missing, missing_variable
 from kit.ui.shared.visitor import is_demo, is_operator, visitor
-from kit.ui.shared.wording import label, literal, model_words
+from kit.ui.shared.wording import is_simulated, label, literal, model_words
 
 WIDEST = 8
 PARTS = ("fault", "cap", "pattern", "model", "tenant", "user", "detail")
@@ -93,10 +93,7 @@ def panel(host: Host, head: DeltaGenerator) -> Scenario:
                 on_click=_reset,
             )
         if is_operator():
-            simulated = "Failures are"
-            if host.people:
-                simulated = "Services, people and failures are"
-            st.caption(f"Break a part, ask, and see what the answer says. {simulated} simulated.")
+            st.caption("Break a part, ask, and see what the answer says.")
             group = st.expander("Break a part", icon=":material/bolt:", expanded=_is_open("fault"))
             with group.container(key="switches"):
                 _failures(host)
@@ -110,6 +107,23 @@ def panel(host: Host, head: DeltaGenerator) -> Scenario:
         if ignored:
             st.warning(literal(f"Not taken from the address: {', '.join(ignored)}"))
     return scenario
+
+
+def purpose(host: Host, scenario: Scenario) -> str:
+    """Says what the page is for and what of it is simulated, in words that are always in view."""
+    sentence = "Several sub-agents answer at once"
+    can_break = is_operator() and not host.is_remote
+    if can_break:
+        sentence += ", and you can break one on purpose"
+    if host.people:
+        sentence = f"A demonstration: {sentence[0].lower()}{sentence[1:]}"
+    if host.people and is_simulated(host.words_of(scenario.model)):
+        return f"{sentence}. Everything in it is simulated."
+    if host.people:
+        return f"{sentence}. Services, people and failures are simulated."
+    if can_break:
+        return f"{sentence}. Failures are simulated."
+    return f"{sentence}."
 
 
 def _is_open(*parts: str) -> bool:

@@ -18,7 +18,9 @@
     const ending = turn?.querySelector(".stMarkdownBadge");
     if (ending && working) {
       const words = [...turn.querySelectorAll(".stMarkdown")].filter((part) => !part.contains(ending)).map((part) => part.innerText);
-      region.textContent = `${ending.innerText}. ${words.join(" ")}`;
+      const outcome = ending.closest(".stMarkdown").cloneNode(true);
+      outcome.querySelectorAll(".stMarkdownBadge").forEach((badge) => badge.remove());
+      region.textContent = `${ending.innerText}. ${[outcome.textContent.trim(), ...words].join(" ")}`;
       working = false;
     }
   };

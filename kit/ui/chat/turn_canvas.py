@@ -29,11 +29,11 @@ from kit.ui.shared.visitor import is_operator
 from kit.ui.shared.wording import literal, prose
 
 WHOLE = 2_000
-"""Characters of the sentence under an answer."""
+"""Characters of the sentence before an answer."""
 
 
 class Canvas:
-    """A place for one turn: question, lead, steps, answer, components, and how it was answered."""
+    """A place for one turn: question, lead, steps, how it was answered, answer, components."""
 
     def __init__(
         self,
@@ -63,10 +63,11 @@ class Canvas:
                 _break_callback(host, view),
                 full=full,
             )
+            self._outcome = st.container(key=f"outcome-{view.turn_id}").empty()
             self._answer = GrowingText(st.container(key=f"answer-{view.turn_id}"))
             self._components = st.empty()
             self._foot = st.empty()
-        self._current = {"faults": "", "lead": "", "clock": ""}
+        self._current = {"faults": "", "lead": "", "outcome": "", "clock": ""}
 
     def draw(self, view: TurnView, *, steps: bool = True, again: bool = False) -> None:
         """Brings the place up to date; `steps` is off for turns long past, `again` offers to ask once more."""
@@ -75,7 +76,7 @@ class Canvas:
             now = elapsed
         else:
             now = view.seconds
-        self._draw_marks(self._chips, "faults", "Made to fail on purpose", fault_lines(view))
+        self._draw_marks(self._chips, "faults", "Broken on purpose", fault_lines(view))
         # Which may repeat anybody's words.
         preamble = bool(view.taken_on or view.running)
         if self._update(
@@ -83,11 +84,27 @@ class Canvas:
         ):
             self._lead.markdown(self._current["lead"])
         has_lanes = steps and self._lanes.draw(view, now)
+        self._draw_outcome(view, details=steps)
         self._answer.draw(view.answer or view.regret, whole=not view.running)
         if view.running:
             self._draw_clock(view, now, has_lanes=has_lanes)
         else:
             self._end(view, details=steps, again=again)
+
+    def _draw_outcome(self, view: TurnView, *, details: bool) -> None:
+        """Says before the answer how the turn stands: who answered, who failed, what is missing."""
+        sentence = turn_sentence(view) if details else ""
+        if view.running:
+            # Once the answer has begun the page stands still for its reader (newest.js).
+            html = render("outcome", sentence=sentence, begun=bool(view.answer))
+            if sentence and self._update("outcome", html):
+                self._outcome.html(html)
+            return
+        lines = [_badges(view)]
+        if sentence:
+            lines.append(literal(sentence, WHOLE))
+        if self._update("outcome", "  \n".join(lines)):
+            self._outcome.markdown(self._current["outcome"])
 
     def _draw_clock(self, view: TurnView, now: float, *, has_lanes: bool) -> None:
         """Says that the turn is at work, as long as its lanes do not."""
@@ -120,16 +137,7 @@ class Canvas:
             self._draw_foot(view, details=details, again=again)
 
     def _draw_foot(self, view: TurnView, *, details: bool, again: bool) -> None:
-        if details:
-            # The end of an answer is what is in view: it says who is who, and what is missing.
-            st.caption(literal(turn_sentence(view), WHOLE))
-        badges = [headline(view).badge()]
-        if view.asked_words:
-            badges.append(f":gray-badge[{view.asked_words}]")
-        if view.seconds is not None:
-            badges.append(f":gray-badge[{view.seconds:.1f} s]")
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(" ".join(badges), width="content")
             feedback = None if self._host.is_remote else thumbs(self._host, view.turn_id)
             open_plan(st.empty(), view)
             if not self._host.is_remote:
@@ -154,6 +162,16 @@ class Canvas:
             st.caption("This turn could not be saved: the conversation goes on without it.")
         if feedback is not None and details:
             remark(self._host, feedback)
+
+
+def _badges(view: TurnView) -> str:
+    """Says in markdown how a turn ended, whom it asked and how long it took."""
+    badges = [headline(view).badge()]
+    if view.asked_words:
+        badges.append(f":gray-badge[{view.asked_words}]")
+    if view.seconds is not None:
+        badges.append(f":gray-badge[{view.seconds:.1f} s]")
+    return " ".join(badges)
 
 
 def _break_callback(host: Host, view: TurnView) -> OnBreak | None:

@@ -71,7 +71,7 @@ def _draw_counter(host: Host) -> None:
     if not host.is_remote:
         counts = breakages(host.kit.store)
         if counts.broken or counts.leaked:
-            st.markdown(f"On purpose, so far: **{counts}**.")
+            st.markdown(f"So far: **{counts}**.")
 
 
 def _draw_keys(scenes: tuple[Scene, ...], number: int) -> None:

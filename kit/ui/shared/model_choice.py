@@ -70,7 +70,7 @@ def draw_faults(team: Team, faults: Sequence[str]) -> list[str] | None:
     # The browser tells choices apart by their words, and `hang` has those of `hang:3`.
     faults_by_words = {fault_words(fault): fault for fault in (*choices, *faults)}
     chosen = st.multiselect(
-        "Made to fail",
+        "Broken on purpose",
         list(faults_by_words),
         list(map(fault_words, faults)),
         placeholder="Nothing",

@@ -45,7 +45,7 @@ OWNING_UP: dict[OwningUp, str] = {
     "recomposed": "after the answer was written again",
     "appended": "by a fixed sentence put under it",
     "rescued": "by a fixed answer in place of it",
-    "nothing_owed": "nothing was owed",
+    "nothing_owed": "nothing is missing",
     "unsaid": "not at all: the answer does not say what it lacks",
 }
 DIRECT = "nobody: answered directly"
@@ -96,9 +96,9 @@ def fork_words(fork: Fork) -> str:
     if fork.prompt is not None:
         changes.append(f"with another prompt for {label(fork.prompt)}")
     if fork.faults:
-        changes.append(f"made to fail: {', '.join(map(fault_words, fork.faults))}")
+        changes.append(f"broken on purpose: {', '.join(map(fault_words, fork.faults))}")
     elif fork.faults is not None:
-        changes.append("nothing made to fail")
+        changes.append("nothing broken on purpose")
     return ", ".join(changes) or "nothing changed"
 
 
@@ -173,7 +173,7 @@ def _facts(view: TurnView) -> Iterator[Fact]:
         value = f"{played}/{len(calls)}"
         yield Fact(name="fork", label="Forked", text=text, lines=(fork_words(fork),), value=value)
     if view.faults:
-        yield Fact(name="faults", label="Made to fail", lines=fault_lines(view))
+        yield Fact(name="faults", label="Broken on purpose", lines=fault_lines(view))
 
 
 def _routing_facts(view: TurnView) -> Iterator[Fact]:
@@ -182,7 +182,7 @@ def _routing_facts(view: TurnView) -> Iterator[Fact]:
         return
     yield Fact(
         name="intents",
-        label="Intents",
+        label="Routing",
         text=view.call_words,
         value=f"{routing.reported_intents}/{routing.intent_count}",
     )
@@ -223,11 +223,11 @@ def _guard_facts(view: TurnView) -> Iterator[Fact]:
     if acts:
         yield Fact(name="guards", label="Guards", lines=tuple(acts))
     elif not view.running:
-        yield Fact(name="guards", label="Guards", text="none had to act", full=True)
+        yield Fact(name="guards", label="Guards", text="none had to step in", full=True)
     owning_up = view.owning_up
     if owning_up:
         full = owning_up == "nothing_owed"
-        yield Fact(name="acknowledged", label="Owned up", text=OWNING_UP[owning_up], full=full)
+        yield Fact(name="acknowledged", label="Said so", text=OWNING_UP[owning_up], full=full)
 
 
 def _act(act: GuardActed) -> str:
@@ -247,7 +247,7 @@ def _cost_facts(view: TurnView) -> Iterator[Fact]:
         yield Fact(name="tokens", label="Tokens", text=tokens_in_words(usage), full=True)
         yield Fact(name="cost", label="Cost", text=cost_in_words(usage))
     if is_simulated(view.model) and (view.seconds is not None or view.usage):
-        words = "simulated: no language model made them"
+        words = "simulated: no language model was asked"
         yield Fact(name="simulated", label="Figures", text=words, value=view.model)
     if view.pattern:
         text = f"{view.pattern}, {model_words(view.model)}"

@@ -30,7 +30,7 @@ def turn_sentence(view: TurnView) -> str:
     if at_work:
         sentences.append(_work(at_work, view))
         if not losses:
-            sentences.append("None has failed.")
+            sentences.append("None has failed yet.")
     if view.skipped:
         verb = "was" if len(view.skipped) == 1 else "were"
         sentences.append(f"{enumeration(view.skipped)} {verb} left out.")
@@ -45,10 +45,17 @@ def _answered(names: Sequence[str], view: TurnView) -> str:
 
 
 def _work(steps: Sequence[Step], view: TurnView) -> str:
+    names: list[str] = []
+    for step in steps:
+        names.append(f"{step.label}{' (broken on purpose)' if _is_broken(step, view) else ''}")
     if len(steps) > 1:
-        return f"{enumeration([step.label for step in steps])} are at work."
+        return f"{enumeration(names)} are at work."
     missing = _part(steps[0], view, " on {}, which is still missing", "")
-    return f"{steps[0].label} is at work{missing}."
+    return f"{names[0]} is at work{missing}."
+
+
+def _is_broken(step: Step, view: TurnView) -> bool:
+    return any(wanted.agent == step.agent for wanted in view.wanted_faults)
 
 
 def _owning_up(view: TurnView) -> str:
@@ -79,7 +86,7 @@ def _part(step: Step, view: TurnView, words: str, otherwise: str) -> str:
 def _loss(step: Step, view: TurnView) -> str:
     """Says of a sub-agent that gave less than an answer why, and what is missing for it."""
     why = step.note
-    if any(wanted.agent == step.agent for wanted in view.wanted_faults):
+    if _is_broken(step, view):
         why += ", broken on purpose"
     if step.state == "partial":
         return f"{step.label} answered in part ({why})."

@@ -340,7 +340,7 @@ class TurnView(Value):
         if routing is None or self.is_plan:
             return ""
         counted = many(routing.reported_intents, "part")
-        words = f"model counted {counted}, made {many(routing.intent_count, 'call')}"
+        words = f"counted {counted}, made {many(routing.intent_count, 'call')}"
         if routing.later_calls:
             words += f", {routing.later_calls} more later"
         return words

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Container, Iterable
-from datetime import datetime
+from datetime import date, datetime
 
 from kit.core.display.count import many
 from kit.core.model import OFFLINE
@@ -101,6 +101,17 @@ def took(seconds: float) -> str:
 def moment(at: float) -> str:
     """Returns a time of the wall clock as a person reads it."""
     return datetime.fromtimestamp(at).strftime("%d %b %Y, %H:%M:%S")
+
+
+def day_of_data(today: str) -> str:
+    """Returns which day it is for models and services, in words; nothing where it is today."""
+    if today == date.today().isoformat():
+        return ""
+    try:
+        day = date.fromisoformat(today)
+    except ValueError:
+        return f"data as of {today}"
+    return f"data as of {day.day} {day:%b %Y}"
 
 
 def label(agent: str) -> str:

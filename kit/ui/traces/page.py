@@ -13,7 +13,6 @@ from kit.core.display.count import many
 from kit.core.record import TurnRecord
 from kit.core.trace import Span, Trace, critical_path, failures, slowest
 from kit.metrics.judgement import judgements
-from kit.settings import Settings
 from kit.stores.model_request import ModelRequest, model_request
 from kit.stores.recall import repeated_turn
 from kit.ui.canvas.drawing import axis_end, canvas_html
@@ -30,6 +29,7 @@ from kit.ui.shared.turn_sentence import turn_sentence
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.visitor import visitor
 from kit.ui.shared.wording import (
+    day_of_data,
     is_simulated,
     label,
     literal,
@@ -50,6 +50,11 @@ from kit.wire import Kit
 LISTS = ("Turns", "Conversations")
 WHOLE = 2_000
 """Characters of the sentence that says what became of a turn."""
+KEY = (
+    "Purple: the orchestrator decides or writes. Pale within a bar: a call of a tool. "
+    "Dotted: it has answered, and the answer to you is not written yet."
+)
+"""What the shapes of the canvas mean."""
 LOOK = 1.0
 """Seconds between two looks at a turn that runs."""
 
@@ -121,7 +126,7 @@ def _trace(host: Host, turn: TurnRecord, *, live: bool = False) -> None:
         st.rerun()
     view = stored_view(turn, batch.events)
     trace = view.trace
-    _heading(turn, view, host.kit.settings)
+    _heading(host, turn, view)
     if not trace.spans:
         sentence = (
             "Nothing is stored of this turn beside its question: its process ended before "
@@ -148,9 +153,11 @@ def _canvas(view: TurnView) -> None:
     st.html(canvas_html(lanes_of(view), axis_end(now), "What each did", now=now))
     if not view.running and view.steps:
         draw_replay(st.empty(), view, address.read("at"))
+    st.caption(KEY)
 
 
-def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
+def _heading(host: Host, turn: TurnRecord, view: TurnView) -> None:
+    settings = host.kit.settings
     with st.container(horizontal=True, vertical_alignment="center", key="trace-head"):
         if st.button("All traces", icon=":material/arrow_back:", type="tertiary", on_click=_back):
             # The list is not a part of a live trace.
@@ -191,17 +198,20 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
     sentence = literal(turn_sentence(view), WHOLE)
     st.markdown(f"{badges} {sentence}")
     st.caption(
-        f"The trace of one question: all that happened while it was answered. {_summary(turn, view)}"
+        f"The trace of one question: all that happened while it was answered. {_summary(turn, view, host.kit.today)}"
     )
     if view.faults:
         lines = fault_lines(view)
-        st.html(render("marks", kind="faults", label="Made to fail on purpose", lines=lines))
+        st.html(render("marks", kind="faults", label="Broken on purpose", lines=lines))
 
 
-def _summary(turn: TurnRecord, view: TurnView) -> str:
+def _summary(turn: TurnRecord, view: TurnView, today: str) -> str:
     """Returns what made a turn, when, and what it took, in one line of markdown."""
     made_by = filter(None, (label(turn.pattern), model_words(turn.model)))
     parts = [literal(", ".join(made_by)), moment(turn.started_at)]
+    if day := day_of_data(today):
+        # An offer that the answer names is not over where its data stands still.
+        parts.append(day)
     if view.seconds is not None:
         parts.append(f"{view.seconds:.2f} s")
     if view.ttft is not None:

@@ -18,10 +18,10 @@ Row = tuple[str, str, Tag, str]
 _CAP: dict[CapBehavior, Tone] = {"within": "good", "at": "good", "over": "warn"}
 _REPLY_TONES: dict[str, Tone] = {"ok": "", "partial": "warn"}
 _PATHS = {
-    "composed": "The model's own words owned up to it.",
-    "recomposed": "The first answer did not own up to it, so it was written again.",
-    "appended": "The model did not own up to it twice, so a fixed sentence was put under its answer.",
-    "rescued": "The model's answer could not be used, so fixed words stand in its place.",
+    "composed": "Yes, in its own words.",
+    "recomposed": "Yes. The first answer did not, so it was written again.",
+    "appended": "Yes. Twice it did not, so a fixed sentence was put under it.",
+    "rescued": "Yes. The answer could not be used, so fixed words stand in its place.",
 }
 
 
@@ -80,7 +80,8 @@ def _reply_row(reply: Envelope) -> tuple[str, str, Markup, Tag]:
     check = Tag(text="blocked", tone="bad")
     if reply.principal_verified:
         check = Tag(text="verified", tone="good")
-    status = [Tag(text=reply.status, tone=_REPLY_TONES.get(reply.status, "bad"))]
+    words = "complete" if reply.status == "ok" else reply.status
+    status = [Tag(text=words, tone=_REPLY_TONES.get(reply.status, "bad"))]
     if not reply.version_ok:
         status.append(Tag(text=f"version {reply.version}", tone="bad"))
     source = f"{reply.domain_type} · {reply.enricher_id}".replace("_", " ")
@@ -88,26 +89,22 @@ def _reply_row(reply: Envelope) -> tuple[str, str, Markup, Tag]:
 
 
 def _owning_up(view: TurnView, acknowledged: Acknowledged | None) -> dict[str, object]:
-    """Returns the last block: the parts that were `owed`, the `path` to owning up, and a sentence."""
+    """Returns the last block: the parts that were `owed`, and whether the answer says so."""
     if acknowledged is not None:
         # A part that nobody was asked about has the words of the message, the others are agents.
         parts = view.parts.left_out.names
         names = [name if name in parts else label(name) for name in acknowledged.owed]
-        tone: Tone = "warn"
-        if acknowledged.path in ("composed", "recomposed"):
-            tone = "good"
-        path = Tag(text=acknowledged.path, tone=tone)
-        return {"owed": _tags(names), "path": path, "owning_up": _PATHS[acknowledged.path]}
+        return {"owed": _tags(names), "owning_up": _PATHS[acknowledged.path]}
     if view.status == "running":
         sentence = "Not known yet."
     elif view.owning_up == "nothing_owed":
-        sentence = "Nothing was owed: every part was answered."
+        sentence = "Nothing is missing: every part was answered."
     elif view.owning_up == "unsaid":
         owed = _tags(view.skipped) or ["a part"]
-        return {"owed": owed, "path": None, "owning_up": "The answer does not say so."}
+        return {"owed": owed, "owning_up": "No, it does not."}
     else:
         sentence = "The turn ended without an answer."
-    return {"owed": (), "path": None, "owning_up": sentence}
+    return {"owed": (), "owning_up": sentence}
 
 
 def _tags(names: Iterable[str]) -> list[Tag]:

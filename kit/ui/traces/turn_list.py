@@ -73,7 +73,7 @@ def table(turns: Iterable[TurnRecord]) -> list[dict[str, Any]]:
         if repeated_turn(turn.session_id):
             question += " (asked again)"
         if turn.measures.broken:
-            question += " (made to fail)"
+            question += " (broken on purpose)"
         row = {
             "Question": question,
             "How it ended": ending_words(turn.status, turn.measures.parts),
