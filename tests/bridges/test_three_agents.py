@@ -114,9 +114,9 @@ def test_agents_of_three_frameworks_are_systems_as_they_are(tmp_path: Path):
         assert row["model_calls"] == 2 and row["input_tokens"] > 0 and row["cost"] is None
 
 
-@pytest.mark.parametrize("name", list(RUNS))
-def test_each_is_played_through_turns_in_which_a_part_fails(name: str):
-    system = f"{HOME}/tests/bridges/agents/played.py:{name}"
+def test_one_is_played_through_turns_in_which_a_part_fails():
+    """The page on conformance has an example of each; here is one as its tutorial builds it."""
+    system = f"{HOME}/tests/bridges/agents/played.py:flights"
     result = play_system(system, ["all_well", "refuses"], ["claiming"], [False], patience=120.0)
     all_well, refuses = result.cells
     assert all_well.judgement.verdict == "pass", all_well

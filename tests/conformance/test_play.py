@@ -87,13 +87,13 @@ def test_each_example_of_the_page_is_a_system_that_can_be_played(framework: str,
     result = play_system(
         f"{tmp_path / 'mine.py'}:system",
         ["all_well", "refuses"],
+        ["claiming"],
         configurations=[False],
         patience=120.0,
     )
-    verdicts = {(cell.scenario, cell.composer): cell.judgement.verdict for cell in result.cells}
-    assert verdicts["all_well", "faithful"] == verdicts["all_well", "claiming"] == "pass", result
-    assert verdicts["refuses", "faithful"] == "pass", result
-    assert verdicts["refuses", "claiming"] == "fail", "nothing looks at what its model wrote"
+    all_well, refuses = result.cells
+    assert all_well.judgement.verdict == "pass", all_well
+    assert refuses.judgement.verdict == "fail", "nothing looks at what its model wrote"
 
 
 def test_what_runs_in_a_foreign_environment_needs_the_standard_library_alone():
