@@ -35,20 +35,19 @@ def cases() -> list[dict[str, Any]]:
     return [json.loads(line) for line in FILE.read_text().splitlines()]
 
 
-def switches(wrong: int = 0, names: tuple[str, ...] = TRIO, each: int = 10) -> list[RoutedTurn]:
-    """Every ordered pair, `each` times; the first `wrong` switches stay where they were."""
+def switches() -> list[RoutedTurn]:
+    """Every ordered pair, ten times."""
     turns: list[RoutedTurn] = []
     for number, (before, after) in enumerate(
-        pair for pair in permutations(names, 2) for _ in range(each)
+        pair for pair in permutations(TRIO, 2) for _ in range(10)
     ):
-        called = (before,) if number < wrong else (after,)
         turns.append(
             RoutedTurn(
                 case_id=f"c{number}",
                 turn=1,
                 query="q",
                 expected=(after,),
-                called=called,
+                called=(after,),
                 previous=(before,),
             )
         )

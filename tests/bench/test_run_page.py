@@ -92,9 +92,13 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy
 
 
+@pytest.fixture(scope="module")
+def page(attacked: Path) -> Page:
+    return page_of(attacked)
+
+
 @pytest.mark.realtime
-def test_nothing_that_was_said_acts_in_the_page(attacked: Path):
-    page = page_of(attacked)
+def test_nothing_that_was_said_acts_in_the_page(page: Page):
     assert not page.tags & {"script", "img", "iframe", "object", "b", "i", "link"}
     assert not [name for name, _ in page.attributes if name.startswith("on")]
     # Message, answer and error stand there, as text.
@@ -104,8 +108,7 @@ def test_nothing_that_was_said_acts_in_the_page(attacked: Path):
 
 
 @pytest.mark.realtime
-def test_the_page_fetches_nothing(attacked: Path):
-    page = page_of(attacked)
+def test_the_page_fetches_nothing(page: Page):
     addresses = [
         value for name, value in page.attributes if name in ("src", "href", "xlink:href", "action")
     ]
@@ -115,8 +118,7 @@ def test_the_page_fetches_nothing(attacked: Path):
 
 
 @pytest.mark.realtime
-def test_wrong_cases_say_what_was_asked_expected_and_answered(attacked: Path):
-    page = page_of(attacked)
+def test_wrong_cases_say_what_was_asked_expected_and_answered(attacked: Path, page: Page):
     dates = json.loads((attacked / PROVENANCE).read_text())["runs"]["1"]["date"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", dates) and f"Played on {dates}" in page.words
     wrong = re.search(r"mine: (\d+) of 8 turns", page.words)
@@ -142,16 +144,12 @@ def test_verdicts_methods_and_a_digest_to_cite_are_on_the_page(tmp_path: Path):
     }
     assert {path.name for path in (tmp_path / "figures").iterdir()} == names
     assert (tmp_path / "figures" / "shares.pdf").read_bytes().startswith(b"%PDF")
-
-
-def test_what_a_run_did_not_keep_is_said_and_not_made_up(tmp_path: Path):
-    folder = tmp_path / "run"
-    shutil.copytree(EXAMPLE, folder)
+    # What was not kept is said, and not made up.
     assert not (folder / CASES).exists()
-    page = page_of(folder)
     assert "The day it was played is not recorded" in page.words
     assert "not known" in page.words and "simulated: no claim about a real model" in page.words
     assert "Message" not in page.words
+    assert page_of(folder).source == page.source, "a run gives the same page each time"
 
 
 @pytest.mark.realtime
@@ -170,12 +168,6 @@ def test_a_whole_systems_wrong_case_shows_the_text_that_was_expected_and_its_own
     assert "Message hello you Expected friend Answer <b>hello you</b>" in page.words
     # Nothing is said of whom it asked, where it does not say so.
     assert "Asked" not in page.words and "System" in page.words
-
-
-def test_a_run_gives_the_same_page_each_time(tmp_path: Path):
-    folder = tmp_path / "run"
-    shutil.copytree(EXAMPLE, folder)
-    assert page_of(folder).source == page_of(folder).source
 
 
 def test_a_folder_without_results_and_a_place_that_cannot_be_written_end_in_a_sentence(
