@@ -166,11 +166,11 @@ def test_a_card_that_does_not_fit_its_deck_is_not_promoted():
         promote(deck, "plya", switches())
 
 
-def drafted(tmp_path: Path, status: str = "draft") -> Path:
+def drafted(tmp_path: Path) -> Path:
     """A copy of the shipped cards in which rewards is a draft."""
     shutil.copytree(HOME / "cards", tmp_path / "cards")
     card = tmp_path / "cards" / "consumer" / "rewards.yaml"
-    card.write_text(f"{card.read_text()}status: {status}\n")
+    card.write_text(f"{card.read_text()}status: draft\n")
     return card
 
 

@@ -399,8 +399,8 @@ async def consumer(**settings: Any) -> AsyncGenerator[Kit]:
         yield kit
 
 
-def some(stem: str, step: int = 1) -> list[Case]:
-    return list(read_cases(HOME / "data" / "cases" / f"{stem}.jsonl"))[::step]
+def some(stem: str) -> list[Case]:
+    return list(read_cases(HOME / "data" / "cases" / f"{stem}.jsonl"))
 
 
 async def test_what_is_seen_of_a_live_turn_is_seen_of_the_stored_one():

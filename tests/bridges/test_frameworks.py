@@ -32,8 +32,8 @@ ANSWERS = {
 TOOLS = {"flights": "find_flight", "hotels": "find_room", "weather": "get_weather"}
 
 
-async def parts_of(bridge: Bridge, user: str = "alice", text: str = "To Leeds?") -> list[Part]:
-    question = Question(text, Principal(tenant_id="acme", user_id=user))
+async def parts_of(bridge: Bridge, user: str = "alice") -> list[Part]:
+    question = Question("To Leeds?", Principal(tenant_id="acme", user_id=user))
     return [part async for part in bridge.ask(question)]
 
 

@@ -45,12 +45,10 @@ def write(folder: Path, changes: Mapping[str, str | None] | None = None) -> Path
     return folder / "cards" / "demo"
 
 
-def faults(
-    folder: Path, changes: Mapping[str, str | None], known: tuple[str, ...] | None = TOOLS
-) -> list[str]:
+def faults(folder: Path, changes: Mapping[str, str | None]) -> list[str]:
     """What load_deck finds, with the folder cut off."""
     with pytest.raises(DeckError) as caught:
-        load_deck(write(folder, changes), known=known)
+        load_deck(write(folder, changes), known=TOOLS)
     return [fault.replace(f"{folder}/cards/", "") for fault in caught.value.faults]
 
 

@@ -33,10 +33,13 @@ async def main():
 asyncio.run(main())
 """
 
+PATIENCE = 120.0
+"""Seconds in which whatever does not hang has arrived."""
 
-def counted(receiver: OtlpReceiver, seconds: float = 120.0) -> list[tuple[str, str, int]]:
-    """The counters that arrive within some seconds, as (name, consumer, count)."""
-    until = time.monotonic() + seconds
+
+def counted(receiver: OtlpReceiver) -> list[tuple[str, str, int]]:
+    """The counters that arrive, as (name, consumer, count)."""
+    until = time.monotonic() + PATIENCE
     while not receiver.metrics and time.monotonic() < until:
         time.sleep(0.05)
     metrics_of = [
@@ -54,9 +57,9 @@ def counted(receiver: OtlpReceiver, seconds: float = 120.0) -> list[tuple[str, s
     return [(name, point.attributes[0].value.string_value, point.as_int) for name, point in points]
 
 
-def wait_for_the_store(path: Path, seconds: float = 120.0) -> None:
+def wait_for_the_store(path: Path) -> None:
     """Waits until the file has the alert of the running turn: its log is written once a second."""
-    until = time.monotonic() + seconds
+    until = time.monotonic() + PATIENCE
     with closing(SqliteStore(path)) as store:
         while not store.tally().mismatches and time.monotonic() < until:
             time.sleep(0.05)

@@ -235,9 +235,9 @@ def test_tools_of_langchain_are_bound_too():
     ]
 
 
-def worked(*results: ToolMessage, request: str = "find coffee deals") -> str:
+def worked(*results: ToolMessage) -> str:
     calls = [{"name": "find_offers", "args": {}, "id": result.tool_call_id} for result in results]
-    return say(request, AIMessage("", tool_calls=calls), *results, tools=WORKERS).text
+    return say("find coffee deals", AIMessage("", tool_calls=calls), *results, tools=WORKERS).text
 
 
 def test_worker_answers_from_what_the_tools_said_and_nothing_else():

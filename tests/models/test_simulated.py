@@ -39,9 +39,9 @@ AGENTS = tuple(WORDS)
 BODY = {"body": {"started_at"}}
 
 
-def sim(law: Law, seed: int = 7) -> RoutingKit:
+def sim(law: Law) -> RoutingKit:
     """Three agents, every guard on, one simulated model for all."""
-    model = SimulatedModel(name="simulated test", law=law, seed=seed)
+    model = SimulatedModel(name="simulated test", law=law, seed=7)
     return RoutingKit(bind(small_deck(AGENTS, guards=GUARDS), model), SqliteStore(":memory:"))
 
 

@@ -58,12 +58,9 @@ def joint(
     topology: Topology,
     models: Mapping[str, Any],
     cards: Mapping[str, AgentCard],
-    shop: Topology | None = None,
     **settings: Any,
 ) -> SmallKit:
-    """A kit whose orchestrator asks `explainer`, carried out as `topology` says; `shop` says it of
-    the other sub-agent."""
-    topologies = {"explainer": topology} | ({"shop": shop} if shop else {})
+    """A kit whose orchestrator asks `explainer`, carried out as `topology` says."""
     lead = AgentCard(
         id="orchestrator", description="R.", model="offline", sub_agents=("explainer", "shop")
     )
@@ -73,7 +70,7 @@ def joint(
         orchestrator="orchestrator",
         required_blocks=(),
         guards=TERSE,
-        topologies={"chat": topologies},
+        topologies={"chat": {"explainer": topology}},
         **settings,
     )
     deck = Deck.of([lead, *plain], settings=told, rubrics=[RUBRIC])

@@ -44,8 +44,8 @@ TASKS = st.tuples(NAMES, st.tuples(NAMES, NAMES), NAMES, st.sampled_from(["sessi
 USER = MemoryConfig(scope="user")
 
 
-def a_task(number: int = 1, who: Principal = ANN, session: str = "s1") -> Task:
-    return Task(who, session, f"t{number}", "scout")
+def a_task(number: int = 1) -> Task:
+    return Task(ANN, "s1", f"t{number}", "scout")
 
 
 def documents() -> Documents:
