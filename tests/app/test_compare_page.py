@@ -18,7 +18,7 @@ from kit.patterns import PATTERNS
 from kit.settings import Settings
 from kit.stores.recall import repeated_turn
 from kit.stores.sqlite import SqliteStore
-from kit.ui.compare.difference import compare, losses_html
+from kit.ui.compare.difference import compare, differences_html, losses_html
 from kit.ui.compare.others import RESULT
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
@@ -120,8 +120,8 @@ def test_two_turns_stand_side_by_side_on_one_axis_with_what_differs(page: AppTes
     table = next(one for one in html(page) if 'class="differences"' in one)
     assert (
         "Made to fail" in table
-        and "<td>Answered</td>" in table
-        and "<td>2 of 3 answered</td>" in table
+        and '<td><i class="tag good">Answered</i></td>' in table
+        and '<td><i class="tag warn">2 of 3 answered</i></td>' in table
     )
     same = words.partition("The same in all: ")[2]
     assert (
@@ -142,7 +142,7 @@ def test_what_a_pattern_lost_in_silence_is_told_from_its_routing(page: AppTest, 
         in words
     ), "it owns up to what it left out"
     table = next(one for one in html(page) if 'class="differences"' in one)
-    ends = [table.count(f"<td>{words}</td>") for words in ("2 of 3 answered", "2 of 4 answered")]
+    ends = [table.count(f">{words}</i></td>") for words in ("2 of 3 answered", "2 of 4 answered")]
     assert ends == [1, 1], "in the words of the turns themselves"
     # Which of the three parts is over the cap depends on the stand-in's scores.
     assert re.search(r"B Mediated lacks “[^”]+” \(nobody was asked\)\.", words), (
@@ -242,6 +242,7 @@ def test_a_turn_is_asked_again_on_another_model_and_under_another_limit(
         and (again.model, again.cap, again.pattern) == ("simulated-gpt-5.4-nano", 3, first.pattern)
     )
     assert first.model == "offline" and again.message == first.message
+    assert "A Mediated" in table and "B Mediated again" in table
 
 
 @pytest.mark.req("K-8")
@@ -333,6 +334,10 @@ async def test_where_a_fault_had_no_part_in_a_turn_the_comparison_says_so():
     words = re.sub("<[^>]+>", "", losses_html(compare(turns), turns, running=False))
     assert words.strip() == (
         "mediated lacks “how many points do I have” (Rewards had a problem on its side)."
-        " monolith lacks nothing. Shop answered in every one."
-        " Rewards failed on purpose; in monolith no such sub-agent was asked."
+        " monolith lacks nothing."
+        " Rewards was made to fail in 1 of 2; in monolith nobody asked Rewards, so nothing was broken there"
+        " and it is no fair winner."
     )
+    rows = re.findall(r'<tr><th scope="row">.*?</tr>', differences_html(turns))
+    assert ["nothing was broken" in row for row in rows] == [False, True]
+    assert "one agent with every tool" in rows[1], "a name that nobody knows is explained"

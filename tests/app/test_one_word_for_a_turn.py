@@ -172,7 +172,7 @@ def test_list_and_compare_show_these_words(played: Played):
     compared = room("compare", turns=",".join(played.replies[name].turn_id for name in names))
     html = [element.proto.body for element in compared.run().get("html")]
     (differences,) = [body for body in html if 'class="differences"' in body]
-    rows = re.findall(r"<tr><th[^>]*>(.*?)</th><td[^>]*>(.*?)</td>", differences)
+    rows = re.findall(r"<tr><th[^>]*>(.*?)</th><td[^>]*><i[^>]*>(.*?)</i></td>", differences)
     assert [ending for _, ending in rows] == [EXPECTED[name] for name in names]
 
 

@@ -11,13 +11,15 @@ from kit.core.bodies.turn import TurnStarted
 from kit.core.display.count import enumeration
 from kit.core.outcome import RoutingDecision
 from kit.core.value import Value
+from kit.ui.shared.tag import Tag
 from kit.ui.shared.template import render, table_html
-from kit.ui.shared.turn_facts import OWNING_UP, fault_words
+from kit.ui.shared.turn_facts import OWNING_UP, fault_words, headline
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.wording import label, model_words
 
 UNKNOWN = "–"
 PATTERN = "Pattern"
+ENDED = "How it ended"
 UNASKED = "nobody was asked"
 OVER_CAP = "over the limit"
 SHOWN_BY_OTHERS = "as the others show, nobody was asked"
@@ -35,8 +37,20 @@ class LostPart(Value):
     """The answer does not own up to it."""
 
 
-NONE = ("nothing", OWNING_UP["nothing_owed"])
+NOTHING_MISSING = "nothing is missing"
+NONE = ("nothing", NOTHING_MISSING)
 """Figures that say something only beside others."""
+SAYS = "Says what is missing"
+WAYS = {
+    "mediated": "a model asks the sub-agents it chose, all at once, and writes the answer",
+    "direct": "the same choice, but sub-agents speak to the user themselves",
+    "classifier_gateway": "a classifier chooses whom to ask, one after another",
+    "monolith": "one agent with every tool, and no sub-agents",
+    "supervisor": "a model asks one sub-agent at a time, and decides again after each",
+    "swarm": "sub-agents hand the question on to each other",
+    "a2a": "as Mediated, over the Agent2Agent protocol",
+}
+"""Pattern -> how it goes, for somebody who reads its name for the first time."""
 
 
 def differences_html(turns: Mapping[str, TurnView]) -> str:
@@ -57,14 +71,37 @@ def differences_html(turns: Mapping[str, TurnView]) -> str:
                 differing.append(head)
         elif text not in (UNKNOWN, *NONE):
             alike.append(f"{head.lower()} ({text})")
-    lines: list[list[str]] = []
+    lines: list[list[str | Tag]] = []
+    untouched = untouched_turns(turns)
     for name, figures in rows.items():
-        lines.append([name, *(figures[head] for head in differing)])
+        view = turns[name]
+        row: list[str | Tag] = [_way(name, view)]
+        for head in differing:
+            row.append(figures[head])
+        if ENDED in differing:
+            row[1 + differing.index(ENDED)] = _ending(view, is_untouched=name in untouched)
+        lines.append(row)
     table = table_html("What differs", lines, ("Way", *differing), kind="differences", stacks=True)
     summary = ""
     if alike:
         summary = f"The same in all: {_list(alike)}."
     return f'{table}<p class="same">{summary}</p>'
+
+
+def _way(name: str, view: TurnView) -> Markup:
+    """Returns the name of a turn, and in a few words what its pattern is."""
+    if view.pattern not in WAYS:
+        return escape(name)
+    return Markup("{}<small>{}</small>").format(name, WAYS[view.pattern])
+
+
+def _ending(view: TurnView, *, is_untouched: bool) -> Markup:
+    """Returns how a turn ended, as a word in a colour; `is_untouched`: nothing was broken in it, so that it is no
+    better for having answered."""
+    tag = escape(headline(view))
+    if is_untouched:
+        return tag + Markup("<small>nothing was broken</small>")
+    return tag
 
 
 def _figures(view: TurnView) -> dict[str, str]:
@@ -83,10 +120,14 @@ def _figures(view: TurnView) -> dict[str, str]:
     if view.tokens is not None:
         tokens = f"{view.tokens:,}"
     owning_up = UNKNOWN
-    if view.owning_up:
+    if view.owning_up == "nothing_owed":
+        owning_up = NOTHING_MISSING
+    elif view.owning_up:
         owning_up = OWNING_UP[view.owning_up]
+    elif view.regret and not view.running:
+        owning_up = "says that it could not answer"
     return {
-        "How it ended": view.headline,
+        ENDED: view.headline,
         PATTERN: view.pattern.replace("_", " "),
         "Model": model_words(view.model),
         "Limit": limit,
@@ -95,7 +136,7 @@ def _figures(view: TurnView) -> dict[str, str]:
         "First words": first_words,
         "Tokens": tokens,
         "Cost": view.cost_words,
-        "Owned up": owning_up,
+        SAYS: owning_up,
     }
 
 
@@ -208,13 +249,17 @@ def losses_html(
         (_names(group, lost), Markup("lack" if len(group) > 1 else "lacks"), what)
         for what, group in names.items()
     ]
+    untouched = untouched_turns(turns)
+    ended = [name for name, view in turns.items() if not view.running]
     return render(
         "losses",
         groups=groups,
         complete=_names(complete, lost) if complete else "",
         several=len(complete) > 1,
-        answered=_answered_by_all([turns[name] for name in lost]),
-        untouched=_list(map(_bold, _untouched(turns))) if _untouched(turns) else "",
+        answered=_answered_by_all([turns[name] for name in lost if name not in untouched]),
+        untouched=_list(map(_bold, untouched)) if untouched else "",
+        touched_count=len(ended) - len(untouched),
+        ended_count=len(ended),
         broken=_broken(turns),
         running=running,
     )
@@ -245,7 +290,7 @@ def _answered_by_all(views: Sequence[TurnView]) -> str:
     return enumeration(names)
 
 
-def _untouched(turns: Mapping[str, TurnView]) -> list[str]:
+def untouched_turns(turns: Mapping[str, TurnView]) -> list[str]:
     """Returns the turns in which a fault had no part, because the agent that it is of was not asked."""
     names: list[str] = []
     for name, view in turns.items():

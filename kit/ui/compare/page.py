@@ -123,15 +123,14 @@ def _compare(host: Host, principal: Principal, views: list[TurnView], stop: Delt
     if same_question:
         st.markdown(f"### {literal(views[0].question)}")
         if len(views) > 1:
-            times = f"asked {len(views)} times"
             st.caption(
-                f"One question, {times}: what each way to orchestrate sub-agents made of it."
+                f"One question, asked {len(views)} times: how each way of working with sub-agents answered it."
             )
     summary = st.empty()
     others = st.container()
     names: dict[str, str] = {}
     for letter, view in zip("ABCDEFGH", views, strict=False):
-        names[view.turn_id] = f"{letter} {label(view.pattern)}"
+        names[view.turn_id] = _name(letter, view, views[0])
     above = st.container()
     columns = _columns(views, names, same_question=same_question)
     _draw(summary, columns, views)
@@ -157,6 +156,14 @@ def _compare(host: Host, principal: Principal, views: list[TurnView], stop: Delt
     stop.empty()
     with others:
         _draw_others(host, principal, views)
+
+
+def _name(letter: str, view: TurnView, first: TurnView) -> str:
+    """Returns what a turn is called on the page; one that only repeats the first has other words than that."""
+    name = f"{letter} {label(view.pattern)}"
+    if repeated_turn(view.session_id) == first.turn_id and view.pattern == first.pattern:
+        return f"{name} again"
+    return name
 
 
 def _draw_others(host: Host, principal: Principal, views: Sequence[TurnView]) -> None:
@@ -262,7 +269,7 @@ def _draw(
     """Brings all columns up to date, on an axis as long as the longest turn; and above them what
     differs between those that have ended."""
     clocks = list(map(_elapsed, views))
-    end = axis_end(max(clocks))
+    end = axis_end(max(clocks), fine=not _running(views))
     for column, view, now in zip(columns, views, clocks, strict=True):
         column.draw(view, end, now)
     turns = {column.label: view for column, view in zip(columns, views, strict=True)}
