@@ -65,7 +65,7 @@ async def test_a_loop_that_waits_for_the_system_is_not_called_held():
     assert noted == []
 
 
-def test_metrics_shows_in_red_that_the_loop_was_silent_and_what_held_it(
+def test_metrics_shows_in_red_that_the_server_stood_still_and_what_held_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     with app_over(tmp_path / "kit.db", monkeypatch):
@@ -78,5 +78,5 @@ def test_metrics_shows_in_red_that_the_loop_was_silent_and_what_held_it(
         host.documents(lambda documents: note_silence(documents.events, tenant_id, silence))
         page = room("metrics").run()
         errors = [unescaped(error.value) for error in page.error]
-        assert any("The loop was silent" in error and "99.25 s" in error for error in errors)
+        assert any("The server stood still" in error and "99.25 s" in error for error in errors)
         assert any("read_everything" in code.value for code in page.code)

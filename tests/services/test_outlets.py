@@ -27,7 +27,7 @@ from kit.worlds.outlets.access import LIFETIME, Access, Scope
 from kit.worlds.outlets.acts import ACTS
 from kit.worlds.outlets.lookups import LOOKUPS
 from kit.worlds.outlets.manifest import read_manifests
-from kit.worlds.outlets.rows import TENANTS, outlets_of
+from kit.worlds.outlets.rows import SWEET, TENANTS, menu_of, outlets_of
 from kit.worlds.outlets.server import skill_app, skill_server
 from kit.worlds.outlets.skill_service import SkillService
 from kit.worlds.service.serve import serving
@@ -254,6 +254,16 @@ def test_keys_that_are_too_short_or_nobodys_are_refused_before_anything_is_serve
     for text in ("", "acme=short", "initech=initech-key-0123456789", "acme"):
         with pytest.raises(SettingsError, match="SKILL_SERVICE_KEYS=acme=KEY"):
             read_keys(text)
+
+
+def test_nobody_is_offered_a_dessert_or_a_drink_of_fish_or_meat():
+    items = [item for key in list(outlets_of("acme"))[1:40] for item in menu_of(key)]
+    sweet = [f"{item.name} {item.description}".lower() for item in items if item.category in SWEET]
+    hearty = [
+        f"{item.name} {item.description}".lower() for item in items if item.category == "mains"
+    ]
+    assert not any("salmon" in words or "chicken" in words for words in sweet)
+    assert any("salmon" in words for words in hearty)
 
 
 # As a deck

@@ -64,7 +64,10 @@ def page(host: Host, top: DeltaGenerator) -> None:
     if views:
         _compare(host, principal, views, stop)
     else:
-        st.markdown("Turns beside each other on one axis: what differs, and which lost what.")
+        st.markdown(
+            "Ask one question in several ways, and see beside each other what each answered, what it lost "
+            "and how long it took."
+        )
         asked_ids = draw_question(host, principal)
         if asked_ids:
             _open(asked_ids)

@@ -231,15 +231,16 @@ def _list_mismatches(mismatches: Sequence[Mismatch], principal: Principal) -> No
 
 
 def _silences(noted: Sequence[Silence]) -> None:
-    """Says in red how often the loop was held by one piece of code, and by which."""
+    """Says in red how often one piece of code held up all others, and which it was."""
     if not noted:
         return
     longest = max(silence.seconds for silence in noted)
     st.error(
-        f"**The loop was silent {many(len(noted), 'time')}**, for {longest:.2f} s at most. Meanwhile no turn moved.",
+        f"**The server stood still {many(len(noted), 'time')}**, for {longest:.2f} s at most: meanwhile no turn moved. "
+        "A busy machine or blocking code does that.",
         icon=":material/heart_broken:",
     )
-    with st.expander("What held it", icon=":material/list:"):
+    with st.expander("What it was at", icon=":material/list:"):
         if len(noted) > ALERTS:
             st.caption(f"The newest {ALERTS} of {len(noted)}.")
         for silence in reversed(noted[-ALERTS:]):

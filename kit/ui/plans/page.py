@@ -86,6 +86,10 @@ def _list(host: Host, principal: Principal) -> None:
 
 
 def _nothing(host: Host) -> None:
+    st.markdown(
+        "A plan is a task in steps: a planner writes them, they are checked before the first one runs, "
+        "and the answer is made of what they find."
+    )
     if host.kit.deck.settings.planning is None:
         name = literal(host.kit.deck.name)
         st.markdown(f"The deck {name} has no planner, so its turns are not run as plans.")

@@ -60,6 +60,35 @@ _OF = (
     "hazelnut",
     "spinach",
 )
+SWEET = ("desserts", "drinks")
+"""Categories with words of their own: nobody drinks a braised salmon latte. Each word has the length of the one in its
+place, so that a menu has the same size."""
+_SWEET_WAYS = (
+    "glazed",
+    "candied",
+    "baked",
+    "spiced",
+    "fresh",
+    "roasted",
+    "frosted",
+    "toasted",
+    "chilled",
+    "whipped",
+)
+_SWEET_OF = (
+    "cherry",
+    "cinnamon",
+    "parfait",
+    "pumpkin",
+    "mousse",
+    "almond",
+    "vanilla",
+    "apple",
+    "hazelnut",
+    "apricot",
+)
+_WITH_MEAT = (_OF.index("chicken"), _OF.index("salmon"))
+"""Places in both lists of what is not vegetarian; of the sweet things these are set with gelatine."""
 _DISH = {
     "starters": ("soup", "toast", "dip", "skewer"),
     "mains": ("bowl", "pie", "plate", "noodles"),
@@ -143,15 +172,18 @@ def menu_of(outlet_id: str) -> tuple[Item, ...]:
 
 def _item(place: int, rng: Random) -> Item:
     category = rng.choice(CATEGORIES)
-    way = rng.choice(_WAYS)
-    thing = rng.choice(_OF)
-    other = rng.choice(_OF)
+    ways = _SWEET_WAYS if category in SWEET else _WAYS
+    things = _SWEET_OF if category in SWEET else _OF
+    way = rng.choice(ways)
+    thing = rng.choice(things)
+    other = rng.choice(things)
+    meat = {things[position] for position in _WITH_MEAT}
     return Item(
         id=f"it-{place + 1:04}",
         name=f"{way} {thing} {rng.choice(_DISH[category])}".capitalize(),
         category=category,
         price_cents=rng.randrange(250, 2_900, 5),
-        vegetarian=not {thing, other} & {"chicken", "salmon"},
+        vegetarian=not {thing, other} & meat,
         description=f"With {other}, made to order.",
     )
 
