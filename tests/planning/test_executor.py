@@ -453,8 +453,8 @@ async def test_each_event_of_a_task_has_its_name_and_fields_and_its_whole_lineag
         "plan.received": {"steps"},
         "plan.persisted": {"status"},
         "step_1.started": {"skill"},
-        "step_1.failed": {"reason"},
-        "step_1.complete": set(),
+        "step_1.failed": {"reason", "skill_id"},
+        "step_1.complete": {"skill_id"},
         "replan.triggered": {"attempt", "failed_step"},
         "plan.revised": {"revised_steps"},
         "skill.called": {"skill_id", "input_size_bytes", "response_size_bytes", "duration_ms"},
@@ -476,8 +476,6 @@ async def test_each_event_of_a_task_has_its_name_and_fields_and_its_whole_lineag
         "subagent_a.spawned": {"mode"},
         "replan.triggered": {"trigger"},
         "python_script.executed": {"status"},
-        "step_1.failed": {"skill_id"},
-        "step_1.complete": {"skill_id"},
     }
     for kind, names in layers.items():
         for event in [one for one in events if one.event_type == kind] or [None]:

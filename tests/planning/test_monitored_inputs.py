@@ -73,12 +73,6 @@ async def test_a_planner_finishes_with_its_duration(tmp_path: Path) -> None:
         assert finish.task_id is not None and finish.task_id.endswith(".0.plan")
 
 
-@pytest.mark.req("AS-20")
-async def test_the_end_of_a_step_names_its_skills(tmp_path: Path) -> None:
-    kit = await planned(tmp_path, draft("one"))
-    assert [event.skill_id for event in await events_of(kit, "step_1.complete")] == ["rows"]
-
-
 @pytest.mark.realtime
 @pytest.mark.req("AS-21")
 async def test_scripts_that_ran_out_of_time_are_told_from_others(

@@ -19,6 +19,7 @@ from kit.sandbox.boundary import PYTHON, Boundary, SandboxUnavailable, bubblewra
 from kit.sandbox.probe import check_boundary, find_boundary
 from kit.sandbox.process import AT_ONCE, CHILD, ScriptLimits, ScriptResult, run_script, run_to_end
 from kit.sandbox.seccomp import ALLOW, ARCHITECTURES, CALLS, KILL, REFUSE, filter_program
+from tests.forks import started
 from tests.security.escapes import ESCAPES, FILES, OF_SOME_HOSTS, script
 
 CI = os.environ.get("CI") == "true"
@@ -297,19 +298,18 @@ async def test_scripts_take_no_thread_of_others_and_no_more_places_than_a_proces
     assert result.stdout == "42\n", "the places are free again"
 
 
-HOST = """
-from kit.sandbox.boundary import bubblewrap, landlock
-from kit.sandbox.process import ScriptLimits, run_to_end
-run_to_end("while True: pass", b"", {name}(), ScriptLimits())
-"""
+def run_for_ever(name: str) -> None:
+    run_to_end("while True: pass", b"", BOUNDARIES[name](), ScriptLimits())
 
 
 def test_a_script_does_not_outlive_a_host_that_is_killed(boundary: Boundary):
-    with subprocess.Popen([sys.executable, "-c", HOST.format(name=boundary.name)]) as host:
-        end = time.monotonic() + A_MINUTE
-        while not (scripts := busy(descendants(host.pid))) and time.monotonic() < end:
-            time.sleep(0.05)
-        host.kill()
+    host = started(run_for_ever, boundary.name)
+    assert host.pid is not None
+    end = time.monotonic() + A_MINUTE
+    while not (scripts := busy(descendants(host.pid))) and time.monotonic() < end:
+        time.sleep(0.05)
+    host.kill()
+    host.join()
     end = time.monotonic() + A_MINUTE
     while busy(scripts) and time.monotonic() < end:
         time.sleep(0.05)

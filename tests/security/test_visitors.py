@@ -122,8 +122,7 @@ def test_a_tab_of_another_visitor_begins_anew(header: dict[str, str]) -> None:
     assert "Signed in as bob" in shown(page)
 
 
-@pytest.mark.parametrize("key", [RSA, EC], ids=["RS256", "ES256"])
-@pytest.mark.parametrize("kind", ["pem", "jwks"])
+@pytest.mark.parametrize(("key", "kind"), [(RSA, "pem"), (EC, "jwks")], ids=["RS256", "ES256"])
 def test_a_public_key_verifies_its_own_tokens_alone(
     key: Any, kind: str, header: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

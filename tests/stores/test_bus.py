@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from kit.stores.bus.bus import FIRST, LONGEST, Bus, BusError, LocalBus
+from kit.stores.bus.bus import FIRST, Bus, BusError, LocalBus
 from kit.stores.bus.redis_bus import open_redis_bus
 from tests.redis_server import RedisServer, redis, redis_server
 
 __all__ = ["redis"]
 
+LONGEST = 1_000
+"""Entries of a stream, here."""
 OpenBus = Callable[[], AbstractAsyncContextManager[Bus]]
 
 
@@ -67,7 +69,9 @@ async def test_readers_that_wait_are_woken_by_the_entry_and_by_no_other_stream(
 
 @pytest.mark.realtime
 @pytest.mark.req("AS-13")
-async def test_a_stream_is_bounded(open_bus: OpenBus) -> None:
+async def test_a_stream_is_bounded(open_bus: OpenBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("bus", "redis_bus"):
+        monkeypatch.setattr(f"kit.stores.bus.{module}.LONGEST", LONGEST)
     async with open_bus() as bus:
         for number in range(LONGEST + 300):
             await bus.publish("steps", {"number": number})

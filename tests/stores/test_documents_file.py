@@ -2,23 +2,22 @@
 left after a failure."""
 
 import asyncio
-import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
+from itertools import count
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kit.core.context import OPERATOR, Principal, Session
-from kit.core.documents.document import AgentEvent, Plan
+from kit.core.documents.document import AgentEvent
 from kit.core.errors import StoreError
 from kit.core.secret import is_url
-from kit.stores.documents.protocol import EventFilter
+from kit.stores.documents.protocol import EventFilter, PlanStore
 from kit.stores.documents.sql import open_documents
 from kit.stores.engines import database
 from kit.stores.forget import DOCUMENTS
@@ -27,40 +26,13 @@ from kit.stores.sqlite import SqliteStore
 from kit.stores.tables import SCHEMA
 from kit.stores.turn_store import TurnStore
 from tests.effort import slowness
+from tests.forks import FORKS, started
 from tests.sample_turn import ANN as VISITOR
 from tests.sample_turn import a_turn, finish
 from tests.stores.test_documents import ANN, BY, EVE, a_memory, a_plan, a_soul, an_event
 from tests.stores.test_migrations import back_to_schema_12
 
 SCOPES = ("session", "user", "tenant")
-CHILD = """
-import asyncio, sys
-from kit.core.errors import VersionConflict
-from kit.stores.documents.sql import open_documents
-from kit.stores.opening import open_store
-from tests.stores.test_documents import ANN, a_memory, an_event
-
-async def count(plans):
-    for _ in range(int(sys.argv[2])):
-        while True:
-            plan = await plans.read(ANN, "p1")
-            try:
-                await plans.replace(plan.replace(replan_count=plan.replan_count + 1))
-                break
-            except VersionConflict:
-                pass
-
-async def write(stores):
-    number = 0
-    while True:
-        await stores.memory.write(a_memory(f"k{number}", embedding=(1.0, 0.0, 0.0)))
-        print(f"k{number}", flush=True)
-        number += 1
-
-stores = open_documents(open_store(sys.argv[1]), dimension=3)
-print("open", flush=True)
-asyncio.run(count(stores.plans) if len(sys.argv) > 2 else write(stores))
-"""
 
 
 @pytest.fixture
@@ -70,12 +42,34 @@ def file(path: Path) -> Iterator[SqliteStore]:
         yield opened
 
 
-def child(*arguments: object) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", CHILD, *map(str, arguments)], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout and process.stdout.readline() == "open\n"
-    return process
+async def count_up(plans: PlanStore) -> None:
+    """Counts the plan up twenty times, beside whoever else does."""
+    done = 0
+    while done < 20:
+        plan = await plans.read(ANN, "p1")
+        assert plan is not None
+        with suppress(StoreError):
+            await plans.replace(plan.replace(replan_count=plan.replan_count + 1))
+            done += 1
+
+
+def count_elsewhere(place: str, told: Connection) -> None:
+    """What another process does."""
+    plans = open_documents(open_store(place)).plans
+    told.send("open")
+    asyncio.run(count_up(plans))
+
+
+def write_elsewhere(place: str, told: Connection) -> None:
+    """Writes memories until its process is killed, and tells the key of each that is acknowledged."""
+    memory = open_documents(open_store(place), dimension=3).memory
+
+    async def write() -> None:
+        for number in count():
+            await memory.write(a_memory(f"k{number}", embedding=(1.0, 0.0, 0.0)))
+            told.send(f"k{number}")
+
+    asyncio.run(write())
 
 
 def p95(costs: list[float]) -> float:
@@ -197,24 +191,13 @@ async def test_an_expired_memory_leaves_the_store_when_it_is_opened(
 def test_two_processes_lose_no_write_to_the_same_plan(place: str, store: TurnStore) -> None:
     plans = open_documents(store).plans
     asyncio.run(plans.create(a_plan()))
-    process = child(place, 20)
-
-    async def count() -> Plan | None:
-        done = 0
-        while done < 20:
-            plan = await plans.read(ANN, "p1")
-            assert plan is not None
-            try:
-                await plans.replace(plan.replace(replan_count=plan.replan_count + 1))
-                done += 1
-            except StoreError:
-                continue
-        await asyncio.to_thread(process.wait, 60)
-        return await plans.read(ANN, "p1")
-
-    plan = asyncio.run(count())
-    process.communicate()
-    assert plan is not None and plan.replan_count == 40 and process.returncode == 0
+    hears, tells = FORKS.Pipe(duplex=False)
+    process = started(count_elsewhere, place, tells)
+    assert hears.recv() == "open"
+    asyncio.run(count_up(plans))
+    process.join(60)
+    plan = asyncio.run(plans.read(ANN, "p1"))
+    assert plan is not None and plan.replan_count == 40 and process.exitcode == 0
 
 
 def test_what_a_killed_process_acknowledged_is_there_and_another_process_finds_it(
@@ -224,11 +207,13 @@ def test_what_a_killed_process_acknowledged_is_there_and_another_process_finds_i
     assert (
         asyncio.run(memory.nearest(ANN, "session", (1.0, 0.0, 0.0), BY, session_id="s1")) == []
     )  # a matrix is kept, and empty
-    process = child(place)
-    assert process.stdout is not None
-    keys = [process.stdout.readline().strip() for _ in range(20)]
-    process.send_signal(signal.SIGKILL)
-    keys += process.communicate()[0].split()
+    hears, tells = FORKS.Pipe(duplex=False)
+    process = started(write_elsewhere, place, tells)
+    keys = [hears.recv() for _ in range(20)]
+    process.kill()
+    process.join()
+    while hears.poll():
+        keys.append(hears.recv())
     near = asyncio.run(memory.nearest(ANN, "session", (1.0, 0.0, 0.0), BY, 10_000, session_id="s1"))
     assert len(keys) >= 20 and {one.key for one in near} >= set(keys)
 
@@ -342,7 +327,7 @@ async def test_a_user_who_is_forgotten_leaves_no_document_and_no_bytes(
 ) -> None:
     stores = open_documents(store)
 
-    async def count(who: Principal) -> int:
+    async def documents_of(who: Principal) -> int:
         souls, memory = (
             await stores.souls.of(who),
             [await stores.memory.read(who, f"zebulon {scope}") for scope in SCOPES],
@@ -363,11 +348,11 @@ async def test_a_user_who_is_forgotten_leaves_no_document_and_no_bytes(
         await stores.souls.put(a_soul(who, name="zebulon"))
         await stores.plans.create(a_plan("zebulon", who))
         await stores.events.append(an_event("zebulon", who, user_id=who.user_id))
-    assert await count(ANN) == await count(EVE) == 7
+    assert await documents_of(ANN) == await documents_of(EVE) == 7
     gone = store.forget(ANN)
     assert sum(gone[table] for table in DOCUMENTS) == 6 and (
-        await count(ANN),
-        await count(EVE),
+        await documents_of(ANN),
+        await documents_of(EVE),
     ) == (0, 7)
     store.forget(EVE)
     assert is_url(place) or b"zebulon" not in Path(place).read_bytes()

@@ -1,10 +1,9 @@
 """Files of earlier schemas: what they hold is there in the tables of today."""
 
 import json
+import os
 import signal
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -13,6 +12,8 @@ from threading import Barrier
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine
+from sqlalchemy.event import listen
 
 from kit.core.context import OPERATOR, Principal, Session, SessionKey
 from kit.core.documents.document import AgentEvent
@@ -27,6 +28,7 @@ from kit.stores.rows import log_of, row_of
 from kit.stores.sqlite import SqliteStore
 from kit.stores.tables import APPLICATION, SCHEMA
 from kit.stores.turn_filter import TurnFilter
+from tests.forks import exit_code
 from tests.sample_turn import ANN, a_turn, finish, some_events
 from tests.stores.conftest import DATABASES
 
@@ -227,18 +229,15 @@ def shape(store: SqliteStore) -> dict[str, Any]:
     return parts
 
 
-KILLED = """
-import os, signal, sys
-from sqlalchemy import Engine, event
-from kit.stores.sqlite import SqliteStore
+def migrate_until(path: Path, point: str) -> None:
+    """Opens an earlier file, and kills its own process at the statement that begins so."""
 
-@event.listens_for(Engine, "before_cursor_execute")
-def kill(connection, cursor, statement, *rest):
-    if statement.strip().startswith(sys.argv[2]):
-        os.kill(os.getpid(), signal.SIGKILL)
+    def kill(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        if statement.strip().startswith(point):
+            os.kill(os.getpid(), signal.SIGKILL)
 
-SqliteStore(sys.argv[1])
-"""
+    listen(Engine, "before_cursor_execute", kill)
+    SqliteStore(path)
 
 
 @pytest.mark.parametrize(
@@ -248,10 +247,7 @@ def test_a_process_that_is_killed_while_it_migrates_leaves_a_file_that_opens(
     path: Path, point: str
 ) -> None:
     of_schema_2(path)
-    child = subprocess.run(
-        [sys.executable, "-c", KILLED, str(path), point], cwd=Path(__file__).parents[2], timeout=60
-    )
-    assert child.returncode == -signal.SIGKILL
+    assert exit_code(migrate_until, path, point) == -signal.SIGKILL
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("PRAGMA user_version").fetchone() == (2,)
     with closing(SqliteStore(path)) as store:

@@ -1,15 +1,15 @@
 """What the store promises: kept turns, plain SQL, and sentences that say what to do."""
 
+import itertools
 import os
 import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -19,6 +19,7 @@ import pytest
 from kit.core.bodies.speech import Component
 from kit.core.context import OPERATOR, Reader, Session, SessionKey
 from kit.core.errors import SessionError, StoreError
+from kit.core.event import Event
 from kit.core.outcome import Usage
 from kit.core.record import Feedback, Measures, Message, Note, PurposeUsage
 from kit.core.secret import is_url
@@ -31,6 +32,7 @@ from kit.stores.statements import BEGIN_TURN
 from kit.stores.tables import SCHEMA
 from kit.stores.turn_store import TurnStore
 from tests.effort import effort
+from tests.forks import FORKS, exit_code, started
 from tests.sample_turn import ANN, a_turn, finish, some_events
 from tests.stores.conftest import DATABASES, new_place
 
@@ -238,18 +240,12 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
     assert "choose another file" in refused(tmp_path)
 
 
-AS_NOBODY = """
-import os, sys
-from kit.core.errors import SessionError, StoreError
-from kit.stores.sqlite import SqliteStore
-if os.geteuid() == 0:
-    os.seteuid(65534)
-for path in sys.argv[1:]:
-    try:
-        SqliteStore(path)
-    except StoreError as error:
-        print(error)
-"""
+def refused_to_nobody(*files: Path) -> None:
+    """What a process does that may not write there."""
+    if os.geteuid() == 0:
+        os.seteuid(65534)
+    for file in files:
+        assert "give this user write permission on it and on the folder" in refused(file)
 
 
 def test_no_write_permission_is_said_for_folder_and_file(tmp_path: Path) -> None:
@@ -260,15 +256,10 @@ def test_no_write_permission_is_said_for_folder_and_file(tmp_path: Path) -> None
     (tmp_path / "old.sqlite").chmod(0o444)
     tmp_path.chmod(0o555)
     try:
-        files = [str(tmp_path / name) for name in ("new.sqlite", "old.sqlite")]
-        run = subprocess.run(
-            [sys.executable, "-c", AS_NOBODY, *files], capture_output=True, text=True, timeout=60
-        )
+        files = [tmp_path / name for name in ("new.sqlite", "old.sqlite")]
+        assert exit_code(refused_to_nobody, *files) == 0
     finally:
         tmp_path.chmod(0o755)
-    assert run.stdout.count("give this user write permission on it and on the folder") == 2, (
-        run.stdout + run.stderr
-    )
 
 
 def test_a_closed_store_says_so_to_every_thread_and_so_does_one_whose_folder_is_gone(
@@ -296,79 +287,58 @@ def test_a_closed_store_says_so_to_every_thread_and_so_does_one_whose_folder_is_
 
 # Processes that die, and processes that live
 
-WRITER = """
-import sys
-from kit.stores.opening import open_store
-from tests.sample_turn import a_turn, finish
-store = open_store(sys.argv[1])
-store.begin_turn(a_turn(sys.argv[2] + "open"))
-for n in range(int(sys.argv[3])):
-    finish(store, a_turn(sys.argv[2] + str(n), at=float(n)))
-    print(sys.argv[2] + str(n), flush=True)
-sys.stdin.read()
-"""
+
+def write_turns(place: str, turns: int, tells: Connection) -> None:
+    """Begins a turn that does not end, and stores so many that do; tells the id of each once it is stored."""
+    store = open_store(place)
+    store.begin_turn(a_turn("open"))
+    for number in range(turns):
+        finish(store, a_turn(f"w{number}", at=float(number)))
+        tells.send(f"w{number}")
+    time.sleep(600)
 
 
-def writer(place: str, name: str, turns: int) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-c", WRITER, place, name, str(turns)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parents[2],
-    )
+def writer(place: str, turns: int) -> tuple[BaseProcess, Connection]:
+    """Starts a process that writes turns; returns it, and where their ids are told."""
+    hears, tells = FORKS.Pipe(duplex=False)
+    return started(write_turns, place, turns, tells), hears
 
 
-def lines(process: "subprocess.Popen[str]", count: int) -> list[str]:
-    assert process.stdout is not None
-    return [process.stdout.readline().strip() for _ in range(count)]
-
-
-def end(process: "subprocess.Popen[str]") -> None:
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+def end(process: BaseProcess) -> None:
+    process.kill()
+    process.join()
 
 
 def test_acknowledged_turns_survive_a_killed_writer(place: str) -> None:
-    process = writer(place, "w", 100_000)
-    acknowledged = lines(process, 60)
+    process, hears = writer(place, 100_000)
+    acknowledged = [hears.recv() for _ in range(60)]
     end(process)
     store = open_store(place)
     assert [
         name for name in acknowledged if len(store.events(name, OPERATOR)) != len(some_events())
     ] == []
-    left = store.turn("wopen", OPERATOR)
+    left = store.turn("open", OPERATOR)
     assert left is not None and left.status == "interrupted"
     assert "running" not in {turn.status for turn in store.turns(limit=100_000)}
     store.close()
     assert is_url(place) or not list(Path(place).parent.glob("*-owner-*"))
 
 
-TALKER = """
-import sys, time
-from kit.stores.opening import open_store
-from tests.sample_turn import a_turn, some_events
-store, event, log = open_store(sys.argv[1]), some_events()[0], []
-for n in range(10_000):
-    log.append(event.model_copy(update={"seq": n}))
-    if n == 0:
-        store.begin_turn(a_turn(), events=log)
-    if n == 20:
-        store.begin_turn(a_turn(), events=log)  # as after an alarm
-    print(n, flush=True)
-    time.sleep(0.05)
-"""
+def talk(place: str) -> None:
+    """Has a turn that goes on for ever; after twenty of its events it begins again, as after an alarm."""
+    store = open_store(place)
+    event = some_events()[0]
+    log: list[Event] = []
+    for number in itertools.count():
+        log.append(event.model_copy(update={"seq": number}))
+        if number in (0, 20):
+            store.begin_turn(a_turn(), events=log)
+        time.sleep(0.05)
 
 
 @pytest.mark.req("K-21")
 def test_a_killed_turn_has_its_events_but_for_those_of_the_last_second(place: str) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", TALKER, place],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parents[2],
-    )
-    lines(process, 50)
+    process = started(talk, place)
     # The thread that writes the log looks every half a second, on a busy machine later: the process is
     # killed when it has looked after its turn was begun again.
     until = time.monotonic() + 120
@@ -409,18 +379,18 @@ def test_a_session_is_read_as_quickly_whatever_else_its_user_has(file: SqliteSto
 
     add_turns(0, 400)
     with_few = effort(read_newest, plays=7)
-    add_turns(400, 20_000)
+    add_turns(400, 8_000)
     assert effort(read_newest, plays=7) < 4 * with_few
 
 
 def test_turns_of_a_live_process_are_not_interrupted(place: str) -> None:
     mine = open_store(place)
     mine.begin_turn(a_turn("mine"))
-    process = writer(place, "w", 3)
-    lines(process, 3)
+    process, hears = writer(place, 3)
+    assert [hears.recv() for _ in range(3)] == ["w0", "w1", "w2"]
     third = open_store(place)
     statuses = {turn.id: turn.status for turn in third.turns()}
-    assert (statuses["mine"], statuses["wopen"]) == ("running", "running")
+    assert (statuses["mine"], statuses["open"]) == ("running", "running")
     end(process)
     # A server of PostgreSQL lets go of what a process held once it has seen that its connection is gone.
     deadline = time.monotonic() + 60
@@ -428,7 +398,7 @@ def test_turns_of_a_live_process_are_not_interrupted(place: str) -> None:
         time.sleep(0.05)
     assert interrupted == 1
     statuses = {turn.id: turn.status for turn in mine.turns()}
-    assert (statuses["mine"], statuses["wopen"]) == ("running", "interrupted")
+    assert (statuses["mine"], statuses["open"]) == ("running", "interrupted")
     third.close()
     mine.close()
 
