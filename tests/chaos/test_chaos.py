@@ -13,7 +13,10 @@ from tests.chaos.scene import COMPOSERS, FAULTS, Scene, miscounted, scene
 from tests.chaos.stage import Stage, play, sweep
 
 SCENES = 100
-ROWS = ("PC2-FR-8", "PC2-FR-14", "PC2-AC-8", "PC1-FR-5", "PC1-S9.2-4", "PC2-S9.2-3", "PC2-S9.5-5")
+ROWS = (
+    *("PC2-FR-8", "PC2-FR-12", "PC2-FR-14", "PC2-AC-8"),
+    *("PC1-FR-5", "PC1-S9.2-4", "PC2-S9.2-3", "PC2-S9.5-5"),
+)
 
 
 @pytest.mark.req(*ROWS)
@@ -22,6 +25,9 @@ def test_no_lying_composer_gets_a_failure_past_the_user():
     print("\n" + tally.table())
     assert tally.scenes == SCENES
     assert not any(tally.wrong.values()), tally.table() + "\n" + "\n".join(tally.examples)
+    assert tally.planted > 20 and tally.inputs > 4 * SCENES, (
+        "data of other people was there to find"
+    )
     assert len(tally.by_composer) > len(COMPOSERS) / 2
     assert tally.paths["none owed"] >= tally.clean
     assert set(tally.by_composer["retells"]) <= {"none owed", "composed", "appended"}, (
@@ -134,15 +140,6 @@ def test_the_judge_sees_what_an_unchecked_composer_would_get_away_with(
 
 
 PLACES = ("model inputs", "answers", "events", "traces", "downloads", "logs", "the store")
-
-
-@pytest.mark.req("PC2-FR-12")
-def test_what_was_planted_about_other_people_is_nowhere():
-    tally = sweep(range(600, 640))
-    assert tally.planted > 10 and tally.inputs > 40 * 4
-    assert [tally.wrong[f"foreign payloads in {place}"] for place in PLACES] == [0] * len(PLACES), (
-        tally.table()
-    )
 
 
 def test_the_judge_sees_foreign_data_once_principals_are_not_compared(

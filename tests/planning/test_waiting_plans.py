@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -24,9 +23,8 @@ from kit.runtime.turn import run_turn
 from kit.settings import HOME
 from kit.stores.documents.protocol import PlanStore
 from kit.stores.sqlite import SqliteStore
-from kit.tools.skill import SkillResult
 from tests.kits import ALICE
-from tests.plan_kits import Rows, draft, gives_rows, opened_plans, plan_kit, plan_of, read_plan
+from tests.plan_kits import Waits, draft, gives_rows, opened_plans, plan_kit, plan_of, read_plan
 
 TASK = "Rank the active outlets in Rivermont by how they did in the last 8 weeks"
 
@@ -81,26 +79,11 @@ async def test_a_stopped_plan_is_given_to_no_worker_and_its_user_goes_on_where_i
     assert ran == ["one", "broken", "two"], "each step ran once"
 
 
-class Slow(Rows):
-    """A skill that takes for ever, and says when it is at work."""
-
-    def __init__(self) -> None:
-        super().__init__(idempotent=True)
-        self.at_work = asyncio.Event()
-
-    async def call(
-        self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
-    ) -> SkillResult:
-        self.at_work.set()
-        await asyncio.sleep(3600)
-        raise AssertionError
-
-
 @pytest.mark.realtime
 @pytest.mark.req("AS-3")
 async def test_a_plan_whose_process_ends_is_given_to_a_worker(tmp_path: Path) -> None:
     """Nobody stopped it: the service that ran it was told to end."""
-    slow = Slow()
+    slow = Waits()
     async with opened_plans(tmp_path, slow) as kit:
         turn = kit.ask("the best three", kit.session("s"))
         await slow.at_work.wait()

@@ -1,13 +1,12 @@
-"""History costs a turn little, however long it is: a stored line becomes a message once, and nobody
-changes that message."""
+"""A stored line becomes a message once, and nobody changes that message."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.language_models.chat_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import HumanMessage, SystemMessage
 
 from kit.core.model import ModelSpec
 from kit.core.record import Message
@@ -19,8 +18,6 @@ from kit.models.openai import chat_model
 from kit.models.response_chain import Chained
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.memory import messages_of
-from kit.runtime.turn import run_turn
-from tests.kits import ALICE, answering, asks, small_kit, stitched
 from tests.loopback_openai import Say, loopback
 
 
@@ -34,28 +31,6 @@ def lines(count: int, conversation: str = "t") -> list[Message]:
         )
         for n in range(count)
     ]
-
-
-def fresh(history: Sequence[Message]) -> list[BaseMessage]:
-    return [
-        HumanMessage(line.text) if line.role == "user" else AIMessage(line.text) for line in history
-    ]
-
-
-async def test_a_stored_line_is_the_same_message_in_every_turn():
-    lead = ScriptedModel(*[line for _ in range(4) for line in (asks("a"), stitched)])
-    worker = answering("A is known.")
-    kit = small_kit(lead, {"a": worker})
-    for number in range(4):
-        await run_turn(f"question {number}", ALICE, kit)
-    for model, calls_a_turn in ((lead, 2), (worker, 1)):
-        third, fourth = (model.seen[turn * calls_a_turn] for turn in (2, 3))
-        history = third[1:-1]
-        assert len(history) == 4 and all(a is b for a, b in zip(history, fourth[1:5], strict=True))
-        stored = kit.store.history(ALICE.key, "" if model is lead else "a")
-        assert fourth[1:-1] == fresh(stored)[:6] and messages_of(stored) == fresh(stored), (
-            "and nobody changed it"
-        )
 
 
 def test_the_end_of_a_chain_is_named_on_a_message_of_its_own():

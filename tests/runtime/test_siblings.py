@@ -40,19 +40,3 @@ async def test_a_sibling_that_goes_wrong_changes_nothing_of_what_the_others_answ
     disturbed, gone = await others(MISBEHAVIOUR[kind])
     assert disturbed == undisturbed and [agent for agent, *_ in disturbed] == ["early", "late"]
     assert isinstance(fine, Answer) and isinstance(gone, Failure)
-
-
-HUNDRED = tuple(f"desk{number:03}" for number in range(100))
-
-
-async def test_a_hundred_calls_over_the_cap_cost_nobody_the_answers_within_it():
-    models = {name: answering(f"Your {name} reference is known.") for name in HUNDRED}
-    lead = ScriptedModel(asks(*HUNDRED), stitched)
-    reply = await run_turn(
-        "The references of all my desks, please.", ALICE, small_kit(lead, models)
-    )
-    assert reply.status == "ok"
-    for name in HUNDRED[:4]:
-        assert f"Your {name} reference is known." in reply.text
-    assert HUNDRED[4] in reply.text and "84 more for now" in reply.text
-    assert not any(models[name].seen for name in HUNDRED[4:])

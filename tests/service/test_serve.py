@@ -27,24 +27,6 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "openapi.json"
 def test_the_committed_document_is_that_of_the_app() -> None:
     committed = json.loads(DOCUMENT.read_text())
     assert committed == create_app().openapi(), "python -m kit serve --openapi > docs/openapi.json"
-    assert sorted(committed["paths"]) == [
-        "/agent/memory/query",
-        "/agent/plans",
-        "/agent/plans/{plan_id}",
-        "/agent/plans/{plan_id}/answer",
-        "/agent/plans/{plan_id}/cancel",
-        "/agent/plans/{plan_id}/outputs",
-        "/agent/plans/{plan_id}/resume",
-        "/agent/plans/{plan_id}/trace",
-        "/agent/run",
-        "/agent/sessions/{session_id}/turns",
-        "/agent/souls/{tenant_id}",
-        "/agent/turns/{turn_id}/cancel",
-        "/agent/turns/{turn_id}/events",
-        "/health",
-        "/metrics",
-        "/ready",
-    ]
 
 
 @pytest.mark.realtime

@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from kit.tools.mcp.json_schema import first_misfit, schema_fault
 from kit.tools.mcp.lock import tools_difference
 from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.session import McpSession
-from kit.tools.mcp.transport import http_transport
 from kit.tools.skill import FIND, KEY, LOAD, SkillRefusal
 from kit.worlds.outlets.__main__ import read_keys
 from kit.worlds.outlets.access import LIFETIME, Access, Scope
@@ -237,16 +235,6 @@ async def test_a_steps_token_calls_the_skills_it_names_and_no_others():
         assert (
             await http.post("/api/globex/skills/outlet_list", json={}, headers=token)
         ).status_code == 401
-        session = McpSession(
-            "skills", SERVER, partial(http_transport, f"{http.base_url}/api/acme/mcp", token)
-        )
-        tools = await session.open()
-        assert {tool.name for tool in tools} == {tool.name for tool in SERVICE.tools(ACME)}
-        assert "3,000 outlets" in (await session.call("outlet_list", {})).text
-        for name, arguments in (("outlet_menu", {"outlet_id": OURS}), (FIND, {"query": "menu"})):
-            refused = await session.call(name, arguments)
-            assert refused.fault == "exception" and "skill_not_allowed" in (refused.detail or "")
-        await session.aclose()
 
 
 def test_keys_that_are_too_short_or_nobodys_are_refused_before_anything_is_served():

@@ -183,10 +183,6 @@ def test_spans_and_the_decision_reach_an_otlp_receiver(path: str):
     spans = resource.scope_spans[0].spans
     assert sink.spans_missing == 0 and len(spans) == sink.spans_queued
     assert {span.trace_id.hex() for span in spans} == {TURN}
-    names = {span.span_id: span.name for span in spans}
-    parents = {span.name: names.get(span.parent_span_id) for span in spans}
-    assert parents["execute_tool find"] == "invoke_agent shop"
-    assert parents["invoke_agent shop"] == "invoke_workflow mediated"
     (root,) = (span for span in spans if not span.parent_span_id)
     assert [event.name for event in root.events] == ["routing_decision"]
 
