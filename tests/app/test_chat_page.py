@@ -284,6 +284,8 @@ def test_a_person_breaks_a_part_and_reads_so_in_plain_words(store: Path):
             steps(shown)["Support"][0] == "error"
             and steps(shown)["Shop"][0] == steps(shown)["Rewards"][0] == "complete"
         )
+        outcome, answer = told.index("Support failed"), told.index("able to get an answer about")
+        assert outcome < answer, "who failed is said before the answer"
         lane = htmls(shown, "lane agent bad")
         assert "had a problem on its side, broken on purpose" in lane
         assert "Support fails in the middle of its work" in htmls(shown, "faults")
@@ -399,3 +401,7 @@ def test_the_first_screen_says_what_this_is_and_what_the_panel_will_show(store: 
     assert introduction in captions(page)
     ask(page, "how many points do I have")
     assert introduction not in captions(page), "only before the first turn"
+    purpose = (
+        "A demonstration: several sub-agents answer at once, and you can break one on purpose."
+    )
+    assert f"{purpose} Everything in it is simulated." in captions(page), "always"

@@ -86,7 +86,7 @@ def compared(visitor: Visitor) -> None:
 
 def _settled(visitor: Visitor) -> None:
     visitor.settled()
-    visitor.page.get_by_test_id("stChatMessage").last.hover()
+    visitor.page.mouse.move(0, 0)
     visitor.page.wait_for_timeout(700)
 
 
