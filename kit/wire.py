@@ -362,7 +362,7 @@ async def _bind_first(stages: Stages, deck: Deck) -> Team:
     team = stages.team(MEDIATED)
     spec = team.orchestrator.model.spec
     if spec.provider == OFFLINE.provider:
-        # The first question would wait for it: a fresh install learns from 5,000 requests for two seconds.
+        # The first question would wait for it: a fresh install learns from 6,000 requests for three seconds.
         sub_agents = deck.active_sub_agents(team.orchestrator.card)
         requests = dict.fromkeys(agent.requests for agent in sub_agents if agent.requests)
         await asyncio.to_thread(OfflineModel.warm, spec.embedder, tuple(requests))

@@ -33,8 +33,8 @@ MOST_WORDS = 400
 LONGEST_WORD = 40
 GRAM_SIZES = (3, 4)
 """Lengths of the parts of a word that are compared."""
-MOST_REQUESTS = 6000
-"""Requests that are learnt from, about: five thousand take two seconds, and the time grows with the third power."""
+MOST_REQUESTS = 8000
+"""Requests that are learnt from, about: six thousand take three seconds, and the time grows with their number."""
 LONG_TO_LEARN = 500
 """Requests from which on what was learnt is kept in a file."""
 MOST_KEPT = 60
