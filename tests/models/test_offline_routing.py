@@ -365,3 +365,20 @@ def consumer_route(request: str, documents: tuple[Document, ...]) -> list[str]:
 )
 def test_one_request_of_many_words_is_one_call(request_: str, consumer: tuple[Document, ...]):
     assert len(consumer_route(request_, consumer)) == 1
+
+
+@pytest.mark.parametrize(
+    ("request_of_own", "agent"),
+    [("dealz on la croix", "shop"), ("sushi tonight", "restaurants"), ("decaf", "support")],
+)
+def test_a_few_words_go_on_with_what_was_asked_unless_they_are_worded_like_a_request(
+    request_of_own: str, agent: str
+):
+    cards = load_deck(HOME / "cards" / "consumer").cards
+    tools = tuple(
+        Document(spoken(name), cards[name].description, cards[name].requests) for name in NAMES
+    )
+    after_support = frozenset({NAMES.index("support")})
+    decision = decide(Situation(request_of_own, tools, in_play=after_support), 5)
+    assert isinstance(decision, Routes)
+    assert [NAMES[part.tool] for part in decision.parts] == [agent]

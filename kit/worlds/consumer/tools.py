@@ -83,8 +83,8 @@ SPECS: tuple[EnricherSpec, ...] = (
     ),
     EnricherSpec(
         id="get_redemption_history",
-        description="Past redemptions: which rewards the user redeemed or cashed in before, "
-        "when, and if they were delivered.",
+        description="Past redemptions: what the user redeemed or cashed in before, last year or lately, when, "
+        "and if a gift card was delivered.",
         domain_type="rewards",
         enricher_id="redemptions",
         wording=WORDINGS["rewards", "redemptions"],
@@ -93,8 +93,8 @@ SPECS: tuple[EnricherSpec, ...] = (
     ),
     EnricherSpec(
         id="calculate_redemption",
-        description="What the user's points are worth: whether a reward or gift card is "
-        "affordable, and how many are missing.",
+        description="What the user's points are worth and what can be redeemed right now: whether a reward "
+        "or gift card is affordable, and how many points are missing.",
         domain_type="rewards",
         enricher_id="quote",
         wording=WORDINGS["rewards", "quote"],
