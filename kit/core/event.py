@@ -4,6 +4,9 @@ same stream.
 Emitters send a Body; its kinds are in `kit/core/bodies`. Only the turn's log stamps it into an
 Event, so nobody else handles numbers, clocks or spans. A body whose kind ends in `_started` opens
 the span it is stamped with; the matching `_ended` (and `completed`) closes it.
+
+A new kind is a class in one file of `kit/core/bodies`, named in the union at its end. The page, the terminal and the
+trace pass over kinds that they do not know; docs/openapi.json holds all kinds and is written anew.
 """
 
 from typing import Annotated
