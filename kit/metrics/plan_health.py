@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kit.core.context import OPERATOR, Principal
-from kit.core.documents.document import SKILLS
+from kit.core.documents.document import SKILLS, AgentEvent, Plan
 from kit.core.value import Value
 from kit.metrics.estimate import Estimate, share
 from kit.metrics.latency import percentile_of_counts
@@ -132,6 +132,22 @@ async def count_health(
         events=await documents.events.count(events, EVENT_FIELDS),
         durations=await documents.events.count(events.replace(event_type=FINISH), DURATION_FIELDS),
     )
+
+
+def counts_of(plans: Sequence[Plan], events: Sequence[AgentEvent]) -> HealthCounts:
+    """Counts plans and events that are at hand, as a store does."""
+    ended_plans = [plan for plan in plans if plan.completed_at is not None]
+    finished = [event for event in events if event.event_type == FINISH]
+    return HealthCounts(
+        plans=_count_in(ended_plans, PLAN_FIELDS),
+        sessions=_count_in(ended_plans, SESSION_FIELDS),
+        events=_count_in(events, EVENT_FIELDS),
+        durations=_count_in(finished, DURATION_FIELDS),
+    )
+
+
+def _count_in(values: Sequence[Plan | AgentEvent], fields: Sequence[str]) -> Counts:
+    return Counter(tuple(getattr(value, field) for field in fields) for value in values)
 
 
 def plan_health(counts: HealthCounts) -> PlanHealth:

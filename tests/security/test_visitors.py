@@ -246,5 +246,5 @@ def test_only_an_operator_breaks_a_sub_agent_at_work(served: Served) -> None:
             visitor.run()
             visitor.run("List the outlets in Rivermont")
             assert "data-lane" in visitor.text, "a sub-agent was at work"
-            assert ("choose its name to hang" in visitor.text) is may_break, groups
+            assert ("Press ⚡ to break one" in visitor.text) is may_break, groups
             assert ("break-raise-" in visitor.text) is may_break, groups

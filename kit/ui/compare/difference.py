@@ -260,6 +260,8 @@ def losses_html(
         untouched=_list(map(_bold, untouched)) if untouched else "",
         touched_count=len(ended) - len(untouched),
         ended_count=len(ended),
+        working=len(turns) - len(ended),
+        all=len(turns),
         broken=_broken(turns),
         running=running,
     )
