@@ -68,8 +68,10 @@ def earlier_steps(number: int, steps: Sequence[PlanStep]) -> list[int]:
     queue = list(inputs[number])
     while queue:
         step = queue.pop()
-        earlier.add(step)
-        queue += inputs.get(step, ())
+        # a plan that was not verified may go round in a circle
+        if step not in earlier:
+            earlier.add(step)
+            queue += inputs.get(step, ())
     return sorted(earlier & inputs.keys())
 
 

@@ -70,7 +70,7 @@ def test_the_field_takes_the_next_question_whenever_the_page_looks_for_other_tur
 
 
 def test_a_question_asked_while_another_is_answered_waits_its_turn(chromium: Any, tmp_path: Path):
-    with serve(tmp_path, {"KIT_PACE": "1"}) as slow:
+    with serve(tmp_path, {"KIT_PACE": "2"}) as slow:
         visitor = visit(chromium, slow.url)
         visitor.open()
         visitor.ready()
