@@ -160,6 +160,8 @@ def desk_models(*script: Script) -> dict[str, BaseChatModel]:
 
 
 OFFLINE = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
+EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
+"""The same with whatever model the environment names: the stand-in where it names none."""
 """Settings of a kit that reads nothing of the machine and waits for nothing."""
 
 
@@ -204,6 +206,14 @@ def small_kit(
     leader = lead if isinstance(lead, BaseChatModel) else ScriptedModel(*lead)
     team = bind(deck, {**models, "orchestrator": leader}, tools or {})
     return SmallKit(team, SqliteStore(":memory:"), cassette=cassette)
+
+
+def write_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Writes texts by their paths below a folder."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
 def content_of(folder: Path) -> str:

@@ -4,11 +4,10 @@ import re
 
 import pytest
 
-from kit.settings import Settings
 from kit.wire import open_kit
 from kit.worlds.consumer.world import load_world, truth
+from tests.kits import EMBEDDED
 
-EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
 MIXED = "my receipt didn't scan, how many points do I have, and find coffee deals"
 
 

@@ -11,11 +11,8 @@ from kit.core.bodies.turn import TurnStarted
 from kit.core.context import Session
 from kit.core.errors import UnknownId
 from kit.runtime.handle import Reply
-from kit.settings import Settings
 from kit.wire import Kit, open_kit
-from tests.kits import bodies
-
-EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
+from tests.kits import EMBEDDED, bodies
 
 GAMES = "which games do I have in progress"
 

@@ -12,6 +12,7 @@ from kit.core.errors import CodeError, SettingsError
 from kit.settings import Settings
 from kit.wire import open_kit, today_of
 from kit.worlds.consumer.world import load_world
+from tests.kits import write_files
 from tests.tools.test_own_tools import FILES
 
 EMBEDDED = Settings(store=":memory:", pace=0.0, model="offline")
@@ -55,9 +56,7 @@ def test_a_date_that_is_none_is_refused():
 
 
 def _deck(folder: Path, today: str | None = None) -> Path:
-    for name, text in FILES.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+    write_files(folder, FILES)
     file = folder / "helpdesk" / "deck.yaml"
     file.write_text(
         yaml.safe_dump({**yaml.safe_load(file.read_text()), **({"today": today} if today else {})})

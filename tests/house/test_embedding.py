@@ -12,7 +12,7 @@ import pytest
 import uvicorn
 
 from docs.embedding import server
-from kit import Principal, Settings, open_kit
+from kit import Principal, open_kit
 from kit.compose.deck import Deck
 from kit.core.card import AgentCard
 from kit.core.errors import ClosedError
@@ -21,9 +21,8 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.service.limits import Limits
 from kit.stores.sqlite import SqliteStore
 from tests.house.test_repository import ROOT
-from tests.kits import asks, stitched
+from tests.kits import OFFLINE, asks, stitched
 
-SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
 USERS = {
     "anna": Principal(tenant_id="acme", user_id="anna"),
     "ben": Principal(tenant_id="globex", user_id="ben"),
@@ -42,7 +41,7 @@ def options(seconds: float = 0.0, store: str = ":memory:") -> dict[str, Any]:
         "desk": ScriptedModel(lambda _: Line("It is tea.", delay=seconds)),
     }
     return {
-        "settings": SETTINGS.with_(store=store),
+        "settings": OFFLINE.with_(store=store),
         "deck": Deck.of([lead, desk], required_blocks=()),
         "models": models,
     }

@@ -9,14 +9,13 @@ from typing import Any, Protocol
 
 import pytest
 
-from kit import Settings, open_kit
+from kit import open_kit
 from kit.compose.deck import Deck
 from kit.core.card import AgentCard
 from kit.core.display.html import CELL, MOST_ROWS, bar, notebook_html, table
 from kit.models.scripted import Line, ScriptedModel
-from tests.kits import asks, stitched
+from tests.kits import OFFLINE, asks, stitched
 
-SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'<b>&"
 PLAIN = {
     "style",
@@ -73,7 +72,7 @@ async def values_of(words: str) -> dict[str, Shown]:
         "desk": ScriptedModel(Line(calls=[("lookup", {})]), Line(f"It is {words}.")),
         "shop": ScriptedModel(Line(error=ConnectionError(words))),
     }
-    async with open_kit(SETTINGS, deck=deck, models=models) as kit:
+    async with open_kit(OFFLINE, deck=deck, models=models) as kit:
         reply = await kit.ask(words, kit.session("s"))
         return {"reply": reply, "trace": reply.trace, "team": kit.team, "deck": kit.deck}
 

@@ -9,11 +9,9 @@ from kit.core.fault import CANARY, Fault, kinds_of
 from kit.core.fault_injection import inject_faults
 from kit.metrics.breakages import Breakages, breakages
 from kit.runtime.turn import Turn, run_turn
-from kit.settings import Settings
 from kit.wire import open_kit
-from tests.kits import ALICE, SmallKit, answering, asks, leading, small_kit
+from tests.kits import ALICE, EMBEDDED, SmallKit, answering, asks, leading, small_kit
 
-EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
 QUESTION = "my receipt didn't scan, how many points do I have, and find coffee deals"
 
 

@@ -23,13 +23,12 @@ from kit.settings import HOME, Settings
 from kit.worlds.outlets.server import skill_app
 from kit.worlds.outlets.skill_service import SkillService
 from kit.worlds.service.serve import serving
-from tests.kits import asks, stitched
+from tests.kits import OFFLINE, asks, stitched
 
 ACME = {"X-Tenant-Id": "acme", "X-User-Id": "alice"}
 GLOBEX = {"X-Tenant-Id": "globex", "X-User-Id": "alice"}
 KEYS = {"acme": "acme-planted-0123456789", "globex": "globex-planted-0123456789"}
 TASK = "Rank the active outlets by how they did in the last 8 weeks"
-SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
 
 
 @dataclass
@@ -99,7 +98,7 @@ async def chat(
         return Line("It is tea.", delay=seconds)
 
     models = {"lead": ScriptedModel(decide), "desk": ScriptedModel(words or answer)}
-    settings = SETTINGS if store is None else SETTINGS.with_(store=str(store))
+    settings = OFFLINE if store is None else OFFLINE.with_(store=str(store))
     deck = Deck.of([lead, desk], required_blocks=())
     async with open_kit(settings, deck=deck, models=models) as kit, serving_kit(kit, limits) as api:
         yield api

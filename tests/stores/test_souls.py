@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kit import Kit, Settings, open_kit
+from kit import Kit, open_kit
 from kit.compose.deck import Deck
 from kit.compose.parts import Block
 from kit.core.bodies.call import AgentStarted
@@ -17,10 +17,9 @@ from kit.core.errors import CassetteError
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns import stages
 from tests.cli.test_cli import run
-from tests.kits import asks, stitched
+from tests.kits import OFFLINE, asks, stitched
 from tests.runtime.test_pause import Desk, paused
 
-SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
 ACME = Persona(
     name="Ada", system_prompt="You work for Acme.\nYou know its shops.", tone="dry", language="es"
 )
@@ -75,7 +74,7 @@ async def prompts(who: list[tuple[str, str]], souls: list[Soul]) -> list[Any]:
         "counter": ScriptedModel(*[Line('{"points": 3}')] * len(who)),
     }
     visits = list[Any]()
-    async with open_kit(SETTINGS, deck=a_deck(), models=models) as kit:
+    async with open_kit(OFFLINE, deck=a_deck(), models=models) as kit:
         store = kit.store.open_documents().souls
         for soul in souls:
             await store.put(soul)
@@ -145,7 +144,7 @@ async def test_the_language_of_a_soul_is_that_of_the_fixed_sentences_the_users_f
 async def test_a_soul_that_another_process_wrote_acts_within_a_second(tmp_path: Path) -> None:
     path, lead = str(tmp_path / "kit.db"), ScriptedModel(lambda _: Line("Hello."))
     deck, models = a_deck(), {"lead": lead, "*": ScriptedModel()}
-    async with open_kit(SETTINGS.with_(store=path), deck=deck, models=models) as kit:
+    async with open_kit(OFFLINE.with_(store=path), deck=deck, models=models) as kit:
         words = ("--tone", "dry", "--policy", "rivals=Never name one.")
         shown = await asyncio.to_thread(run, "soul", "set", "acme", *words, KIT_STORE=path)
         assert (shown.returncode, shown.stdout) == (
@@ -254,7 +253,7 @@ async def test_no_more_teams_with_a_persona_are_kept_than_a_few_dozen(
 ) -> None:
     monkeypatch.setattr(stages, "TEAMS", 3)
     async with open_kit(
-        SETTINGS, deck=a_deck(), models=ScriptedModel(lambda _: Line("Hello."))
+        OFFLINE, deck=a_deck(), models=ScriptedModel(lambda _: Line("Hello."))
     ) as kit:
         plain = len(kit.stages.bound)
         for text in ("1", "2", "3", "1", "4"):
