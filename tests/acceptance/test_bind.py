@@ -1,21 +1,18 @@
 """bind(): everything resolves before any model is called, or one clear fault says what does not."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from langchain_core.tools import BaseTool, tool
+from langchain_core.tools import tool
 
-from kit.compose.deck import Deck, DeckSettings, load_deck
+from kit.compose.deck import load_deck
 from kit.core.card import AgentCard
 from kit.core.errors import BindError, UnknownId
-from kit.core.model import ModelSpec
-from kit.core.outcome import Answer, Failure
+from kit.core.outcome import Answer
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.team import Team, bind
+from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 from kit.settings import HOME
-from kit.tools.tool import ConfiguredTool
 from tests.effort import effort
 from tests.kits import ALICE, answering, asks, small_deck, small_kit, stitched
 
@@ -32,21 +29,6 @@ def explode(key: str) -> str:
     raise RuntimeError("secret=/srv/x")
 
 
-def names(team: Team, agent: str) -> list[str]:
-    runnable = team.agents[agent].model.runnable  # type: ignore[attr-defined]
-    return [schema["function"]["name"] for schema in runnable.kwargs["tools"]]
-
-
-@pytest.mark.req("PC1-FR-2", "PC1-S4.3")
-def test_every_reference_resolves_before_any_model_is_called():
-    card = AgentCard(id="a", description="d", model="offline", tools=("lookup",))
-    models = {"a": ScriptedModel(), "orchestrator": ScriptedModel()}
-    team = bind(small_deck(["a"], [card]), models, {"lookup": lookup})
-    assert set(team.agents) == {"orchestrator", "a"}
-    assert names(team, "a") == ["lookup"] and names(team, "orchestrator") == ["ask_a"]
-    assert models["a"].seen == [] and models["orchestrator"].seen == []
-
-
 @pytest.mark.req("PC1-FR-2", "PC1-S9.1-3")
 def test_a_tool_nobody_registered_is_named_with_its_nearest():
     card = AgentCard(id="a", description="d", model="offline", tools=("lokup",))
@@ -60,23 +42,6 @@ def test_a_model_key_nobody_registered_is_named_with_its_nearest():
         BindError, match=r"'orchestrator' is to speak with 'ofline'.*did you mean 'offline'\?"
     ):
         bind(small_deck(["a"]), "ofline", {})
-
-
-@pytest.mark.req("PC1-NFR-6")
-def test_an_orchestrator_model_without_concurrent_calls_is_refused_unless_it_routes_by_schema():
-    def deck(routing: str) -> Deck:
-        one = ModelSpec(key="one", provider="offline", concurrent_tool_calls=False, routing=routing)  # type: ignore[arg-type]
-        lead = AgentCard(id="orchestrator", description="Routes.", model="one", sub_agents=("a",))
-        cards = [lead, AgentCard(id="a", description="d", model="one")]
-        return Deck.of(
-            cards,
-            settings=DeckSettings(orchestrator="orchestrator", required_blocks=()),
-            models=[one],
-        )
-
-    with pytest.raises(BindError, match="one tool call at a time"):
-        bind(deck("native"))
-    assert bind(deck("json_schema")).root == "orchestrator"
 
 
 async def _nobody(*_: Any) -> Any:
@@ -106,44 +71,6 @@ async def test_llm_feedback_stores_what_the_thumbs_store():
     assert second.text == "Thanks for telling me." and second.routing.invoked == ()
 
 
-@pytest.mark.req("PC2-S5.2a")
-def test_a_flag_removes_a_sub_agent_before_any_model_is_called():
-    cards = HOME / "cards" / "consumer"
-    on, off = load_deck(cards, flags={"play": True}), load_deck(cards, flags={"play": False})
-    tools = {tool_id: lookup for card in on.cards.values() for tool_id in card.tools}
-    assert "ask_play" in names(bind(on, "offline", tools), "orchestrator")
-    team = bind(off, "offline", tools)
-    assert "ask_play" not in names(team, "orchestrator") and "play" not in team.agents
-
-
-@pytest.mark.req("PC1-D4")
-def test_a_tool_is_made_from_card_settings_and_flags_resolved_at_bind():
-    made: list[Mapping[str, Any]] = []
-
-    def factory(config: Mapping[str, Any]) -> BaseTool:
-        made.append(config)
-        return lookup
-
-    card = AgentCard(
-        id="a",
-        description="d",
-        model="offline",
-        tools=("lookup",),
-        tool_config={"lookup": {"limit": 1, "x": 1}},
-    )
-    lead = AgentCard(id="orchestrator", description="R.", model="offline", sub_agents=("a",))
-    for flag in (False, True):
-        deck = Deck.of(
-            [lead, card],
-            settings=DeckSettings(orchestrator="orchestrator", required_blocks=()),
-            tool_settings={"lookup": {"limit": 5, "y": 2}},
-            flags={"wide": flag},
-            flag_settings={"wide": {"lookup": {"limit": 12}}},
-        )
-        bind(deck, "offline", {"lookup": ConfiguredTool(factory)})
-    assert made == [{"limit": 5, "x": 1, "y": 2}, {"limit": 12, "x": 1, "y": 2}]
-
-
 async def test_any_langchain_tool_works_and_one_that_raises_is_told_as_unavailable():
     card = AgentCard(id="a", description="d", model="offline", tools=("lookup", "explode"))
     worker = ScriptedModel(
@@ -163,22 +90,6 @@ async def test_any_langchain_tool_works_and_one_that_raises_is_told_as_unavailab
     assert "secret=/srv/x" in (errors["explode"] or "") and "not on the card" in (
         errors["forbidden"] or ""
     )
-
-
-async def test_an_agent_past_its_tool_calls_fails_by_budget():
-    card = AgentCard(
-        id="a",
-        description="d",
-        model="offline",
-        tools=("lookup",),
-        policy={"max_tool_calls": 3},  # type: ignore
-    )
-    endless = ScriptedModel(lambda _: Line(calls=[("lookup", {"key": "k"})]))
-    kit = small_kit([asks("a"), stitched], {"a": endless}, {"lookup": lookup}, cards=[card])
-    reply = await run_turn("look it up", ALICE, kit)
-    [outcome] = reply.outcomes
-    assert isinstance(outcome, Failure) and outcome.reason == "budget"
-    assert reply.usage.tool_calls == 3
 
 
 def test_binding_costs_about_half_a_millisecond_of_cpu_a_card():

@@ -10,7 +10,7 @@ import yaml
 from kit.compose.deck import Deck, load_deck
 from kit.compose.locale import ENGLISH
 from kit.compose.models import check_orchestrator
-from kit.compose.prompts import plan_prompt, tokens
+from kit.compose.prompts import plan_prompt
 from kit.core.card import AgentCard
 from kit.core.errors import DeckError
 from kit.core.status import OWN
@@ -78,25 +78,6 @@ def test_eight_verticals_ship_each_with_tools_and_blocks_of_its_own(deck: Deck):
         assert owned == ["persona", "instructions", "capabilities"]
 
 
-@pytest.mark.req("PC1-NFR-3")
-def test_every_routing_description_takes_200_to_400_tokens(deck: Deck):
-    sizes = {name: tokens(deck.cards[name].description) for name in VERTICALS}
-    assert all(200 <= size <= 400 for size in sizes.values()), sizes
-
-
-@pytest.mark.req("PC1-FR-12", "PC1-S5.7c")
-def test_every_agent_speaks_under_the_three_platform_blocks_and_no_card_lists_them(deck: Deck):
-    for card in deck.cards.values():
-        assert [block.id for block in plan_prompt(card, deck).blocks[:3]] == list(REQUIRED)
-        assert not set(card.prompt_blocks) & set(REQUIRED)
-    assert {block.id for block in deck.blocks.values() if block.owner == "platform"} >= {
-        *REQUIRED,
-        "format-streaming",
-        "safety-financial",
-    }
-    assert "safety-financial" in deck.cards["rewards"].prompt_blocks
-
-
 @pytest.mark.req("PC1-S5.7c", "PC1-FR-12", "PC1-S9.1-2", "PC1-S9.5-2")
 def test_a_deck_whose_platform_block_is_gone_is_refused(cards: Path):
     (cards / "blocks" / "platform" / "safety-base.md").unlink()
@@ -111,14 +92,13 @@ def test_a_deck_whose_platform_block_is_gone_is_refused(cards: Path):
     ("block", "users"),
     [
         ("shared/context-location-aware.md", {"shop", "restaurants", "retailer_context"}),
-        ("platform/safety-financial.md", {"rewards"}),
         ("platform/safety-base.md", {*VERTICALS, "orchestrator"}),
     ],
 )
 def test_an_edit_of_one_block_file_reaches_exactly_its_users(
-    cards: Path, block: str, users: set[str]
+    deck: Deck, cards: Path, block: str, users: set[str]
 ):
-    before = prefixes(load_deck(cards / "consumer"))
+    before = prefixes(deck)
     with (cards / "blocks" / block).open("a", encoding="utf-8") as file:
         file.write("Mention the weather.\n")
     after = prefixes(load_deck(cards / "consumer"))
@@ -138,8 +118,7 @@ prompt_blocks: [persona-pharmacy, instructions-pharmacy, safety-financial]
 
 
 @pytest.mark.req("PC1-S5.9", "PC1-S4.3")
-def test_a_ninth_vertical_is_a_card_its_blocks_and_one_line(cards: Path):
-    before = load_deck(cards / "consumer")
+def test_a_ninth_vertical_is_a_card_its_blocks_and_one_line(deck: Deck, cards: Path):
     (cards / "consumer" / "pharmacy.yaml").write_text(
         NINTH.format(words="Compares what a prescription costs. " * 24)
     )
@@ -160,7 +139,7 @@ def test_a_ninth_vertical_is_a_card_its_blocks_and_one_line(cards: Path):
     after = load_deck(
         cards / "consumer",
         known=[
-            *(tool for c in before.cards.values() for tool in c.tools),
+            *(tool for card in deck.cards.values() for tool in card.tools),
             "find_prescription_prices",
         ],
     )
@@ -176,8 +155,8 @@ def test_a_ninth_vertical_is_a_card_its_blocks_and_one_line(cards: Path):
         "safety-financial",
     ]
     assert "The persona of the pharmacy.\n\nThe instructions of the pharmacy." in prompt.prefix
-    old = prefixes(before)
-    assert {name: text for name, text in prefixes(after).items() if name != "pharmacy"} == old
+    others = {name: text for name, text in prefixes(after).items() if name != "pharmacy"}
+    assert others == prefixes(deck)
 
 
 @pytest.mark.req("PC1-S5.9b")
@@ -188,19 +167,6 @@ def test_a_vertical_of_the_consumer_deck_cannot_become_an_orchestrator(cards: Pa
         DeckError, match=r"shop\.yaml:\d+: card 'shop' declares sub_agents; only the orchestrator"
     ):
         load_deck(cards / "consumer")
-
-
-@pytest.mark.req("PC1-D4")
-def test_the_shipped_layers_of_tool_configuration_take_effect():
-    def limit(environment: str, **flags: bool) -> object:
-        deck = load_deck(CARDS / "consumer", environment=environment, flags=flags)
-        return deck.tool_config(deck.cards["shop"], "search_offers")["limit"]
-
-    assert (limit("default"), limit("production"), limit("production", wide_search=True)) == (
-        5,
-        8,
-        12,
-    )
 
 
 @pytest.mark.req("SAT-17")

@@ -72,12 +72,6 @@ async def ask(folder: Path, message: str, pattern: str | None = None) -> tuple[K
 # Patterns
 
 
-async def test_a_pattern_of_the_deck_is_asked_by_its_name(folder: Path):
-    _, reply = await ask(folder, "printers, and paper", "polite")
-    assert reply.text.endswith("Ask me anything else.") and TOLD["desk"] in reply.text
-    assert reply.routing.pattern == "polite"
-
-
 def test_the_terminal_asks_by_a_pattern_of_the_deck(folder: Path):
     answer = run("ask", "where is the printer?", "--pattern", "polite", KIT_DECK=str(folder))
     assert answer.returncode == 0 and "Ask me anything else." in answer.stdout

@@ -10,7 +10,6 @@ from kit.compose.deck import Block, Deck, DeckSettings, load_deck
 from kit.compose.prompts import plan_prompt
 from kit.core.card import AgentCard, Handoff
 from kit.core.context import DynamicContext
-from kit.core.errors import UnknownId
 from kit.settings import HOME
 from studies.shared_prefix import shared_prefix_ratio
 
@@ -156,14 +155,6 @@ def test_a_value_cannot_pretend_to_be_a_line_of_the_prompt(value: str, field: st
         "Locale",
         "Location",
     ]
-
-
-@pytest.mark.req("PC1-S9.1-4")
-def test_a_block_that_is_not_registered_is_named():
-    with pytest.raises(
-        UnknownId, match=r"unknown block 'persona-shp': did you mean 'persona-shop'"
-    ):
-        plan_prompt(SHOP.model_copy(update={"prompt_blocks": ("persona-shp",)}), deck())
 
 
 TYPED = SHOP.model_copy(

@@ -9,7 +9,7 @@ import pytest
 from kit.compose.deck import Deck, load_deck
 from kit.compose.revision import RevisionError, committed_on, load_deck_at
 from kit.core.errors import DeckError
-from kit.settings import HOME
+from tests.kits import write_files
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -26,12 +26,25 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new, 1))
 
 
+FILES = {
+    "consumer/deck.yaml": "orchestrator: orchestrator\nrequired_blocks: []\n",
+    "consumer/orchestrator.yaml": "id: orchestrator\ndescription: Routes.\nmodel: offline\n"
+    "sub_agents:\n  - shop\n  - play\n",
+    "consumer/shop.yaml": "id: shop\ndescription: Sells.\nmodel: offline\n"
+    "tools: [search_offers]\nprompt_blocks: [persona-shop]\n",
+    "consumer/play.yaml": "id: play\ndescription: Knows games.\nmodel: offline\n",
+    "blocks/shop/persona-shop.md": "---\nid: persona-shop\ncategory: persona\nowner: shop\n---\n"
+    "You sell.\n",
+    "models.yaml": "{}\n",
+}
+
+
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """The shipped cards, committed as v1; then a card, a block and a sub_agents line each change in
-    a commit of their own."""
+    """A deck, committed as v1; then a card, a block and a sub_agents line each change in a commit
+    of their own."""
     root = tmp_path / "repo"
-    shutil.copytree(HOME / "cards", root / "product" / "cards")
+    write_files(root / "product" / "cards", FILES)
     git(tmp_path, "init", "-q", str(root))
     cards = root / "product" / "cards"
     git(root, "add", "-A")
@@ -96,7 +109,7 @@ def test_an_unknown_revision_or_a_folder_without_git_is_a_sentence(
         load_deck_at("v9", path)
     with pytest.raises(DeckError, match="does not begin with a dash"):
         load_deck_at("--output=x", path)
-    shutil.copytree(HOME / "cards", tmp_path / "loose" / "cards")
+    write_files(tmp_path / "loose" / "cards", FILES)
     with pytest.raises(DeckError, match="not a git repository"):
         load_deck_at("HEAD", tmp_path / "loose" / "cards" / "consumer")
 

@@ -1,6 +1,5 @@
 """A message that speaks of danger to life is answered with whom to call, and nobody is asked."""
 
-import shutil
 import sys
 from pathlib import Path
 from types import FrameType
@@ -15,14 +14,13 @@ from kit.patterns import MODES
 from kit.runtime.handle import Reply
 from kit.runtime.message import LONGEST
 from kit.runtime.turn import run_turn
-from kit.settings import HOME, Settings
+from kit.settings import HOME
 from kit.ui.shared.turn_facts import facts
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.wire import Kit, open_kit
-from tests.kits import answering, small_kit
+from tests.kits import OFFLINE, answering, small_kit, write_files
 
-OFFLINE = Settings(store=":memory:", model="offline", pace=0.0)
 CASES = Path(__file__).parent
 DECK = load_deck(HOME / "cards" / "consumer")
 LET_THROUGH_AT_MOST = 14
@@ -119,15 +117,17 @@ async def test_a_deck_that_names_no_locale_has_no_such_guard() -> None:
     assert without.settings.danger == ()
 
 
-def deck_copy(folder: Path, old: str, new: str) -> Path:
-    """The consumer deck with one line of its English words for danger changed."""
-    cards = folder / "cards"
-    shutil.copytree(HOME / "cards", cards)
-    path = cards / "danger" / "en-US.yaml"
-    text = path.read_text(encoding="utf-8")
-    assert text.count(old) == 1
-    path.write_text(text.replace(old, new), encoding="utf-8")
-    return cards / "consumer"
+def small_deck(folder: Path, locale: str, old: str = "", new: str = "") -> Path:
+    """A deck of one card with the shipped English words for danger, one line of them changed."""
+    text = (HOME / "cards" / "danger" / "en-US.yaml").read_text(encoding="utf-8")
+    files = {
+        "deck/deck.yaml": f"orchestrator: one\nrequired_blocks: []\ndanger: [{locale}]\n",
+        "deck/one.yaml": "id: one\ndescription: Routes.\nmodel: offline\n",
+        "models.yaml": "{}\n",
+        "danger/en-US.yaml": text.replace(old, new) if old else text,
+    }
+    write_files(folder, files)
+    return folder / "deck"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def deck_copy(folder: Path, old: str, new: str) -> Path:
 def test_a_fault_in_the_words_names_its_file_and_line(
     tmp_path: Path, old: str, new: str, sentence: str
 ) -> None:
-    deck = deck_copy(tmp_path, old, new)
+    deck = small_deck(tmp_path, "en-US", old, new)
     words = deck.parent / "danger" / "en-US.yaml"
     changed = words.read_text(encoding="utf-8")
     line = changed[: changed.index(new) + len(new.rstrip())].count("\n") + 1
@@ -162,10 +162,7 @@ def test_a_fault_in_the_words_names_its_file_and_line(
 
 
 def test_a_locale_that_has_no_file_is_a_fault_of_deck_yaml(tmp_path: Path) -> None:
-    deck = deck_copy(tmp_path, "id: en-US\n", "id: en-US\n")
-    path = deck / "deck.yaml"
-    text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace("danger: [en-US, es-US]", "danger: [en-UK]"), encoding="utf-8")
+    deck = small_deck(tmp_path, "en-UK")
     with pytest.raises(DeckError, match=r"deck\.yaml:\d+: unknown locale of danger 'en-UK'"):
         load_deck(deck)
 

@@ -3,7 +3,6 @@ written by those tools themselves (`make logs`)."""
 
 import csv
 import json
-import re
 import zipfile
 from collections import defaultdict
 from pathlib import Path
@@ -90,18 +89,6 @@ def test_the_logs_were_written_by_the_pinned_versions():
     tools = {name: read_log(str(FOLDER / PAIRS[name][0])).tool for name in PAIRS}
     assert tools["inspect"] == f"Inspect {versions['inspect-ai']}"
     assert tools["promptfoo"] == f"promptfoo {versions['promptfoo']}"
-
-
-def test_the_logs_name_no_file_or_address_of_the_machine_that_played_them():
-    for path in FOLDER.iterdir():
-        if path.suffix not in (".eval", ".json", ".jsonl", ".csv"):
-            continue
-        texts = [path.read_bytes().decode(errors="replace")]
-        if path.suffix == ".eval":
-            with zipfile.ZipFile(path) as archive:
-                texts = [json.dumps(_json(archive, path, file)) for file in archive.infolist()]
-        for text in texts:
-            assert not re.search(r"/(home|root|tmp|work|usr)/|site-packages|https?://", text), path
 
 
 def test_the_page_on_verdicts_shows_what_is_printed():
@@ -214,19 +201,6 @@ def test_a_scale_and_a_score_of_which_less_is_better_are_taken_as_they_are_said(
     assert json.loads(lower.stdout)["comparisons"][0]["verdict"] == "worse"
 
 
-def test_a_verdict_at_any_look_takes_more_than_one_at_the_planned_size(tmp_path: Path):
-    first = write(tmp_path, "first", rows_of("0" * 8 + "1" * 52))
-    second = write(tmp_path, "second", rows_of("1" * 60))
-    assert kit("verdict", first, second).stdout.count(": better") == 1
-    assert "at any look: cannot tell" in kit("verdict", first, second, "--any-look").stdout
-
-
-def test_seconds_are_compared_where_the_log_has_them():
-    pair = [str(FOLDER / name) for name in PAIRS["inspect"]]
-    printed = kit("verdict", *pair, "--by", "seconds").stdout
-    assert re.search(r"^seconds: careful .* against plain", printed, re.MULTILINE)
-
-
 # what is refused
 
 
@@ -316,12 +290,6 @@ def test_a_packed_part_that_is_broken_is_told(tmp_path: Path):
     path = tmp_path / "broken.eval"
     path.write_bytes(content)
     refused(kit("verdict", str(path), str(path)), "no whole log of Inspect")
-
-
-def test_logs_of_two_tools_are_paired_by_the_ids_of_their_samples():
-    first, second = str(FOLDER / "rows.csv#plain"), str(FOLDER / "promptfoo.json#careful")
-    printed = kit("verdict", first, second, "--by", "exact").stdout
-    assert "exact: careful 0.773 against plain 0.558; difference +0.208" in printed
 
 
 # promptfoo's prompts

@@ -1,7 +1,5 @@
 """The skill service of the outlets: what each skill promises, who may call it, and that a large menu arrives whole."""
 
-import json
-import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,17 +17,16 @@ from kit.tools.mcp.json_schema import first_misfit, schema_fault
 from kit.tools.mcp.lock import tools_difference
 from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.session import McpSession
-from kit.tools.skill import FIND, KEY, LOAD, SkillRefusal
+from kit.tools.skill import FIND, KEY, LOAD
 from kit.worlds.outlets.__main__ import read_keys
 from kit.worlds.outlets.access import LIFETIME, Access, Scope
 from kit.worlds.outlets.acts import ACTS
 from kit.worlds.outlets.lookups import LOOKUPS
 from kit.worlds.outlets.manifest import read_manifests
-from kit.worlds.outlets.rows import SWEET, TENANTS, menu_of, outlets_of
+from kit.worlds.outlets.rows import TENANTS, outlets_of
 from kit.worlds.outlets.server import skill_app, skill_server
 from kit.worlds.outlets.skill_service import SkillService
 from kit.worlds.service.serve import serving
-from tests.cli.test_cli import run
 
 SERVICE = SkillService()
 MANIFESTS = read_manifests()
@@ -42,12 +39,6 @@ SERVER = McpServer(url="http://skills.example/mcp")
 def result(scope: Scope, name: str, **arguments: Any) -> dict[str, Any]:
     answer = SERVICE.call(scope, name, arguments)
     assert isinstance(answer, dict), answer
-    return answer
-
-
-def refusal(scope: Scope, name: str, **arguments: Any) -> SkillRefusal:
-    answer = SERVICE.call(scope, name, arguments)
-    assert isinstance(answer, SkillRefusal)
     return answer
 
 
@@ -109,12 +100,6 @@ def test_whatever_fits_a_skills_input_gives_what_fits_its_output(skill: str, dat
             )
 
 
-def test_arguments_that_do_not_fit_are_refused_with_the_place():
-    assert refusal(ACME, "outlet_menu").type == "bad_arguments"
-    assert refusal(ACME, "outlet_list", limit=0).message.startswith("$.limit")
-    assert refusal(ACME, "outlet_list", town="Rivermont").type == "bad_arguments"
-
-
 def test_a_planner_finds_the_skill_for_a_task_first_and_loads_all_of_it():
     for query, skill in {
         "rank outlets by revenue": "outlet_analytics",
@@ -164,19 +149,6 @@ def test_another_tenants_outlet_is_like_one_that_is_nobodys():
         assert result(ACME, skill, outlet_id=THEIRS) == result(ACME, skill, outlet_id=NOBODYS)
     mixed = result(ACME, "outlet_analytics", outlet_ids=[THEIRS, NOBODYS])
     assert mixed == {"total": 0, "results": [], "not_found": [THEIRS, NOBODYS]}
-
-
-def test_another_tenants_skill_is_not_found_listed_loaded_or_called():
-    skill = "outlet_inspections"
-    assert skill in {tool.name for tool in SERVICE.tools(GLOBEX)} and result(GLOBEX, skill)["total"]
-    assert skill not in {tool.name for tool in SERVICE.tools(ACME)}
-    assert skill not in str(result(ACME, FIND, query="what will the inspector visit next"))
-    for name, arguments in ((skill, {}), (LOAD, {"skill_name": skill})):
-        ours, unheard = (
-            refusal(ACME, name, **arguments),
-            refusal(ACME, LOAD, skill_name="outlet_nothing"),
-        )
-        assert ours.type == "unknown_skill" and ours.message == unheard.message
 
 
 def test_a_token_ends_and_opens_nothing_at_another_tenants_url():
@@ -244,16 +216,6 @@ def test_keys_that_are_too_short_or_nobodys_are_refused_before_anything_is_serve
             read_keys(text)
 
 
-def test_nobody_is_offered_a_dessert_or_a_drink_of_fish_or_meat():
-    items = [item for key in list(outlets_of("acme"))[1:40] for item in menu_of(key)]
-    sweet = [f"{item.name} {item.description}".lower() for item in items if item.category in SWEET]
-    hearty = [
-        f"{item.name} {item.description}".lower() for item in items if item.category == "mains"
-    ]
-    assert not any("salmon" in words or "chicken" in words for words in sweet)
-    assert any("salmon" in words for words in hearty)
-
-
 # As a deck
 
 
@@ -264,23 +226,3 @@ async def test_what_the_deck_accepted_is_what_the_service_offers():
     offered = await session.open()
     await session.aclose()
     assert tools_difference(read_lock(HOME / "cards/outlets")["skills"].tools, offered) == ""
-
-
-@pytest.mark.parametrize(
-    ("question", "agents", "words"),
-    [
-        (
-            "Which outlets in Oakfield earned the most, and what is the street of ou-0412?",
-            ["performance", "directory"],
-            ["(ou-0119) in Oakfield", "30 Harbor Way"],
-        ),
-    ],
-)
-def test_the_deck_asks_its_service_offline(question: str, agents: list[str], words: list[str]):
-    answer = run(
-        "ask", "--json", question, KIT_DECK=str(HOME / "cards/outlets"), PATH=os.environ["PATH"]
-    )
-    assert answer.returncode == 0, answer.stderr
-    reply = json.loads(answer.stdout.splitlines()[-1])
-    assert reply["routing"]["invoked"] == agents
-    assert all(word in reply["text"] for word in words), reply["text"]

@@ -175,9 +175,7 @@ async def test_a_critical_failed_source_forces_the_status_to_error():
 @pytest.mark.parametrize(
     ("query", "category"),
     [
-        ("COFFEES", "Coffee"),
         ("any deals on dog treats?", "Dog food"),
-        ("brightroast", "Coffee"),
         ("something to wash laundry", "Laundry detergent"),
     ],
 )
