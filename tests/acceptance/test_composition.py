@@ -17,12 +17,11 @@ from kit.core.errors import DeckError
 from kit.core.outcome import Answer
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply
-from kit.settings import HOME, Settings
+from kit.settings import HOME
 from kit.wire import open_kit
-from tests.kits import answering, asks, stitched
+from tests.kits import EMBEDDED, answering, asks, stitched
 from tests.worlds import toolbox
 
-EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
 CARDS = HOME / "cards"
 QUESTIONS: Mapping[str, tuple[str, ...]] = {
     "shop": ("find coffee deals", "compare laundry detergents for me"),

@@ -31,8 +31,18 @@ from kit.tools.enricher import HttpEnrich
 from kit.wire import Kit, open_kit
 from kit.worlds.consumer.support import HttpSupport, SupportQuestion
 from kit.worlds.consumer.support_service import support_app
-from tests.kits import ALICE, SmallKit, answering, asks, bodies, small_deck, small_kit, stitched
-from tests.runtime.test_faults import EMBEDDED, EVERY_VERTICAL
+from tests.kits import (
+    ALICE,
+    EMBEDDED,
+    SmallKit,
+    answering,
+    asks,
+    bodies,
+    small_deck,
+    small_kit,
+    stitched,
+)
+from tests.runtime.test_faults import EVERY_VERTICAL
 from tests.tools.test_tools import Reply as EnvelopeReply
 from tests.tools.test_tools import Watched, client, world
 from tests.worlds import TOOL_IDS, context_app, toolbox

@@ -15,7 +15,6 @@ from kit.core.bodies.call import AgentStarted, AnswerChosen
 from kit.core.card import HandoffField
 from kit.core.context import Principal
 from kit.core.outcome import Answer
-from kit.patterns import PATTERNS
 from kit.runtime.handle import Reply
 from kit.settings import Settings
 from kit.wire import open_kit
@@ -162,22 +161,7 @@ def test_what_an_arc_reveals_is_served_to_nobody():
 
 
 @pytest.mark.req("SO-14")
-@pytest.mark.parametrize(
-    "message",
-    [
-        "what happens in the siege arc of Signal Colony",
-        "sum up Iron Wolf",
-        "how does Hollow Eclipse end?",
-    ],
-)
-async def test_what_an_arc_reveals_is_in_no_event_of_a_turn(message: str):
-    reply = await asked(message)
-    log = "\n".join(event.model_dump_json() for event in reply.events)
-    assert [secret for secret in secrets() if secret in log] == [] and len(secrets()) > 20
-
-
-@pytest.mark.req("SO-14")
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("pattern", ["mediated", "direct", "monolith"])
 async def test_no_answer_names_a_title_by_its_id(pattern: str):
     questions = (
         "Recommend me a mystery manga and compare it with Salt Clock",
@@ -201,15 +185,6 @@ async def talk(*messages: str, faults: tuple[str, ...] = ()) -> list[Reply]:
 
 def started(reply: Reply) -> AgentStarted:
     return next(body for body in bodies(reply, AgentStarted))
-
-
-@pytest.mark.req("PC1-FR-7b")
-async def test_try_again_sums_up_the_title_that_could_not_be_summed_up():
-    failed, again, reply = await talk(
-        "sum up Hollow Crown", "try again", "please try again", faults=("arc_summarizer=raise",)
-    )
-    assert "Hollow Crown" not in failed.text + again.text
-    assert started(reply).query == "sum up Hollow Crown" and "Hollow Crown" in reply.text
 
 
 @pytest.mark.req("PC1-S5.6d")

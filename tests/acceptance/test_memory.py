@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from kit.core.bodies.call import AgentEnded, AgentStarted, ModelStarted
+from kit.core.bodies.call import AgentStarted, ModelStarted
 from kit.core.bodies.memory import Compacted, ContextCarried
 from kit.core.bodies.speech import Component, Text
 from kit.core.card import AgentCard, Handoff
@@ -393,16 +393,6 @@ async def test_an_agent_learns_what_another_said_in_the_turn_that_both_had_a_par
     assert "Harbor Roast (of-7)" in str(model_of(kit, "shop").seen[1][0].content)
 
 
-@pytest.mark.req("PC1-NFR-7", "PC1-FR-8")
-async def test_an_agent_that_did_not_switch_does_not_wait_for_the_helper():
-    _, replies = await hops(helper(delay=2.0), "@shop a", "@shop @rewards b")
-    ended = {
-        e.body.outcome.agent: e.at for e in replies[1].events if isinstance(e.body, AgentEnded)
-    }
-    assert ended == {"shop": 0.0, "rewards": 2.0}
-    assert [outcome.agent for outcome in replies[1].outcomes] == ["shop", "rewards"]
-
-
 @pytest.mark.req("PC1-R-3")
 async def test_a_session_older_than_an_agent_reaches_it_with_a_context_it_can_use(
     tmp_path: Path,
@@ -558,12 +548,11 @@ async def test_what_failed_before_anybody_was_called_reaches_the_agent_that_is_c
     ("question", "fault", "words"),
     [
         ("find coffee deals", "shop=raise", "Coffee offers"),
-        ("How many points do I have, and find coffee deals", "rewards=raise", "4,975 points"),
         ("How many points do I have?", "rewards=error_envelope", "4,975 points"),
         ("My receipt didn't scan", "support=hang", "does not scan"),
     ],
 )
-@pytest.mark.parametrize("again", ["Please try again", "go on", "Inténtalo de nuevo, por favor"])
+@pytest.mark.parametrize("again", ["Please try again", "Inténtalo de nuevo, por favor"])
 async def test_the_shipped_deck_answers_once_the_fault_is_gone(
     question: str, fault: str, words: str, again: str
 ):
@@ -725,18 +714,6 @@ async def test_what_a_helper_that_was_down_left_behind_is_summed_up_once_it_is_b
         await run_turn(f"@shop fact-{n}", ALICE, kit)
     known = said(models["orchestrator"].seen[-2])
     assert [n for n in range(36) if f"fact-{n:02}" not in known] == []
-
-
-async def test_a_turn_stopped_while_old_turns_are_summed_up_leaves_no_task():
-    kit, _ = await hops(helper("x", delay=60.0), *[f"@shop {n}" for n in range(4)], compact_after=3)
-    turn = run_turn("@shop last", ALICE, kit)
-    await asyncio.sleep(0.5)
-    turn.cancel()
-    reply = await turn
-    assert reply.status == "ok" and reply.text == "<shop> @shop last"
-    assert len(asyncio.all_tasks()) == 1 and all(
-        span.status != "running" for span in reply.trace.spans
-    )
 
 
 async def test_a_threshold_in_tokens_comes_first_where_turns_are_long():

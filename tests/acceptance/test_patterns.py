@@ -1,18 +1,16 @@
 """Seven ways to orchestrate one turn over the same cards: what each promises, and that its promises hold."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessageChunk
-from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import StructuredTool
 
 from kit.compose.deck import Block, Deck, DeckSettings
 from kit.compose.parts import GUARDS
 from kit.core.bodies.guard import GuardActed
-from kit.core.bodies.speech import Separator, Text, TextReplaced
+from kit.core.bodies.speech import Text
 from kit.core.card import AgentCard
 from kit.core.outcome import Answer, Failure
 from kit.core.transcript import transcript
@@ -28,7 +26,6 @@ from tests.kits import (
     answering,
     asks,
     bodies,
-    failing,
     small_deck,
     small_kit,
     stitched,
@@ -132,66 +129,6 @@ async def test_direct_the_slot_passes_on_the_next_flushes_then_speaks_live():
     assert spoken["b1"] == pytest.approx(1.3, abs=0.04) and spoken["b2"] == pytest.approx(
         2.3, abs=0.04
     ), "and live after that"
-
-
-class Bursting(ScriptedModel):
-    """Says its first piece at 0.3 s and all others at 1.3 s, at once."""
-
-    def __init__(self, pieces: list[str]):
-        super().__init__(lambda _: Line("".join(pieces), pieces=pieces))
-
-    async def _astream(
-        self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
-    ) -> AsyncIterator[Any]:
-        line = self._next(messages)
-        for place, piece in enumerate(line.pieces or ()):
-            await asyncio.sleep((0.3, 1.0, 0.0)[min(place, 2)])
-            yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
-        yield ChatGenerationChunk(message=self._closing(messages, line))
-
-
-@pytest.mark.req("SAT-23")
-async def test_direct_pauses_are_for_what_waited_and_never_for_what_is_live():
-    models = {"a": talking("a0 ", delay=0.1, pace=0.7), "b": Bursting(pieces_of("b", 4))}
-    kit = small_kit([asks("a", "b")], models, flush_ms=400)
-    reply = await ask(kit, "direct")
-    spoken = {text.split()[0]: at for at, text in words(reply) if text.strip()}
-    assert spoken["b0"] == pytest.approx(0.8, abs=0.02), "waited, then paused for 0.4 s"
-    assert reply.text.split() == ["a0", "b0", "b1", "b2", "b3"] and reply.events[
-        -1
-    ].at == pytest.approx(1.3, abs=0.04)
-
-
-@pytest.mark.req("SAT-7")
-async def test_direct_the_separator_is_an_event_of_the_log_and_nothing_a_reader_sees():
-    kit = small_kit([asks("a", "b")], {"a": talking("A one."), "b": talking("B one.", delay=1)})
-    reply = await ask(kit, "direct")
-    assert [body.agent for body in bodies(reply, Separator)] == ["b"]
-    assert (
-        "separator" not in reply.text.lower()
-        and transcript(reply.events).answer == reply.text == "A one.\n\nB one."
-    )
-
-
-@pytest.mark.req("SAT-7")
-async def test_direct_an_owed_acknowledgement_is_appended_to_what_was_said():
-    models = {
-        "a": talking("All is well."),
-        "rewards": failing(OSError("x"), 1),
-        "c": answering("C."),
-    }
-    kit = small_kit([asks("a", "rewards", "c")], models, cap=2)
-    reply = await ask(kit, "direct")
-    assert (
-        reply.text.startswith("All is well.")
-        and "rewards" in reply.text
-        and "c for now" in reply.text
-    )
-    assert not any(isinstance(e.body, TextReplaced) for e in reply.events), (
-        "appended: nothing that was said is said again"
-    )
-    assert [e.body.path for e in reply.events if e.kind == "acknowledged"] == ["appended"]  # type: ignore[union-attr]
-    assert transcript(reply.events).answer == reply.text
 
 
 async def test_direct_half_an_answer_of_an_agent_that_fails_is_taken_back():
@@ -422,18 +359,6 @@ async def test_monolith_owns_up_to_a_part_whose_tools_failed_and_leaks_nothing_o
     assert any(event.kind == "acknowledged" for event in reply.events)
 
 
-async def test_monolith_remembers_the_conversation_as_the_user_saw_it():
-    lead = ScriptedModel("First answer.", "Second answer.")
-    kit = monolithic(lead)
-    for message in ("hello", "hello again"):
-        await ask(kit, "monolith", message)
-    assert [(m.type, m.content) for m in lead.seen[1][1:]] == [
-        ("human", "hello"),
-        ("ai", "First answer."),
-        ("human", "hello again"),
-    ]
-
-
 # supervisor
 
 
@@ -450,32 +375,6 @@ async def test_supervisor_asks_one_at_a_time_and_decides_again_after_each():
         "what was not asked was not called"
     )
     assert [body.agent for body in bodies(reply, GuardActed)] == ["rewards"]
-
-
-@pytest.mark.req("PC2-S5.4a")
-async def test_supervisor_ends_at_the_cap_whatever_its_model_wants():
-    lead = ScriptedModel(
-        lambda seen: asks("shop", text="", query=f"again, for the {len(seen)}th time")
-    )
-    reply = await ask(small_kit(lead, {"shop": answering("S, 4,975 of them")}, cap=3), "supervisor")
-    assert [o.agent for o in reply.outcomes] == [
-        "shop"
-    ] * 3 and reply.routing.cap_behavior == "over"
-    assert "4,975" in reply.text and reply.status == "ok"
-
-
-@pytest.mark.parametrize(
-    ("count", "query"), [(1, "find coffee deals and check my points"), (2, "coffee")]
-)
-async def test_supervisor_a_single_intent_travels_verbatim_and_a_part_in_its_own_words(
-    count: int, query: str
-):
-    shop = answering("S")
-    kit = small_kit(
-        [asks("shop", query="coffee", intents=count), stitched], {"shop": shop}, guards=GUARDS
-    )
-    await ask(kit, "supervisor")
-    assert shop.seen[0][-1].content == query
 
 
 # swarm

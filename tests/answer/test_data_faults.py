@@ -11,7 +11,6 @@ from kit.core.card import AgentCard
 from kit.core.outcome import PARTLY, WITHOUT, Answer, Failure, Outcome, Reason
 from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.answer.clauses import only_owns_up, only_refuses
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
 from kit.tools.tool import ToolResult
@@ -186,21 +185,6 @@ async def test_a_fault_of_a_sub_agents_data_reaches_its_part_of_a_monolith():
         and "rewards" in reply.text
         and "4,975" not in reply.text
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "refuses", "owns"),
-    [
-        ("I can only help with shopping. Is there a product you are looking for?", True, False),
-        ("I couldn't find any coffee deals.", False, True),
-        ("I can't help with that. The store's own desk takes returns.", False, False),
-        ("You have 400 points.", False, False),
-    ],
-)
-def test_what_counts_as_a_refusal_in_prose_and_what_as_owning_up(
-    text: str, refuses: bool, owns: bool
-):
-    assert (only_refuses(text), only_owns_up(text)) == (refuses, owns)
 
 
 @pytest.mark.parametrize(

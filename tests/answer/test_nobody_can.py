@@ -9,19 +9,18 @@ from kit.models.scripted import Line
 from kit.patterns import PATTERNS
 from kit.runtime.handle import Reply
 from kit.runtime.turn import run_turn
-from kit.settings import HOME, Settings
+from kit.settings import HOME
 from kit.ui.shared.turn_facts import headline
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.wire import Kit, open_kit
-from tests.kits import ALICE, answering, asks, small_kit, stitched
+from tests.kits import ALICE, OFFLINE, answering, asks, small_kit, stitched
 
 NOBODY = ENGLISH.sentences.nobody
 
 CASES = list(read_cases(HOME / "data" / "cases" / "off_script.jsonl"))
 OFF: list[Case] = [case for case in CASES if case.kind == "oos"]
 ON: list[Case] = [case for case in CASES if case.kind == "single"]
-OFFLINE = Settings(store=":memory:", model="offline", pace=0.0)
 HONEST = 36
 UNSEEN_HONEST = 32
 """Of forty messages that are for nobody here, and of forty that the stand-in was not tuned by."""
@@ -104,14 +103,6 @@ async def test_messages_that_lean_on_the_turn_before_go_on_with_it():
         if not set(reply.routing.invoked) & set(case.turns[1].expected) or NOBODY in reply.text
     ]
     assert 40 - len(astray) >= GONE_ON_WITH, astray
-
-
-async def test_a_complaint_about_what_was_offered_goes_to_support():
-    async with open_kit(OFFLINE) as kit:
-        session = kit.session("s")
-        assert (await kit.ask("any Folgers offers?", session)).routing.invoked == ("shop",)
-        reply = await kit.ask("the coffee never gave me points", session)
-    assert reply.routing.invoked == ("support",)
 
 
 @pytest.mark.parametrize("message", HELP)

@@ -7,17 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, ToolMessage
 
-from kit.compose.parts import DeckSettings, Guards
-from kit.core.bodies.guard import GuardActed
+from kit.compose.parts import Guards
 from kit.core.language.words import content_words
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.turn import Reply, run_turn
-from tests.kits import ALICE, answering, bodies, small_kit
+from tests.kits import ALICE, answering, small_kit
 
 AGENTS = ("shop", "support", "rewards", "play")
 WORDS = ("coffee", "receipt", "points", "games", "the", "and", "my", "tacos")
-OFF = DeckSettings.model_validate({"orchestrator": "o", "guards": False}).guards
 FEW = settings(max_examples=25, deadline=None, derandomize=True)
 
 phrases = st.lists(st.sampled_from(WORDS), min_size=1, max_size=7).map(" ".join)
@@ -31,9 +29,7 @@ def line(made: list[tuple[str, str]], intents: int) -> Line:
     )
 
 
-def run(
-    text: str, first: Line, again: Line, guards: Guards, cap: int = 8
-) -> tuple[Reply, ScriptedModel]:
+def run(text: str, first: Line, again: Line, cap: int = 8) -> tuple[Reply, ScriptedModel]:
     lines = iter([first, again])
 
     def say(messages: list[BaseMessage]) -> Line:
@@ -43,7 +39,7 @@ def run(
     kit = small_kit(
         lead,
         {agent: answering(f"From {agent}.") for agent in AGENTS},
-        guards=guards,
+        guards=Guards(),
         default_sub_agent="shop",
         support_agent="support",
         cap=cap,
@@ -65,7 +61,7 @@ def made(reply: Reply) -> list[tuple[str, str]]:
 def test_no_guard_drops_the_last_call_and_every_id_is_answered_once(
     text: str, first: list[tuple[str, str]], intents: int, again: list[tuple[str, str]]
 ):
-    reply, lead = run(text, line(first, intents), line(again, intents), Guards())
+    reply, lead = run(text, line(first, intents), line(again, intents))
     assert len(made(reply)) >= 1
     last = lead.seen[-1]
     ids = [call["id"] for message in last for call in getattr(message, "tool_calls", ())]
@@ -86,7 +82,7 @@ def test_a_call_is_dropped_only_where_the_others_speak_of_the_message(
     text: str, first: list[tuple[str, str]]
 ):
     first = list(dict.fromkeys(first))
-    reply, _ = run(text, line(first, len(first)), Line("-"), Guards())
+    reply, _ = run(text, line(first, len(first)), Line("-"))
     topic = content_words(text)
     dropped = [pair for pair in first if pair[0] not in dict(made(reply))]
     assert not any(content_words(query) & topic for _, query in dropped)
@@ -95,25 +91,11 @@ def test_a_call_is_dropped_only_where_the_others_speak_of_the_message(
     )
 
 
-@pytest.mark.req("PC2-S5.1")
-@FEW
-@given(phrases, calls, counts)
-def test_with_guards_off_the_pattern_does_exactly_what_the_model_said(
-    text: str, first: list[tuple[str, str]], intents: int
-):
-    reply, _ = run(text, line(first, intents), Line("never asked"), OFF)
-    assert made(reply) == first
-    acts = [body.guard for body in bodies(reply, GuardActed)]
-    assert set(acts) <= {"acknowledge", "rescue"}, "those that look at the answer, and at no call"
-    assert not [e for e in reply.events if e.kind == "call_dropped"]
-    assert reply.routing.refused == ()
-
-
 @pytest.mark.req("SAT-5")
 @FEW
 @given(phrases, st.sampled_from(AGENTS), st.text(max_size=40))
 def test_a_single_intent_is_verbatim_whatever_the_models_query(text: str, agent: str, query: str):
-    reply, _ = run(text, line([(agent, query)], 1), Line("-"), Guards())
+    reply, _ = run(text, line([(agent, query)], 1), Line("-"))
     assert made(reply) == [(agent, text)]
 
 

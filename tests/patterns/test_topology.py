@@ -265,17 +265,6 @@ async def test_ensemble_without_a_verdict_an_answer_comes_with_a_reservation(
     )
 
 
-async def test_ensemble_one_answer_needs_no_judge():
-    judge = ScriptedModel()
-    models = {
-        "explainer": failing(OSError("x")),
-        "second": answering("Another view."),
-        "judge": judge,
-    }
-    reply = await run_turn("explain this", ALICE, joint(ENSEMBLE, models, JUDGED))
-    assert reply.text == "Another view." and judge.seen == []
-
-
 EDITOR = card("editor", handoff={"fields": {"draft": {"type": "string", "required": True}}})
 PIPELINE = Topology(kind="pipeline", members=("explainer", "editor"))
 

@@ -18,15 +18,6 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def test_a_wait_of_days_costs_no_time_and_ends_at_its_moment():
-    async def wait() -> float:
-        await asyncio.sleep(30 * DAY)
-        return now()
-
-    began = time.perf_counter()
-    assert run_virtual(wait()) == 30 * DAY and time.perf_counter() - began < 60
-
-
 def test_timers_of_one_moment_go_off_in_the_order_in_which_they_were_set():
     async def set_many() -> list[int]:
         loop, rung = asyncio.get_running_loop(), list[int]()
@@ -59,20 +50,6 @@ def test_times_of_a_turn_do_not_depend_on_when_it_began(began: float):
     assert all(at % TICK == 0 for at in told) and told[-1] == pytest.approx(
         sum(waits), abs=200 * TICK
     )
-
-
-def test_a_deadline_is_exact_and_a_moment_that_is_over_comes_at_once():
-    async def stopped() -> tuple[float, float]:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(12.3):
-                await asyncio.sleep(60)
-        at, over = now(), asyncio.Event()
-        asyncio.get_running_loop().call_at(1.0, over.set)
-        await over.wait()
-        return at, now()
-
-    at, later = run_virtual(stopped())
-    assert at == later == round(12.3 / TICK) * TICK
 
 
 def test_work_in_a_thread_holds_the_clock_until_it_ends():

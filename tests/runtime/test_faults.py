@@ -12,7 +12,6 @@ import pytest
 
 from kit.compose.deck import Deck
 from kit.core.bodies.call import AgentError
-from kit.core.bodies.speech import Status, StatusLine
 from kit.core.errors import FaultError, KitError, UnknownId
 from kit.core.fault import (
     ALIASES,
@@ -28,18 +27,16 @@ from kit.core.fault import (
     parse,
 )
 from kit.core.outcome import Answer
-from kit.core.status import UNKNOWN
 from kit.core.transcript import transcript
-from kit.models.faulty import REFUSAL, FaultyModel
+from kit.models.faulty import FaultyModel
 from kit.runtime.turn import Reply
 from kit.settings import Settings
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.wire import Kit, open_kit
 from tests.cli.test_cli import refused, run
-from tests.kits import bodies, failures, logged, spans
+from tests.kits import EMBEDDED, bodies, failures, spans
 
-EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
 AGENTS = ("support", "rewards", "shop")
 QUESTION = "my receipt didn't scan, how many points do I have, and find coffee deals"
 TELLS = {
@@ -217,17 +214,6 @@ async def test_a_part_that_copes_keeps_its_answer():
         owned(await ask("support=partial_envelope"), "support")
 
 
-@pytest.mark.req("PC2-S9.5-7")
-async def test_a_progress_word_outside_the_vocabulary_reaches_nobody():
-    async with asking() as ask:
-        plainly, strange = await ask(), await ask("shop=malformed_status")
-    assert STRANGE_STATUS not in shown(strange)
-    lines = [[body.text for body in bodies(reply, StatusLine)] for reply in (plainly, strange)]
-    assert sorted(lines[0]) == sorted(lines[1]) and len(lines[0]) >= 3
-    sent = [body.status for body in bodies(strange, Status)]
-    assert UNKNOWN in sent and STRANGE_STATUS not in logged(strange), "counted, and kept nowhere"
-
-
 # ── the orchestrator ───────────────────────────────────────────────────────────────────────────────
 
 
@@ -265,42 +251,6 @@ async def test_without_a_router_the_reply_is_one_plain_sentence_and_no_half_of_a
             )
             assert not reply.outcomes and reply.events[-1].at == seconds
             assert RAW in errors(reply) or kind == "routing_hangs"
-
-
-@pytest.mark.req("PC2-FR-15c")
-@pytest.mark.parametrize("kind", ["unknown_tool", "repeats_id"])
-async def test_an_orchestrator_that_calls_amiss_loses_no_answer_and_no_person_reads_of_it(
-    kind: str,
-):
-    async with asking() as ask:
-        reply = await ask(f"orchestrator={kind}")
-    plain(reply)
-    heard(reply, *AGENTS)
-    owned(reply)
-    assert len({outcome.call_id for outcome in reply.outcomes}) == len(reply.outcomes) >= 3
-    assert {o.agent for o in reply.outcomes} == set(AGENTS) and "weather" not in reply.text
-
-
-@pytest.mark.parametrize("kind", ["slow_drip", "drops_call"])
-async def test_an_orchestrator_that_is_no_help_still_ends_in_plain_words(kind: str):
-    async with asking() as ask:
-        for question in (QUESTION, EVERY_VERTICAL["shop"]):
-            reply = await ask(f"orchestrator={kind}", question=question)
-            plain(reply)
-            assert not [
-                a
-                for a in reply.outcomes
-                if isinstance(a, Answer) and TELLS[a.agent] not in reply.text
-            ]
-
-
-async def test_an_orchestrator_that_refuses_is_heard_in_its_words_and_nobody_is_asked():
-    async with asking() as ask:
-        for question in (QUESTION, EVERY_VERTICAL["shop"]):
-            reply = await ask("orchestrator=refuses", question=question)
-            plain(reply)
-            assert (reply.status, reply.text) == ("failed", REFUSAL)
-            assert not reply.outcomes
 
 
 # ── switched on, and only where ────────────────────────────────────────────────────────────────────

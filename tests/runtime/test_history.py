@@ -33,12 +33,6 @@ def lines(count: int, conversation: str = "t") -> list[Message]:
     ]
 
 
-def test_the_end_of_a_chain_is_named_on_a_message_of_its_own():
-    line = lines(2)[1]
-    plain, chained = messages_of([line, line.model_copy(update={"response_id": "resp_1"})])
-    assert chained.response_metadata == {"id": "resp_1"} and plain.response_metadata == {}
-
-
 class Listener(AsyncCallbackHandler):
     """Brings LangChain's wrapper back."""
 

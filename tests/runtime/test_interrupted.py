@@ -45,7 +45,7 @@ async def ended(kit: SmallKit, ends_at: float, end: Ends) -> Reply:
 
 
 @pytest.mark.req("PC2-FR-15", "PC2-AC-10")
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(
     st.lists(st.tuples(TENTHS, st.booleans()), min_size=1, max_size=6),
     st.integers(min_value=1, max_value=6),

@@ -22,10 +22,10 @@ from kit.runtime.turn import Reply, run_turn
 from kit.stores.protocol import Store
 from kit.stores.tally import Tally
 from kit.wire import open_kit
-from tests.kits import ALICE, answering, failing, spans
+from tests.kits import ALICE, EMBEDDED, answering, failing, spans
 from tests.patterns.test_topology import EDITOR, ENSEMBLE, JUDGED, PIPELINE, RACE, joint
 from tests.runtime.test_contract import backed
-from tests.runtime.test_faults import EMBEDDED, QUESTION
+from tests.runtime.test_faults import QUESTION
 
 TOKENS = ("input_tokens", "output_tokens", "cached_tokens", "model_calls")
 

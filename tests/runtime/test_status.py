@@ -286,11 +286,10 @@ async def test_what_waits_of_an_agent_that_has_ended_is_old_news():
 
 
 @pytest.mark.parametrize("policy", [{}, {"default": "batch"}, {"gap_ms": 300}], ids=str)
-@pytest.mark.parametrize("after", [0.1, 0.7, 1.6])
-async def test_a_stopped_turn_leaves_no_timer_behind(policy: dict[str, Any], after: float):
+async def test_a_stopped_turn_leaves_no_timer_behind(policy: dict[str, Any]):
     kit = team_of({"a": ((0.2, OFFERS), (0.05, POINTS), (9.0, "")), "b": ((9.0, ""),)}, **policy)
     turn = run_turn("everything", ALICE, kit)
-    await asyncio.sleep(after)
+    await asyncio.sleep(0.7)
     turn.cancel()
     await turn
     await asyncio.sleep(0)
