@@ -1,7 +1,6 @@
 """How agents of other frameworks misbehave as sub-agents, and what becomes of that."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any, TypedDict
 
 import agents as openai_agents
@@ -13,21 +12,18 @@ from langgraph.types import interrupt
 from pydantic import BaseModel
 from pydantic_ai import Agent, DeferredToolRequests
 from pydantic_ai.exceptions import ApprovalRequired, ToolFailed
-from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.models.test import TestModel
 
 from kit.bridges.part import BridgeFault, Called, Question, Reported, Spent
 from kit.bridges.recognise import bridge_of
 from kit.core.bodies.call import ToolEnded, ToolStarted
-from kit.core.card import Policy
 from kit.core.errors import CodeError
 from kit.core.outcome import Usage, total
 from kit.models.scripted import Line, ScriptedModel
-from kit.patterns.direct_streaming import DIRECT
 from kit.runtime.turn import run_turn
 from tests.bridges.agents import weather
 from tests.bridges.agents.weather import ScriptedResponses
-from tests.kits import ALICE, SmallKit, asks, bodies, failures, leading, nothing_runs, small_kit
+from tests.kits import ALICE, SmallKit, asks, bodies, leading, nothing_runs, small_kit
 
 pytestmark = pytest.mark.realtime
 
@@ -102,41 +98,6 @@ async def test_stop_ends_the_work_inside_the_framework_and_closes_its_call(make:
     assert len(bodies(reply, ToolStarted)) == len(bodies(reply, ToolEnded)) == 1
     assert reply.usage.untold_tokens == 1, "what it had under way it does not say any more"
     assert nothing_runs()
-
-
-@pytest.mark.parametrize("make", HANGING)
-async def test_one_that_hangs_past_its_time_is_stopped_and_owned_up_to(make: Any):
-    hangs = Hangs()
-    kit = kit_with(make(hangs), defaults=Policy(time_budget_ms=1_000))
-    reply = await run_turn("about desk", ALICE, kit)
-    assert [failure.reason for failure in failures(reply)] == ["timeout"]
-    assert "answer about desk" in reply.text
-    assert hangs.was_stopped and nothing_runs()
-
-
-async def breaking(*_: Any) -> AsyncIterator[str]:
-    yield "I was about to say zx-half"
-    raise RuntimeError("zx-broken")
-
-
-async def saying(text: str) -> Any:
-    async def speak(*_: Any) -> AsyncIterator[str]:
-        yield text
-
-    return Agent(FunctionModel(stream_function=speak))
-
-
-async def test_one_that_breaks_off_has_said_nothing():
-    reply = await run_turn(
-        "about desk", ALICE, kit_with(Agent(FunctionModel(stream_function=breaking))), DIRECT
-    )
-    assert [failure.reason for failure in failures(reply)] == ["exception"]
-    assert "zx-" not in reply.text
-
-
-async def test_one_that_says_nothing_has_given_no_answer():
-    reply = await run_turn("about desk", ALICE, kit_with(await saying(" ")))
-    assert [failure.reason for failure in failures(reply)] == ["insufficient"]
 
 
 # What each framework has of its own

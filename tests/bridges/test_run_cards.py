@@ -128,19 +128,6 @@ async def test_stop_ends_the_work_of_the_system(tmp_path: Path):
     assert nothing_runs()
 
 
-async def test_two_principals_at_once_are_never_mixed(tmp_path: Path):
-    deck = write_deck(tmp_path, {"hotels": "./agents.py:hotels"}, AGENTS)
-    async with kit_over(deck, "hotels") as kit:
-        sessions = [kit.session(user, "acme", user) for user in ("alice", "bob")]
-        replies = await asyncio.gather(
-            *(kit.ask("Please help me.", session) for session in sessions)
-        )
-    assert [reply.text for reply in replies] == [
-        "alice stays at the Grand.",
-        "bob stays at the Grand.",
-    ]
-
-
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
@@ -155,13 +142,6 @@ async def test_faults_on_purpose_strike_a_system_too(tmp_path: Path, fault: str,
     reply = await ask(deck, "hotels", faults=[fault])
     assert [failure.reason for failure in failures(reply)] == [reason]
     assert "Grand" not in reply.text and "zx-" not in reply.text
-
-
-async def test_a_slow_drip_delays_an_answer_and_changes_no_word(tmp_path: Path):
-    deck = write_deck(tmp_path, {"hotels": "./agents.py:hotels"}, AGENTS)
-    reply = await ask(deck, "hotels", faults=["hotels=slow:0.5"])
-    assert reply.text == "visitor stays at the Grand."
-    assert reply.outcomes[0].timing is not None and reply.outcomes[0].timing.seconds > 3
 
 
 async def test_a_limit_of_calls_or_dollars_holds_for_what_a_system_tells(tmp_path: Path):

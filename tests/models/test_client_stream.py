@@ -15,8 +15,6 @@ from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
 from kit.runtime.pattern import Pattern
 from kit.runtime.turn import Reply, run_turn
-from kit.settings import Settings
-from kit.wire import open_kit
 from tests.kits import ALICE, SmallKit, answering, asks, failing, small_kit, stitched
 from tests.runtime.test_continuity import chained
 
@@ -52,20 +50,6 @@ def ids(events: Sequence[Event]) -> list[tuple[str, str]]:
 async def test_thinking_is_the_first_a_client_hears_of_any_turn(message: str, lead: Line):
     turn = run_turn(message, ALICE, kit_of(lead, stitched))
     assert [event.kind for event in await told(turn)][:2] == ["thinking", "turn_started"]
-
-
-@pytest.mark.req("SAT-18")
-async def test_a_turn_that_is_stopped_at_once_was_thinking_first():
-    turn = run_turn("hello", ALICE, kit_of(Line("Hi.", delay=5.0)))
-    turn.cancel()
-    assert (await told(turn))[0].kind == "thinking" and (await turn).status == "cancelled"
-
-
-async def test_thinking_waits_for_no_model():
-    turn = run_turn("hello", ALICE, kit_of(Line("Hi.", delay=5.0)))
-    first = await anext(aiter(turn))
-    assert (first.kind, first.at) == ("thinking", 0.0)
-    await turn
 
 
 # ── response ids ────────────────────────────────────────────────────────────────────────────────────
@@ -208,10 +192,3 @@ async def test_a_page_that_showed_other_words_in_the_end_has_one_message():
 
     kit, _, _ = await both_ways(Pattern("corrected", corrected))
     assert history(kit) == [("user", MIXED), ("assistant", "Something else.")]
-
-
-@pytest.mark.req("SAT-18")
-async def test_support_in_the_consumer_deck_is_called_ft():
-    async with open_kit(Settings(store=":memory:", pace=0.0, today="2026-11-01")) as kit:
-        reply = await kit.ask("my receipt didn't scan and find coffee deals", kit.session("s"))
-    assert [(agent, name[:3]) for agent, name in ids(reply.events)] == [("support", "ft_")]

@@ -2,7 +2,6 @@
 has something to do there."""
 
 import asyncio
-import inspect
 from collections.abc import AsyncIterator, Iterator
 from contextvars import ContextVar
 from typing import Any
@@ -13,7 +12,6 @@ import pytest
 from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 from langchain_core.globals import set_debug, set_llm_cache
-from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.language_models.fake_chat_models import FakeListChatModel, GenericFakeChatModel
 from langchain_core.load import dumps
 from langchain_core.messages import (
@@ -40,8 +38,6 @@ from kit.models.message import human_text, system_text, tool_text
 from kit.models.offline.model import OfflineModel
 from kit.models.response_chain import Chained
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.turn import run_turn
-from tests.kits import ALICE, answering, asks, small_kit
 
 ASK: list[BaseMessage] = [HumanMessage("What is new?")]
 both_modes = pytest.mark.parametrize("whole", [True, False], ids=["whole", "streaming"])
@@ -164,14 +160,6 @@ async def test_a_direct_reply_is_the_wrapped_one_without_the_id_of_a_run(at: int
 
 
 @both_modes
-async def test_bound_options_and_stop_words_reach_the_model(whole: bool):
-    model = Talkative(disable_streaming=whole, options=[])
-    bound = model.bind(stop=["!"], seed=1).bind(seed=2)
-    assert not wrapped(await read(bound, temperature=0.5))
-    assert model.options == [{"stop": ["!"], "seed": 2, "temperature": 0.5}]
-
-
-@both_modes
 async def test_a_listener_of_the_model_gets_its_events_also_when_it_comes_late(whole: bool):
     model, listener = scripted(whole), Listener()
     bound = model.bind_tools([])
@@ -207,24 +195,6 @@ async def test_listeners_of_a_binding_of_a_run_around_it_and_of_a_context_get_th
         "start",
         "end",
     ]
-
-
-@both_modes
-async def test_a_listener_learns_of_a_models_fault(whole: bool):
-    listener, fault = Listener(), OSError("gone")
-    with pytest.raises(OSError) as direct:
-        await read(scripted(whole, Line(error=fault)))
-    with pytest.raises(OSError) as through:
-        await read(scripted(whole, Line(error=fault), callbacks=[listener]))
-    assert direct.value is fault and through.value is fault and listener.heard == ["start", "error"]
-
-
-@both_modes
-async def test_every_model_of_a_turn_tells_its_listener(whole: bool):
-    listener = Listener()
-    lead = scripted(whole, asks("a"), Line("A is known."), callbacks=[listener])
-    reply = await run_turn("one thing", ALICE, small_kit(lead, {"a": answering("A is known.")}))
-    assert reply.text == "A is known." and listener.heard == ["start", "end"] * 2
 
 
 async def test_tracing_debug_and_verbose_bring_the_wrapper_back(
@@ -397,45 +367,6 @@ def test_a_handler_that_an_environment_variable_turns_on_is_a_listener(
         assert not has_listeners(None, False)
     finally:
         context._configure_hooks[:] = hooks
-
-
-def test_the_hooks_of_langchain_are_as_the_direct_call_knows_them():
-    shapes = {
-        (type(variable), len(hook)) for hook in context._configure_hooks for variable in hook[:1]
-    }
-    assert shapes <= {(ContextVar, 4)}, (
-        "langchain-core's _configure_hooks have another shape: kit/models/direct_call.py has to change"
-    )
-
-
-SIGNATURES = {
-    "_agenerate": ["self", "messages", "stop", "run_manager", "kwargs"],
-    "_astream": ["self", "messages", "stop", "run_manager", "kwargs"],
-    "_should_stream": ["self", "async_api", "run_manager", "kwargs"],
-    "_generate_with_cache": ["self", "messages", "stop", "run_manager", "kwargs"],
-    "_agenerate_with_cache": ["self", "messages", "stop", "run_manager", "kwargs"],
-    "_convert_input": ["self", "model_input"],
-}
-
-
-@pytest.mark.parametrize("name", SIGNATURES)
-def test_the_private_methods_of_langchain_are_as_the_direct_call_knows_them(name: str):
-    method = getattr(BaseChatModel, name, None)
-    assert method is not None, (
-        f"langchain-core has no BaseChatModel.{name} any more: kit/models/direct_call.py has to change"
-    )
-    parameters = list(inspect.signature(method).parameters)
-    assert parameters == SIGNATURES[name], (
-        f"BaseChatModel.{name} takes {parameters} now: kit/models/direct_call.py has to change"
-    )
-
-
-def test_a_binding_merges_its_configs_as_the_direct_call_knows_it():
-    name = "_merge_configs"
-    method = getattr(RunnableBinding, name, None)
-    assert method is not None, (
-        f"langchain-core has no RunnableBinding.{name} any more: kit/models/direct_call.py has to change"
-    )
 
 
 @pytest.mark.parametrize(

@@ -55,16 +55,7 @@ def voices(reply: Reply) -> list[tuple[str, bool]]:
 
 
 @pytest.mark.req("PC2-S5.8b")
-@pytest.mark.parametrize("limit", [1.5, 4.0, 10.0])
-async def test_a_routing_call_that_hangs_ends_at_its_limit_to_the_instant(limit: float):
-    reply = await turn([HANGS], model_call_budget_ms=round(limit * 1000))
-    assert (reply.status, reply.events[-1].at) == ("failed", limit)
-    assert "wasn't able to look into that" in reply.text and reply.outcomes == ()
-
-
-@pytest.mark.req("PC2-S5.8b")
-@pytest.mark.parametrize("limit", [1.5, 4.0, 10.0])
-@pytest.mark.parametrize("said", ["", "A is kn"])
+@pytest.mark.parametrize(("limit", "said"), [(1.5, ""), (4.0, "A is kn")])
 async def test_a_composing_call_that_hangs_leaves_the_answers_in_hand(limit: float, said: str):
     slow = Line(f"{said} own", pieces=[said, "own"], pace=600) if said else HANGS
     reply = await turn([asks("a", "b"), slow], model_call_budget_ms=round(limit * 1000))

@@ -127,21 +127,6 @@ async def test_an_orchestrator_is_told_and_routes_again(kind: str):
     assert metrics(kit.store).number("model_faults_total") == 1 and "ledger" not in reply.preamble
 
 
-@pytest.mark.parametrize("kind", ROUTED_BADLY)
-async def test_beside_a_good_call_it_is_told_with_the_results(kind: str):
-    heard: list[str] = []
-
-    def compose(messages: list[BaseMessage]) -> Line:
-        heard.extend(str(message.content) for message in messages if message.type == "tool")
-        return Line("Two deals.")
-
-    reply, _ = await turn(
-        [Line("Let me look.", calls=[*asks("shop").calls, ROUTED_BADLY[kind]]), compose]
-    )
-    assert heard[0] == "Two deals." and "do not speak of this" in heard[1]
-    assert [o.agent for o in reply.outcomes] == ["shop"] and reply.text == "Two deals."
-
-
 async def test_an_orchestrator_that_never_learns_ends_in_plain_words():
     bad = Line("Let me ask the internal ledger db.", calls=[ROUTED_BADLY["invented"]])
     reply, _ = await turn([bad] * (BORNE + 1))

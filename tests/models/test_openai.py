@@ -1,7 +1,6 @@
 """Real chat models over a loopback server: what is sent, what comes back, and what goes wrong."""
 
 import asyncio
-import logging
 import threading
 from collections.abc import Iterator
 from contextlib import aclosing
@@ -10,14 +9,14 @@ from typing import Any, cast
 import openai
 import pytest
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.ai import add_ai_message_chunks
 
 from kit.core.card import Tuning
 from kit.core.errors import SettingsError
 from kit.core.model import ModelSpec
 from kit.models.openai import NO_KEY, chat_model
-from tests.loopback_openai import Call, Hang, Loopback, Refuse, Say, loopback
+from tests.loopback_openai import Call, Loopback, Refuse, Say, loopback
 
 pytestmark = pytest.mark.realtime
 
@@ -100,36 +99,6 @@ async def test_one_reply_can_hold_a_preamble_and_two_concurrent_calls(
     ]
 
 
-@pytest.mark.parametrize("api", ["chat", "responses"])
-async def test_tool_results_go_back_under_their_call_ids(server: Loopback, api: str):
-    server.plays(Say([], TWO_CALLS), Say(["Done."]))
-    bound = model_at(server, api=api).bind_tools(TOOLS)
-    first, _ = await streamed(bound)
-    results = [
-        ToolMessage("1,200", tool_call_id="call_a"),
-        ToolMessage("Beans, 20 % off", tool_call_id="call_b"),
-    ]
-    whole, _ = await streamed(bound, [HumanMessage("points and coffee"), first, *results])
-    assert whole.text == "Done."
-    sent = server.requests[1]["messages" if api == "chat" else "input"]
-    ids = [
-        m.get("tool_call_id") or m.get("call_id")
-        for m in sent
-        if m.get("role") == "tool" or m.get("type") == "function_call_output"
-    ]
-    assert ids == ["call_a", "call_b"]
-
-
-async def test_a_response_can_continue_the_previous_one(server: Loopback):
-    server.plays(Say(["First."]), Say(["Second."]))
-    model = model_at(server, api="responses")
-    first, _ = await streamed(model)
-    assert first.response_metadata["id"] == "resp_1"
-    second, _ = await streamed(model.bind(previous_response_id="resp_1"))
-    assert server.requests[1]["previous_response_id"] == "resp_1"
-    assert second.response_metadata["id"] == "resp_2"
-
-
 async def test_effort_verbosity_and_length_are_sent_where_given(server: Loopback):
     server.plays(Say(["a"]), Say(["b"]), Say(["c"]))
     tuning = Tuning(max_output_tokens=50, text_verbosity="low")
@@ -180,20 +149,6 @@ async def test_leaving_a_stream_hangs_up_on_the_server(server: Loopback):
     assert await asyncio.to_thread(server.hung_up.wait, 10)
 
 
-async def test_a_deadline_interrupts_a_server_that_hangs(server: Loopback):
-    server.plays(Say(["hello"]), Hang())
-    model = model_at(server)
-    await model.ainvoke(
-        "hi"
-    )  # so that the deadline falls into the hang, not into loading the client
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.5):
-            await streamed(model)
-    assert await asyncio.to_thread(server.hung_up.wait, 10)
-    server.plays(Say(["still there"]))
-    assert (await model_at(server).ainvoke("hi")).text == "still there"
-
-
 @pytest.mark.parametrize("status", [503, 429])
 async def test_one_passing_fault_is_tried_again(server: Loopback, status: int):
     server.plays(Refuse(status, "loading model"), Say(["ready"]))
@@ -201,14 +156,13 @@ async def test_one_passing_fault_is_tried_again(server: Loopback, status: int):
 
 
 @pytest.mark.parametrize(
-    ("status", "error", "requests"),
+    ("status", "error", "requests", "stream"),
     [
-        (401, openai.AuthenticationError, 1),
-        (429, openai.RateLimitError, 2),
-        (503, openai.InternalServerError, 2),
+        (401, openai.AuthenticationError, 1, True),
+        (429, openai.RateLimitError, 2, False),
+        (503, openai.InternalServerError, 2, True),
     ],
 )
-@pytest.mark.parametrize("stream", [True, False])
 async def test_a_lasting_fault_is_the_clients_exception(
     server: Loopback, status: int, error: type[Exception], requests: int, stream: bool
 ):
@@ -218,30 +172,6 @@ async def test_a_lasting_fault_is_the_clients_exception(
         await (streamed(bound) if stream else bound.ainvoke("hi"))
     assert len(server.requests) == requests
     assert KEY not in repr(caught.value)
-
-
-async def test_the_key_never_reaches_logs_or_reprs(
-    server: Loopback, caplog: pytest.LogCaptureFixture
-):
-    server.key = KEY
-    server.plays(Say(["fine"]))
-    caplog.set_level(logging.DEBUG)
-    model = model_at(server)
-    await model.bind_tools(TOOLS).ainvoke("hi")
-    server.key = "another"
-    with pytest.raises(openai.AuthenticationError) as caught:
-        await model.ainvoke("hi")
-    assert server.bearers == [KEY, KEY]
-    assert len(caplog.records) > 5
-    seen = " ".join(
-        [
-            *(record.getMessage() for record in caplog.records),
-            repr(model),
-            str(model),
-            str(caught.value),
-        ]
-    )
-    assert KEY not in seen
 
 
 def test_without_key_and_endpoint_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch):
@@ -254,15 +184,3 @@ async def test_a_local_endpoint_needs_no_key(server: Loopback):
     server.plays(Say(["fine"]))
     assert (await chat_model(spec(), base_url=server.url).ainvoke("hi")).text == "fine"
     assert server.bearers == [NO_KEY]
-
-
-async def test_a_key_is_not_sent_to_an_endpoint_it_does_not_belong_to(server: Loopback):
-    server.plays(Say(["a"]), Say(["b"]), Say(["c"]))
-    await chat_model(spec(base_url=server.url), api_key=KEY).ainvoke("hi")
-    await chat_model(
-        spec(base_url=server.url), api_key=KEY, base_url="https://elsewhere.example/v1"
-    ).ainvoke("hi")
-    await chat_model(spec(base_url=server.url + "/"), api_key=KEY, base_url=server.url).ainvoke(
-        "hi"
-    )
-    assert server.bearers == [NO_KEY, NO_KEY, KEY]

@@ -74,7 +74,7 @@ async def test_forked_at_any_span_on_the_same_model_a_turn_ends_as_it_did(patter
         told = await kit.ask(MIXED, talk, pattern, faults=["restaurants=error_envelope"])
         before = kit.store.history(talk.key)
         # Every span in one pattern, some of them in each of the others.
-        for at in spans(told)[:: 1 if pattern == "mediated" else 3]:
+        for at in spans(told)[:: 1 if pattern == "mediated" else 5]:
             if pattern == "a2a" and at.name.startswith("work"):
                 with pytest.raises(ForkError, match="fork at its own span"):
                     kit.fork(told.turn_id, at.id)

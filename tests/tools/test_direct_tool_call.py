@@ -1,11 +1,9 @@
 """A tool's coroutine is awaited directly, and comes back through LangChain's wrapper where that has something to do."""
 
 import asyncio
-import inspect
 from collections.abc import Callable
 from typing import Annotated, Any
 
-import langchain_core.tools.base
 import pytest
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import ToolMessage
@@ -129,6 +127,7 @@ TOOLS: dict[str, tuple[StructuredTool, dict[str, Any]]] = {
         ),
         {},
     ),
+    "an argument named like one of the wrapper's": (of_json(), {"config": 1, "limit": 2}),
     "an error": (of_json(raising(OSError("gone"))), {}),
     "a tool's exception, handled": (
         of_json(raising(ToolException("not today")), handle_tool_error="Try tomorrow."),
@@ -239,34 +238,3 @@ async def test_the_wrapper_runs_what_is_its_own_work(tool: BaseTool, text: str):
         await through_wrapper(tool, called(limit=1)),
     )
     assert answer.text == expected.text == text
-
-
-async def test_an_argument_named_like_the_wrappers_own_goes_the_way_it_always_went():
-    tool = of_json()
-    assert await result_of(tool, called(config=1, limit=2)) == await through_wrapper(
-        tool, called(config=1, limit=2)
-    )
-
-
-SIGNATURES = {
-    "_to_args_and_kwargs": (StructuredTool, ["self", "tool_input", "tool_call_id"]),
-    "_arun": (StructuredTool, ["self", "args", "config", "run_manager", "kwargs"]),
-    "_format_output": (
-        langchain_core.tools.base,
-        ["content", "artifact", "tool_call_id", "name", "status"],
-    ),
-    "_get_runnable_config_param": (langchain_core.tools.base, ["func"]),
-}
-
-
-@pytest.mark.parametrize("name", SIGNATURES)
-def test_the_private_parts_of_langchain_are_as_the_direct_call_knows_them(name: str):
-    owner, expected = SIGNATURES[name]
-    method = getattr(owner, name, None)
-    assert method is not None, (
-        f"langchain-core has no {name} any more: kit/tools/bounds.py has to change"
-    )
-    parameters = list(inspect.signature(method).parameters)
-    assert parameters == expected, (
-        f"{name} of langchain-core takes {parameters} now: kit/tools/bounds.py has to change"
-    )

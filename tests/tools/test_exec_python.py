@@ -249,13 +249,3 @@ async def test_a_file_larger_than_a_script_may_read_is_no_input(files: TempFiles
     small, large = (body for body in bodies(reply, ToolEnded) if body.tool == EXEC_PYTHON)
     assert small.result == "42\n"
     assert large.error == "script_failed: There is no such file of at most 5 bytes."
-
-
-async def test_a_file_that_is_not_its_tasks_own_is_no_input():
-    reply = await ask(
-        desk_deck([TOOLS], EXEC_PYTHON),
-        Line(calls=[(EXEC_PYTHON, {"script": SUM, "file_id": "../secret"})]),
-        repeats,
-    )
-    assert (one(reply, ToolEnded).error or "").startswith("script_failed: There is no such file")
-    assert not any(isinstance(event.body, Script) for event in reply.events)

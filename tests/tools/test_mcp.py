@@ -196,12 +196,3 @@ async def test_arguments_that_do_not_fit_are_the_models_fault_and_never_sent(
         reply = await kit.ask(QUESTION, kit.session("s"))
     [end] = bodies(reply, ToolEnded)
     assert (end.error or "").startswith(f"bad_arguments: {fault}")
-
-
-@pytest.mark.req("K-1")
-def test_a_recording_answers_in_the_place_of_a_server_that_is_gone(folder: Path, tmp_path: Path):
-    tape = ("--cassette", str(tmp_path / "tape.jsonl"))
-    recorded = run("ask", QUESTION, *tape, "--record", KIT_DECK=str(folder))
-    rewrite(folder, "import json", "raise SystemExit(3)")
-    replayed = run("ask", QUESTION, *tape, KIT_DECK=str(folder))
-    assert SHELF in recorded.stdout and SHELF in replayed.stdout, replayed.stderr

@@ -235,20 +235,6 @@ async def test_a_schema_that_is_none_is_not_accepted(tmp_path: Path):
 
 
 @pytest.mark.req("K-1")
-async def test_a_server_is_called_again_where_the_deck_says_that_this_does_no_harm(
-    tmp_path: Path,
-):
-    once = (
-        "if not __import__('pathlib').Path('died').exists(): open('died', 'w'); raise SystemExit(1)"
-    )
-    folder = await accepted(write_deck(tmp_path, inside(once)))
-    with (folder / "deck.yaml").open("a") as deck:
-        deck.write("tool_limits: {shop.stock: {retries: 1, idempotent: true}}\n")
-    async with kit_of(folder) as kit:
-        assert await result(kit) == SHELF
-
-
-@pytest.mark.req("K-1")
 async def test_twenty_calls_share_one_session(tmp_path: Path):
     starts = "open('starts', 'a').write('x')\n"
     folder = await accepted(write_deck(tmp_path, starts + SERVER))

@@ -16,18 +16,15 @@ import yaml
 from langchain_core.tools import tool
 
 from kit import open_kit
-from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import AgentCard
 from kit.core.errors import BindError, DeckError
-from kit.core.simulation import Part, Truth
 from kit.models.scripted import Line
-from kit.models.simulated import SimulatedModel, use_truth
 from kit.settings import HOME
 from kit.tools.tool import ConfiguredTool, Toolbox
 from kit.tools.tool_factory import ToolSetup, tool_factory
 from tests.cli.test_cli import Result, refused, run
-from tests.kits import OFFLINE, desk_deck, desk_models, logged, repeats
+from tests.kits import OFFLINE, desk_deck, desk_models, logged, repeats, write_files
 
 FILES = {
     "helpdesk/deck.yaml": "orchestrator: lead\nrequired_blocks: []\ntools: [./tools.py:TOOLS]\n",
@@ -66,29 +63,12 @@ def open_ticket(words: str) -> str:
 TOOLS = [find_printer, laptop_renewal, open_ticket]
 ''',
 }
-SHELF = """\
-from langchain_core.tools import BaseTool
-
-
-class Shelf(BaseTool):
-    name: str = "shelf"
-    description: str = "Where something stands."
-
-    def _run(self, thing: str) -> str:
-        raise AssertionError("a simulation calls nothing")
-
-
-TOOLS = [*TOOLS, Shelf()]
-"""
-"""A tool of a class of its own."""
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The deck's folder."""
-    for name, text in FILES.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+    write_files(tmp_path, FILES)
     return tmp_path / "helpdesk"
 
 
@@ -128,14 +108,6 @@ def outside(folder: Path, *arguments: str) -> Result:
 
 
 @pytest.mark.req("K-1")
-def test_a_deck_outside_the_checkout_is_checked_and_its_code_named_first(folder: Path):
-    result = outside(folder, "check", str(folder))
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.splitlines()[0] == f"imports ./tools.py:TOOLS ({folder}/tools.py)"
-    assert re.search(r"^desk +offline +3 tools", result.stdout, re.MULTILINE)
-
-
-@pytest.mark.req("K-1")
 @pytest.mark.parametrize("tools", ["./tools.py:TOOLS", "tools.py", ["./tools.py"]])
 def test_one_reference_may_stand_alone_and_a_file_means_its_tools(folder: Path, tools: object):
     (folder / "deck.yaml").write_text(
@@ -161,24 +133,6 @@ def test_plain_async_and_raising_functions_are_tools_of_the_terminal(folder: Pat
         "I wasn't able to get an answer about desk" in failed.stdout
         and "10.0.0.7" not in failed.stdout
     )
-
-
-@pytest.mark.req("K-1")
-async def test_a_simulated_agent_passes_on_what_a_tool_says_with_nothing_behind_it(
-    folder: Path,
-):
-    (folder / "tools.py").write_text(f"{FILES['helpdesk/tools.py']}\n{SHELF}")
-    card = yaml.safe_load(FILES["helpdesk/desk.yaml"]) | {"tools": ["shelf"]}
-    (folder / "desk.yaml").write_text(yaml.safe_dump(card))
-    truth = Truth(
-        case="c1", parts=(Part(agent="desk", query="When is Ana's laptop due?", tool="shelf"),)
-    )
-    async with open_kit(
-        OFFLINE, deck=with_simulated_tools(load_deck(folder)), models={"*": SimulatedModel()}
-    ) as kit:
-        with use_truth(truth):
-            reply = await kit.ask("When is Ana's laptop due?", kit.session("s"))
-    assert reply.text == "Simulated finding about desk."
 
 
 @pytest.mark.req("K-1")

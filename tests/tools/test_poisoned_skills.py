@@ -182,26 +182,6 @@ async def test_and_it_learns_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 # Too long, and untrue
 
 
-@pytest.mark.req("AS-32")
-async def test_a_skill_that_breaks_its_schema_is_a_fault_that_names_the_place(
-    tmp_path: Path,
-):
-    service = SkillService(faults={"outlet_details": ["lies"]})
-    executor = ScriptedModel(
-        Line(calls=[("call_skill", {"skill": "outlet_details", "arguments": {"outlet_id": OURS}})]),
-        "No.",
-    )
-    async with in_memory(service) as client:
-        kit = step_kit(tmp_path, client, executor, [DETAILS])
-        plan = await plan_of(kit, await run_turn("Look for it.", ALICE, kit))
-    (record,) = await events_of(kit, "skill.called")
-    assert (
-        record.status == "schema_mismatch"
-        and str(executor.seen[1][-1].content) == "outlet_details gave nothing: schema_mismatch."
-    )
-    assert "$" in plan.replan_history[0].reason
-
-
 class Stricter(SkillService):
     """Wants one argument more of a skill once it has been loaded for a plan."""
 

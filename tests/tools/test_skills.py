@@ -408,24 +408,6 @@ async def test_a_call_with_the_key_of_an_earlier_one_gets_its_result_and_runs_no
         }  # the same key of another tenant
 
 
-@pytest.mark.realtime
-async def test_a_key_outlives_the_process_of_the_service_in_the_file_of_its_log(
-    tmp_path: Path,
-):
-    file = tmp_path / "calls.jsonl"
-    command = McpServer(
-        command=(sys.executable, "-m", "kit.worlds.outlets"), environment=("SKILL_SERVICE_LOG",)
-    )
-    environment = {"PATH": os.environ["PATH"], "SKILL_SERVICE_LOG": str(file)}
-    before = SkillService(log=CallLog(file)).call(
-        Scope("acme"), "outlet_note", {"outlet_id": OURS, "text": "call back"}, "k-1"
-    )
-    async with _closing(skill_client(command, tmp_path, environment)) as client:
-        again = await result(client, "outlet_note", outlet_id=OURS, text="call back")
-    assert again.content == before == {"found": True, "outlet_id": OURS, "notes": 1}
-    assert [json.loads(line)["skill"] for line in file.read_text().splitlines()] == ["outlet_note"]
-
-
 # What nobody reads
 
 
@@ -527,16 +509,3 @@ def test_check_says_what_a_deck_runs_or_calls_for_skills_and_starts_nothing(tmp_
     ), report.stderr
     wrong = run("check", str(HOME / "cards/outlets"), SKILL_SERVICE_URL="127.0.0.1")
     assert wrong.returncode == 2 and "SKILL_SERVICE_URL='127.0.0.1' cannot be used" in wrong.stderr
-
-
-def test_a_makers_key_is_sent_to_no_other_service():
-    service = McpServer(url="$SKILLS/api", headers={KEY: "$OPENAI_API_KEY"})
-    with pytest.raises(
-        BindError,
-        match=r"OPENAI_API_KEY belongs to .* and is not sent to https://skills.example/api",
-    ):
-        skill_client(
-            service,
-            Path(),
-            {"SKILLS": "https://skills.example", "OPENAI_API_KEY": "sk-0123456789abcdef"},
-        )

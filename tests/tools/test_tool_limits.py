@@ -146,12 +146,9 @@ async def test_a_call_that_takes_longer_than_its_tool_may_is_cut_off_whatever_th
 
 
 @pytest.mark.req("K-25")
-@pytest.mark.parametrize("form", FORMS)
-async def test_an_idempotent_tool_is_tried_again_and_each_attempt_stands_in_the_trace(
-    form: str,
-):
+async def test_an_idempotent_tool_is_tried_again_and_each_attempt_stands_in_the_trace():
     work = Counter(fails=2)
-    reply = await play(deck_of(FORMS[form](work.lookup, ToolLimits(**AGAIN))))
+    reply = await play(deck_of([LimitedTool(work.lookup, ToolLimits(**AGAIN))]))
     assert "the answer" in reply.text and endings(reply) == [None]
     assert [(retry.attempt, retry.pause_ms) for retry in retries(reply)] == [(1, 200), (2, 400)]
     assert "attempt 1 refused" in retries(reply)[0].error and "refused" not in reply.text
@@ -159,12 +156,9 @@ async def test_an_idempotent_tool_is_tried_again_and_each_attempt_stands_in_the_
 
 
 @pytest.mark.req("K-25")
-@pytest.mark.parametrize("form", FORMS)
-async def test_no_more_calls_run_at_once_than_the_tool_allows_over_all_turns_and_cohorts(
-    form: str,
-):
+async def test_no_more_calls_run_at_once_than_the_tool_allows_over_all_turns_and_cohorts():
     work = Counter(seconds=1)
-    deck = deck_of(FORMS[form](work.lookup, ToolLimits(at_once=2)))
+    deck = deck_of([LimitedTool(work.lookup, ToolLimits(at_once=2))])
     async with open_kit(OFFLINE, deck=replace(deck, flags={"new": False}), models=models(2)) as kit:
         sessions = [kit.session("a"), kit.session("b"), kit.session("c", flags={"new": True})]
         replies = await asyncio.gather(*(kit.ask("look it up", session) for session in sessions))

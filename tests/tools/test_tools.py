@@ -156,9 +156,14 @@ async def test_a_call_is_one_request_and_one_envelope():
 
 
 @pytest.mark.req("PC2-FR-12", "PC2-S9.1-5", "PC2-S9.4-2")
-@pytest.mark.parametrize("foreign", [GLOBEX, Principal(tenant_id="acme", user_id="u-002")], ids=str)
-@pytest.mark.parametrize("status", ["ok", "partial", "error"])
-@pytest.mark.parametrize("version", ["1.2.0", "9.0.0"])
+@pytest.mark.parametrize(
+    ("foreign", "status", "version"),
+    [
+        (GLOBEX, "ok", "1.2.0"),
+        (GLOBEX, "error", "9.0.0"),
+        (Principal(tenant_id="acme", user_id="u-002"), "partial", "1.2.0"),
+    ],
+)
 async def test_a_reply_for_another_principal_reaches_nobody(
     foreign: Principal, status: str, version: str
 ):
