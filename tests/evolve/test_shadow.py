@@ -9,7 +9,6 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from kit.bench.shadow import CLOSING, PATIENCE, ShadowJudges, shadow_judges
-from kit.core.context import OPERATOR
 from kit.core.errors import UnknownId
 from kit.metrics.judgement import Judgement, judgements, turns_shed
 from kit.models.scripted import Line, ScriptedModel
@@ -191,19 +190,6 @@ async def test_what_was_made_to_fail_is_not_judged_and_what_fails_by_itself_is_w
         await judges.drain()
         [own] = [judgement for judgement in await kept(kit) if judgement.agent]
     assert own.score == 0.0 and own.why.startswith("It failed: invocation")
-
-
-@pytest.mark.req("SO-10")
-async def test_a_user_who_is_forgotten_is_forgotten_by_the_judges(tmp_path: Path):
-    deck = write_deck(tmp_path, deck=HALF)
-    [name] = sessions_below(0.5, 1)
-    async with open_kit(settings(deck), models=models()) as kit, shadow_judges(kit) as judges:
-        assert judges is not None
-        await asked(kit, name)
-        await judges.drain()
-        assert len(await kept(kit)) == 2
-        kit.store.forget(kit.session(name, "acme", "alice").principal)
-        assert await kept(kit) == [] and kit.store.events("", OPERATOR) == []
 
 
 @pytest.mark.req("SO-10")

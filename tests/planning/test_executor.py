@@ -1,7 +1,6 @@
 """An executor works on one step: with the skills it allows, by scripts where data is long, and it
 ends by its contract."""
 
-import asyncio
 import json
 import time
 from collections.abc import Sequence
@@ -11,19 +10,15 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 
-from kit import Settings, open_kit
 from kit.core.bodies.call import AgentStarted, ModelStarted, ToolEnded
 from kit.core.bodies.guard import AccessDenied
 from kit.core.documents.document import AgentEvent
 from kit.models.offline.executor import executor_turn
 from kit.models.offline.model import OfflineModel
 from kit.models.scripted import Line, ScriptedModel
-from kit.patterns.plan_execute import resumed
 from kit.planning.skill_call import LARGE
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.turn import run_turn
-from kit.settings import HOME
-from kit.stores.documents.protocol import EventFilter
 from kit.tools.skill import (
     canonical_text,
     text_size,
@@ -33,7 +28,7 @@ from kit.worlds.outlets.call_log import CallLog
 from kit.worlds.outlets.skill_service import Fault, SkillService
 from tests.effort import slowness
 from tests.kits import ALICE, bodies
-from tests.plan_kits import PlanKit, events_of, plan_of
+from tests.plan_kits import events_of, plan_of
 from tests.step_kits import Telling, a_step, in_memory, need_boundary, output_of, step_kit
 
 OURS = "ou-0001"
@@ -219,28 +214,6 @@ async def test_the_gate_is_at_fifty_kilobytes_of_the_canonical_form(
     assert len(await events_of(kit, "large_response.detected")) == is_large
 
 
-@pytest.mark.req("AS-18")
-@pytest.mark.realtime
-async def test_the_shipped_deck_carries_a_plan_out_over_a_service_that_it_runs_itself(
-    tmp_path: Path,
-) -> None:
-    need_boundary()
-    settings = Settings(
-        store=str(tmp_path / "kit.db"), deck=HOME / "cards" / "outlets", model="offline", pace=0.0
-    )
-    async with open_kit(settings, pattern="plan_execute") as kit:
-        reply = await kit.ask(f"List the categories of the menu of {OURS}", kit.session("s"))
-        events = await kit.store.open_documents().events.query(
-            EventFilter(tenant_id="acme", event_type="skill.called")
-        )
-    assert [(event.skill_id, event.status, event.large_response_triggered) for event in events] == [
-        ("outlet_menu", "ok", True)
-    ]
-    assert all(
-        category in reply.text for category in ("starters", "mains", "sides", "desserts", "drinks")
-    )
-
-
 # How a step ends
 
 
@@ -261,18 +234,6 @@ async def test_the_contract_is_the_steps_whatever_the_model_says_it_is(tmp_path:
         "actual_shape": "array<integer>",
         "step_index": 1,
     }
-
-
-@pytest.mark.req("AS-4")
-async def test_a_step_without_an_output_has_failed_whatever_its_executor_says(
-    tmp_path: Path,
-) -> None:
-    executor = ScriptedModel(lambda _: Line("All of it is done, and written to memory."))
-    async with in_memory(SkillService()) as client:
-        kit = step_kit(tmp_path, client, executor, [ACTIVE])
-        plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
-    assert (plan.status, plan.steps[0].status) == ("failed", "failed")
-    assert [entry.trigger for entry in plan.replan_history] == ["failed"]
 
 
 @pytest.mark.req("AS-4")
@@ -303,17 +264,6 @@ async def test_insufficient_says_why_and_what_next_and_nothing_is_complete(tmp_p
 
 
 # A call whose end nobody knows (decisions 41)
-
-
-async def broken_off(kit: PlanKit) -> str:
-    """Runs a plan and stops it in the middle of a call; returns its id."""
-    turn = run_turn("Do it.", ALICE, kit)
-    await asyncio.sleep(20.0)
-    turn.cancel()
-    plan_id = f"plan_{(await turn).turn_id}"
-    last = (await events_of(kit))[-1].event_type
-    assert last in ("step_1.started", "skill.started", "skill.called"), "in the middle of its call"
-    return plan_id
 
 
 NOTE = a_step("Note that the sign is broken", "outlet_note", FOUND)
@@ -353,44 +303,6 @@ async def test_a_file_that_cannot_be_read_calls_nothing_and_says_what_to_do(
         await run_turn("Do it.", ALICE, kit)
     assert log.calls() == []
     assert any(says in text for text in texts(executor))
-
-
-@pytest.mark.parametrize("lost", ["hangs", "loses"])
-async def test_a_skill_that_honours_keys_is_called_again_by_the_same_key_and_acts_once(
-    lost: Fault, tmp_path: Path
-) -> None:
-    log, act = CallLog(), skill("outlet_note", outlet_id=OURS, text="broken sign")
-    executor = ScriptedModel(act, act, hands_in(found=True), "Done.")
-    async with in_memory(SkillService(log=log, faults={"outlet_note": [lost]})) as client:
-        kit = step_kit(tmp_path, client, executor, [NOTE])
-        plan_id = await broken_off(kit)
-        await run_turn("Do it.", ALICE, kit, resumed(plan_id))
-        plan = await kit.services.documents.plans.read(ALICE.principal, plan_id)
-    assert plan is not None and plan.status == "complete"
-    (call,) = log.calls()
-    assert call.key == f"{plan_id}.0.1:outlet_note:1"
-
-
-@pytest.mark.parametrize("lost", ["hangs", "loses"])
-async def test_a_skill_that_does_not_is_not_called_again_and_the_step_ends_uncertain(
-    lost: Fault, tmp_path: Path
-) -> None:
-    """Nor is its executor asked again, which might do the same by another skill."""
-    log, act = CallLog(), skill("outlet_call", outlet_id=OURS, message="we are late")
-    executor = ScriptedModel(act, hands_in(found=True), "Done.")
-    async with in_memory(SkillService(log=log, faults={"outlet_call": [lost]})) as client:
-        kit = step_kit(tmp_path, client, executor, [RING])
-        plan_id = await broken_off(kit)
-        reply = await run_turn("Do it.", ALICE, kit, resumed(plan_id))
-        plan = await kit.services.documents.plans.read(ALICE.principal, plan_id)
-    assert plan is not None and (plan.status, plan.steps[0].status) == ("failed", "uncertain")
-    assert [call.skill for call in log.calls()].count("outlet_call") == (lost == "loses")
-    assert len(texts(executor)) == 1
-    assert reply.text.endswith("I do not know whether that was done. I did not try it again."), (
-        "nothing after it claims to know"
-    )
-    assert reply.status == "failed" and reply.plan is not None
-    assert reply.plan.plan_id == plan_id and reply.plan.failure == plan.failure
 
 
 @pytest.mark.parametrize("lost", ["loses", "lies"])

@@ -12,15 +12,8 @@ from kit.planning.services import PlanServices
 from kit.runtime.turn import run_turn
 from kit.worlds.outlets.skill_service import SkillService
 from tests.kits import ALICE
-from tests.plan_kits import PlanKit, draft, events_of, plan_kit, plan_of
+from tests.plan_kits import draft, events_of, plan_kit, plan_of
 from tests.step_kits import a_step, in_memory, need_boundary, step_kit
-
-
-async def planned(folder: Path, *drafts: Any, doing: Any = None) -> PlanKit:
-    """A kit that has run one plan."""
-    kit = plan_kit(folder, *drafts, **({"doing": doing} if doing else {}))
-    await run_turn("Do it.", ALICE, kit)
-    return kit
 
 
 @pytest.mark.req("AS-26")
@@ -57,20 +50,6 @@ def test_planners_read_the_kinds_of_tasks_that_the_deck_has() -> None:
         "Do it.", task_types=("ranking", "menus")
     )
     assert "task_types" not in planner_query("Do it.")
-
-
-@pytest.mark.req("AS-20")
-async def test_a_planner_finishes_with_its_duration(tmp_path: Path) -> None:
-    for name, drafts, status in (
-        ("good", [draft("one")], "complete"),
-        ("none", ["there is no such skill"], "infeasible"),
-    ):
-        (tmp_path / name).mkdir()
-        kit = await planned(tmp_path / name, *drafts)
-        finish = (await events_of(kit, "subagent.finish"))[0]
-        assert (finish.agent, finish.status) == ("planner", status)
-        assert finish.duration_ms is not None and finish.duration_ms >= 0
-        assert finish.task_id is not None and finish.task_id.endswith(".0.plan")
 
 
 @pytest.mark.realtime

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from kit.models.scripted import Line
 from kit.patterns.plan_execute import resumed
 from kit.planning.draft import Draft, DraftStep
 from kit.planning.plan import new_plan, with_draft, with_step
-from kit.planning.record import cancel, take
+from kit.planning.record import take
 from kit.planning.scope import StepScope
 from kit.planning.services import PlanServices
 from kit.planning.skill_call import START
@@ -28,7 +28,6 @@ from kit.runtime.handle import Reply, Turn
 from kit.runtime.turn import run_turn
 from kit.settings import HOME
 from kit.stores.documents.protocol import EventStore, PlanStore
-from kit.stores.sqlite import SqliteStore
 from kit.tools.skill import Fence, SkillFault, SkillResult
 from tests.kits import ALICE
 from tests.plan_kits import (
@@ -36,7 +35,6 @@ from tests.plan_kits import (
     Described,
     PlanKit,
     draft,
-    events_of,
     gives_rows,
     manifest,
     plan_kit,
@@ -112,27 +110,6 @@ async def test_whoever_lost_the_plan_is_stopped_in_the_middle_of_its_step(
     reply, before = await turn, len(acts)
     assert reply.status == "failed" and before < 10, f"it went on for {before} acts"
     assert await plans.read(WHO, plan.plan_id) == other, "it wrote what was no longer its own"
-
-
-@pytest.mark.req("AS-3")
-async def test_a_plan_that_its_user_stops_from_another_process_stops_and_is_called_stopped(
-    tmp_path: Path,
-) -> None:
-    at_work = asyncio.Event()
-
-    async def works(scope: StepScope, services: PlanServices) -> str | None:
-        at_work.set()
-        await asyncio.sleep(60)
-        return None
-
-    kit = plan_kit(tmp_path, draft("one"), doing=works, lease=0.6)
-    turn = run_turn("Do it.", ALICE, kit)
-    await at_work.wait()
-    other = SqliteStore(str(tmp_path / "kit.db")).open_documents()
-    await cancel(other.plans, f"plan_{turn.id}", WHO)
-    reply = await turn
-    plan = await plan_of(kit, reply)
-    assert (reply.status, plan.status, plan.holder) == ("cancelled", "cancelled", None)
 
 
 @pytest.mark.req("AS-3", "AS-14")
@@ -274,32 +251,6 @@ async def stopped(turn: Turn) -> Reply:
         if isinstance(event.body, PlanTaken):
             turn.cancel()
     return await turn
-
-
-async def test_no_key_stands_in_a_plan_or_its_events(tmp_path: Path) -> None:
-    key = "a-key-that-nobody-may-read"
-
-    async def gives_up(scope: StepScope, services: PlanServices) -> str | None:
-        if scope.step.task == "one":
-            await scope.journal.write(
-                "subagent.insufficient", reason=f"it said {key}", suggestion=key
-            )
-            scope.insufficient = f"it said {key}", key
-            return None
-        raise OSError(f"401 for {key}")
-
-    kit = plan_kit(
-        tmp_path, draft("one"), draft("two"), f"the service refuses {key}", doing=gives_up
-    )
-    kit.team = replace(kit.team, secrets=frozenset({key}))
-    reply = await run_turn(f"Do it with {key}.", ALICE, kit)
-    plan = await plan_of(kit, reply)
-    stored = [
-        plan,
-        *await events_of(kit),
-    ]
-    text = " ".join(document.model_dump_json() for document in stored)
-    assert key not in text and len(plan.replan_history) == 2 and text.count("[secret]") >= 5
 
 
 async def test_a_step_whose_input_is_gone_fails_and_does_not_work_on_nothing(

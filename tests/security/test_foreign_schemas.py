@@ -20,7 +20,7 @@ from kit.worlds.outlets.access import Scope
 from kit.worlds.outlets.skill_service import SkillService
 from tests.mcp_servers import SERVER, over_http, write_deck
 from tests.security.loop_gap import LoopGap
-from tests.tools.test_mcp_faults import accepted, inside, kit_of, result
+from tests.tools.test_mcp_faults import accepted, inside
 from tests.tools.test_skills import in_memory
 
 LONG = 60.0
@@ -128,40 +128,6 @@ async def test_a_skill_with_such_a_schema_is_a_fault_of_its_service(case: str, w
         refused = await client.load("outlet_list")
     assert isinstance(refused, SkillFault) and refused.reason == "schema_mismatch"
     assert words in refused.detail and time.process_time() - before < LONG
-
-
-def test_a_schema_that_branches_with_its_value_is_given_up_after_its_steps():
-    assert schema_fault(DOUBLING) is None
-    assert first_misfit(DOUBLING, nested(8)) is None
-    before = time.process_time()
-    with pytest.raises(SchemaTooCostly, match="more than 500,000 steps"):
-        first_misfit(DOUBLING, nested(40))
-    assert time.process_time() - before < LONG
-
-
-def slow(text: str) -> str:
-    """The server of the tests, whose result holds a text under a pattern that takes `re` exponential time."""
-    shape = {"type": "object", "properties": {"word": {"type": "string", "pattern": "^(a+)+$"}}}
-    with_output = SERVER.replace(
-        '"inputSchema"', f'"outputSchema": json.loads({json.dumps(shape)!r}), "inputSchema"'
-    )
-    content = json.dumps({"word": text})
-    return with_output.replace(
-        'on shelf 7."}]}', f'on shelf 7."}}], "structuredContent": json.loads({content!r})}}'
-    )
-
-
-@pytest.mark.req("K-1")
-@pytest.mark.realtime
-async def test_a_pattern_that_python_would_take_years_for_is_matched_at_once(
-    tmp_path: Path,
-):
-    before = time.process_time()
-    folder = await accepted(write_deck(tmp_path, slow("a" * 60 + "!")))
-    async with kit_of(folder) as kit:
-        end = await result(kit)
-    assert end.startswith("contract_violation: ") and "does not match '^(a+)+$'" in end
-    assert time.process_time() - before < LONG
 
 
 @pytest.mark.req("AS-32")

@@ -1,8 +1,5 @@
 """Who is asking decides what is read: two people under one session id, one page, one server, see their own."""
 
-import asyncio
-from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,35 +9,9 @@ from kit.core.context import Principal, Session
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.handle import Turn
 from kit.settings import Settings
-from kit.ui.shared.host import Host
 from kit.wire import open_kit
 
 ANN, EVE = Principal(tenant_id="acme", user_id="ann"), Principal(tenant_id="evil", user_id="eve")
-
-
-@pytest.fixture
-def host(tmp_path: Path) -> Iterator[Host]:
-    host = Host(Settings(store=str(tmp_path / "kit.db"), model="offline", pace=0.0))
-    yield host
-    host.close()
-
-
-@pytest.mark.req("S-2")
-def test_two_people_under_one_new_session_id_see_their_own_turns(host: Host):
-    sessions = [Session(id="same", principal=who) for who in (ANN, EVE)]
-
-    async def start_both() -> list[str]:
-        asks = [partial(host.kit.ask, "how many points do I have", session) for session in sessions]
-        return await asyncio.gather(
-            *(host._start(ask, s, "", ()) for ask, s in zip(asks, sessions, strict=True))
-        )
-
-    ids = asyncio.run_coroutine_threadsafe(start_both(), host._loop).result(10)
-    for turn_id in ids:
-        while not host.follow(turn_id).done:
-            pass
-    views = [[view.turn_id for view in host.views(session)] for session in sessions]
-    assert views == [[ids[0]], [ids[1]]] and [host.newest(session) for session in sessions] == ids
 
 
 @pytest.mark.req("S-2")

@@ -2,16 +2,12 @@
 
 import asyncio
 import sqlite3
-from contextlib import AsyncExitStack, closing
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from kit.wire import open_kit
-from kit.worlds.outlets.server import skill_app
-from kit.worlds.outlets.skill_service import SkillService
-from kit.worlds.service.serve import serving
-from tests.service.servers import ACME, KEYS, TASK, chat, outlet_settings, serving_kit
+from tests.service.servers import ACME, chat
 
 pytestmark = pytest.mark.realtime
 
@@ -46,24 +42,3 @@ async def test_while_somebody_else_writes_the_store_what_reads_goes_on_and_what_
         assert (await answered).json()["status"] == "ok"
         assert await put_soul() == 200
         assert len(api.kit.store.turns()) == 2
-
-
-async def test_a_plan_whose_skill_service_is_gone_fails_and_the_next_one_finds_it_again(
-    tmp_path: Path,
-) -> None:
-    async with AsyncExitStack() as stack:
-        app = skill_app(SkillService(), KEYS)
-        async with serving(app) as url:
-            port = int(url.rpartition(":")[2])
-            settings = outlet_settings(tmp_path, url)
-            api = await stack.enter_async_context(
-                serving_kit(await stack.enter_async_context(open_kit(settings)))
-            )
-            keyed = {"X-Api-Key": KEYS["acme"]}
-            assert (await api.run(TASK, headers=keyed)).json()["status"] == "ok"
-        gone = await api.run(TASK, headers=keyed, session="s2")
-        assert (gone.status_code, gone.json()["status"]) == (200, "failed")
-        assert gone.json()["response"]
-        assert (await api.http.get("/ready")).status_code == 200
-        async with serving(skill_app(SkillService(), KEYS), port=port):
-            assert (await api.run(TASK, headers=keyed, session="s3")).json()["status"] == "ok"

@@ -267,25 +267,6 @@ async def test_the_command_looks_once_and_says_by_its_exit_code_whether_all_is_w
     assert run_once(capsys, "--tenant", "nobody")[0] == 0
 
 
-@pytest.mark.req("AS-16", "AS-18")
-async def test_the_trace_of_a_session_is_one_query_in_order(
-    place: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with closing(open_store(place)) as store:
-        events = store.open_documents().events
-        for number, kind in enumerate(("user_message.received", "plan.received", "step_1.started")):
-            for session in ("s1", "s2"):
-                event = AgentEvent(
-                    event_id=f"{session}.{number}", tenant_id="acme", event_type=kind, ts=1.0
-                )
-                await events.append(event.replace(session_id=session, task_id="t1"))
-    code, text = run(capsys, "data", "events", "--tenant", "acme", "--session", "s1")
-    assert code == 0 and [line.split()[2] for line in text.splitlines()] == [
-        *("user_message.received", "plan.received", "step_1.started"),
-    ]
-    assert "session_id=s1 task_id=t1" in text and "s2" not in text
-
-
 def test_a_webhook_without_a_key_is_refused_with_the_setting_that_is_missing(
     place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

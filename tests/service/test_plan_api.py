@@ -122,24 +122,6 @@ async def test_a_plan_that_asks_its_user_waits_for_the_answer(tmp_path: Path) ->
         assert last.json()["status"] == "ok" and len(rows.tasks) == 2
 
 
-async def test_what_a_step_left_is_found_by_its_words_in_its_own_session(tmp_path: Path) -> None:
-    async with planning(tmp_path, Rows(idempotent=True)) as api:
-        await api.run("cinnamon")
-        query = {"tenant_id": "acme", "user_id": "alice", "query_text": "cinnamon"}
-        found: dict[str, int] = {}
-        for session in ("s1", "s2"):
-            headers = {**ACME, "X-Session-Id": session}
-            reply = await api.http.get("/agent/memory/query", params=query, headers=headers)
-            found[session] = len(reply.json()["memories"])
-        assert found == {"s1": 2, "s2": 0}
-        missing = await api.http.get("/agent/memory/query", params=query, headers=ACME)
-        assert missing.status_code == 400
-        theirs = {**query, "tenant_id": "globex"}
-        headers = {**GLOBEX, "X-Session-Id": "s1"}
-        reply = await api.http.get("/agent/memory/query", params=theirs, headers=headers)
-        assert reply.json() == {"memories": []}
-
-
 @pytest.mark.req("AS-17", "AS-22")
 async def test_a_soul_that_is_put_is_that_of_the_next_turn(tmp_path: Path) -> None:
     async with planning(tmp_path, Rows(idempotent=True)) as api:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kit.core.context import OPERATOR, Principal, Session
+from kit.core.context import Principal
 from kit.core.documents.document import AgentEvent
 from kit.core.errors import StoreError
 from kit.core.secret import is_url
@@ -23,14 +23,10 @@ from kit.stores.engines import database
 from kit.stores.forget import DOCUMENTS
 from kit.stores.opening import open_store
 from kit.stores.sqlite import SqliteStore
-from kit.stores.tables import SCHEMA
 from kit.stores.turn_store import TurnStore
 from tests.effort import slowness
 from tests.forks import FORKS, started
-from tests.sample_turn import ANN as VISITOR
-from tests.sample_turn import a_turn, finish
 from tests.stores.test_documents import ANN, BY, EVE, a_memory, a_plan, a_soul, an_event
-from tests.stores.test_migrations import back_to_schema_12
 
 SCOPES = ("session", "user", "tenant")
 
@@ -149,30 +145,6 @@ async def test_memories_of_schema_16_take_vectors_that_name_their_embedder(place
         await memory.write(a_memory("later", embedding=(1.0, 0.0, 0.0)))
         near = await memory.nearest(ANN, "session", (1.0, 0.0, 0.0), BY, session_id="s1")
         assert [one.key for one in near] == ["later"]
-
-
-def test_a_file_of_turns_takes_documents_and_stays_a_file_of_turns(path: Path) -> None:
-    """What a kit without documents wrote is there unchanged, and that kit opens the file again."""
-    store = SqliteStore(path)
-    store.open_session(Session(id="s1", principal=VISITOR))
-    turn = finish(store, a_turn())
-    with store.commit() as db:  # once a table that nothing wrote to
-        back_to_schema_12(db)
-        db.execute("CREATE TABLE agent_sessions (tenant_id, session_id, user_id, document)")
-        db.execute("PRAGMA user_version = 11")
-    store.close()
-    again = SqliteStore(path)
-    asyncio.run(open_documents(again).memory.write(a_memory("k")))
-    assert again.turn("t1", OPERATOR) == turn and again.read("PRAGMA user_version") == [(SCHEMA,)]
-    again.close()
-    third = SqliteStore(path)
-    session = asyncio.run(open_documents(third).sessions.read(VISITOR, "s1"))
-    assert session and session.messages[-1].content == "yo"
-    assert (
-        asyncio.run(open_documents(third).memory.read(ANN, "k")) == a_memory("k")
-        and third.turn("t1", OPERATOR) == turn
-    )
-    third.close()
 
 
 async def test_an_expired_memory_leaves_the_store_when_it_is_opened(

@@ -84,10 +84,6 @@ def either(request: pytest.FixtureRequest) -> Iterator[Opened]:
         yield stores
 
 
-def fields_of(properties: dict[str, Any]) -> dict[str, str]:
-    return {name: field.get("type", "") for name, field in properties.items()}
-
-
 @pytest.mark.req("AS-11", "AS-18")
 def test_all_five_indices_are_strict_and_have_the_fields_that_were_designed(opened: Opened) -> None:
     inner = {"persona": "Persona", "messages": "SessionMessage", "steps": "PlanStep", "replan_history": "Replan"}  # fmt: skip

@@ -127,21 +127,6 @@ def test_documents_move_into_opensearch_and_back_and_nothing_is_lost(tmp_path: P
     refused(run("migrate", str(file), search), "is not empty: it has 3 documents of agent_memory")
 
 
-def test_a_copy_that_lacks_a_document_is_not_called_the_same(tmp_path: Path) -> None:
-    from kit.stores.copying import copy_documents
-
-    search = new_documents()
-    with (
-        closing(open_store(str(tmp_path / "file.db"))) as source,
-        closing(open_store(":memory:", documents=search)) as target,
-    ):
-        asyncio.run(_fill(source.open_documents()))
-        backend: Any = target.backend
-        everything = backend.everything
-        backend.everything = lambda kind: list(everything(kind))[1:]
-        assert not any(table.is_same for table in copy_documents(source, target))
-
-
 async def test_souls_act_and_a_turn_that_cannot_read_them_is_refused_until_they_are_back(
     tmp_path: Path,
 ) -> None:

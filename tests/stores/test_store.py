@@ -209,10 +209,6 @@ def refused(path: Path) -> str:
     return str(caught.value)
 
 
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    assert f"create the folder {tmp_path / 'none'}" in refused(tmp_path / "none" / "kit.sqlite")
-
-
 def test_a_file_that_is_no_database_is_left_alone(path: Path) -> None:
     path.write_text("these are my notes\n" * 200)
     assert "move it away, or choose another file" in refused(path)
