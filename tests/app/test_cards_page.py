@@ -1,10 +1,9 @@
-"""The cards page: the deck as a graph, one card, its prompt, and the routing report, run by
+"""The cards page: the deck as a table, one card, and its prompt, run by
 Streamlit's own test driver."""
 
 import asyncio
 import json
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,73 +11,46 @@ from streamlit.testing.v1 import AppTest
 
 from kit.bench.deck_routing import DeckRoutes
 from kit.bench.routing import read_catalog, route_file
-from kit.bench.routing_report import NOBODY, Confusion, RoutingReport, read_routed_turns, report
+from kit.bench.routing_report import read_routed_turns, report
 from kit.compose.deck import load_deck
 from kit.compose.prompts import plan_prompt
 from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import OPERATOR, DynamicContext
-from kit.metrics.estimate import share
 from kit.settings import HOME
 from kit.ui.cards import page as cards
 from kit.ui.cards.card import card_html
-from kit.ui.cards.graph import graph_chart, graph_of
 from kit.ui.cards.prompt import assembled, prefix_share, prompt_html
-from kit.ui.cards.routing_heatmap import matrix, routes_html
 from kit.ui.shared import frame
-from tests.app.rooms import app_over, room
+from kit.ui.shared.wording import label
+from tests.app.rooms import app_over, room, shown
 from tests.kits import small_deck
 
 DECK = load_deck(HOME / "cards" / "consumer")
+CASES = HOME / "data" / "cases" / "switches.jsonl"
 FEW = 6
 """Dialogues; the whole file takes seconds."""
 
 
 @pytest.fixture
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
-    few = tmp_path / "few.jsonl"
-    few.write_text("".join(cards.CASES.read_text().splitlines(keepends=True)[:FEW]))
-    monkeypatch.setattr(cards, "CASES", few)
     with app_over(tmp_path / "kit.db", monkeypatch):
         yield room("cards")
 
 
-def shown(page: AppTest) -> str:
-    assert not page.exception and not page.error
-    said = " ".join(
-        str(one.value) for one in (*page.markdown, *page.caption, *page.warning, *page.info)
-    )
-    return said + " ".join(element.proto.body for element in page.get("html"))
+def test_the_table_has_every_card_with_whom_it_may_ask_and_what_it_may_call(page: AppTest):
+    table = page.run().dataframe[0].value
+    assert len(table) == len(DECK.cards)
+    for row in table.itertuples(index=False):
+        card = next(card for card in DECK.cards.values() if label(card.id) == row[0])
+        assert list(row[1]) == list(card.tools)
+        assert list(row[2]) == list(map(label, card.sub_agents))
 
 
-def test_the_graph_has_every_card_and_tool_once_and_an_edge_for_each_ask_and_call():
-    graph = graph_of(DECK)
-    ids = [node.id for node in graph.nodes]
-    tools = {tool for card in DECK.cards.values() for tool in card.tools}
-    assert len(ids) == len(set(ids)) and set(ids) == {*DECK.cards, *tools}
-    wanted = {
-        (card.id, other)
-        for card in DECK.cards.values()
-        for other in (*card.sub_agents, *card.tools)
-    }
-    assert {(edge.source, edge.target) for edge in graph.edges} == wanted
-    for kind in ("agent", "tool"):
-        rows = sorted(node.row for node in graph.nodes if node.kind == kind)
-        assert all(after - before >= 1 for before, after in pairwise(rows)), (
-            "nothing lies on another"
-        )
-
-
-def test_the_graph_marks_a_draft_and_what_is_chosen():
-    graph = graph_of(
-        small_deck(
-            ("shop", "play"),
-            [AgentCard(id="play", description="Games.", model="offline", status="draft")],
-        )
-    )
-    assert {node.id for node in graph.nodes if not node.bound} == {"play"}
-    drawn = graph_chart(graph, "shop").to_dict()
-    nodes = drawn["datasets"][drawn["layer"][1]["data"]["name"]]
-    assert [node["name"] for node in nodes if node["selected"]] == ["Shop"]
+def test_the_table_marks_a_draft():
+    draft = AgentCard(id="play", description="Games.", model="offline", status="draft")
+    deck = small_deck(("shop", "play"), [draft])
+    names = [row["Card"] for row in cards.deck_rows(deck, deck.cards)]
+    assert "Play (not bound here)" in names and "Shop" in names
 
 
 def test_a_choice_changes_the_address_and_the_address_chooses(page: AppTest):
@@ -150,7 +122,7 @@ def test_the_prompt_is_that_of_who_is_looking(page: AppTest):
 
 async def test_a_deck_routes_its_dialogues_as_the_command_does(tmp_path: Path):
     few, catalog, out = tmp_path / "few.jsonl", tmp_path / "catalog.json", tmp_path / "out.jsonl"
-    few.write_text("".join(cards.CASES.read_text().splitlines(keepends=True)[:FEW]))
+    few.write_text("".join(CASES.read_text().splitlines(keepends=True)[:FEW]))
     subs = [
         {"id": card.id, "description": card.description}
         for card in DECK.active_sub_agents(DECK.cards["orchestrator"])
@@ -161,44 +133,3 @@ async def test_a_deck_routes_its_dialogues_as_the_command_does(tmp_path: Path):
     found = await asyncio.to_thread(DeckRoutes(DECK, few).run, steps.append)
     assert steps == list(range(1, FEW + 1))
     assert found == report(read_routed_turns(few, out))
-
-
-def test_the_report_runs_on_demand_and_is_kept(page: AppTest):
-    page.run()
-    assert "Meant for" not in shown(page)
-    button = next(one for one in page.button if "offline, about" in one.label)
-    questions = sum(len(json.loads(line)["turns"]) for line in cards.CASES.read_text().splitlines())
-    assert f"Route {questions} questions" in button.label
-    said = shown(button.click().run())
-    assert f"of {questions}** questions reached their card" in said and "Meant for" in said
-    again = room("cards").run()
-    assert "Meant for" in shown(again) and not any(
-        "offline, about" in one.label for one in again.button
-    )
-
-
-def test_dialogues_about_other_cards_are_left_out(tmp_path: Path):
-    routes = DeckRoutes(small_deck(("shop", "play"), []), cards.CASES)
-    assert routes.left_out + 4 == 112 and routes.questions == 10
-
-
-def test_every_question_of_the_report_is_in_the_heat_map_and_acts_on_nothing():
-    found = RoutingReport(
-        accuracy={"shop": share(3, 5), "play": share(1, 1)},
-        confusions=(
-            Confusion(card="shop", to="play", queries=("<script>x", "b")),
-            Confusion(card=NOBODY, to="shop", queries=("hi",)),
-        ),
-    )
-    assert matrix(found) == {
-        ("shop", "shop"): 3,
-        ("play", "play"): 1,
-        ("shop", "play"): 2,
-        (NOBODY, "shop"): 1,
-    }
-    said = routes_html(found)
-    assert (
-        "&lt;script&gt;x" in said
-        and "<script>" not in said
-        and "<b>Shop</b> loses 2 to <b>Play</b>" in said
-    )

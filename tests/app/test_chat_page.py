@@ -186,11 +186,6 @@ def test_a_long_session_shows_its_newest_turns_and_steps_of_the_last_three(store
     assert len([one for one in page.markdown if one.value.startswith("answer")]) == 12
 
 
-def test_an_empty_message_asks_nothing(store: Path):
-    page = ask(open_page(), "\n\t ")
-    assert not page.chat_message and page.pills
-
-
 def test_a_message_of_100_kB_gets_a_reply_in_words(store: Path):
     page = ask(open_page(), "points " * 15_000)
     # Its beginning stands there, and more of it is folded.
@@ -210,12 +205,6 @@ def test_typed_markdown_does_nothing_and_money_is_not_mathematics(store: Path):
 
 
 EVIL = "[free](http://example.invalid) ![](http://example.invalid/x.png) `$5 <b>x"
-
-
-@pytest.mark.req("S-11")
-def test_a_fault_of_the_address_that_there_is_not_is_text(store: Path):
-    (warning,) = open_page(fault=f"{EVIL}=timeout").warning
-    assert EVIL in unescaped(warning.value) and marks(warning.value) == []
 
 
 @pytest.mark.req("S-11")
@@ -260,13 +249,6 @@ def test_a_kit_that_cannot_open_says_what_to_do(
     assert not page.run().error, "once it is put right, the page works"
 
 
-def test_a_new_chat_has_an_address_of_its_own(store: Path):
-    page = ask(open_page(), "How many points do I have?")
-    before = session_of(page)
-    next(button for button in page.button if button.label == "New chat").click().run()
-    assert session_of(page) != before and not page.chat_message and page.pills
-
-
 @pytest.mark.req("PC2-S5.8")
 def test_a_person_breaks_a_part_and_reads_so_in_plain_words(store: Path):
     page = open_page()
@@ -307,12 +289,12 @@ def _anew(page: AppTest) -> AppTest:
     return again
 
 
-def test_faults_come_with_the_address_and_unknown_ones_are_told(store: Path):
-    page = open_page(
-        fault=["rewards=error", "nobody=timeout"], cap="1", pattern="no-such", detail="simple"
-    )
+@pytest.mark.req("S-11")
+def test_faults_come_with_the_address_and_unknown_ones_are_told_as_text(store: Path):
+    page = open_page(fault=["rewards=error", f"{EVIL}=timeout"], cap="1", pattern="no-such")
     assert page.toggle(key="fault-rewards=raise").value
-    assert "nobody" in page.warning[0].value
+    warning = page.warning[0].value
+    assert EVIL in unescaped(warning) and marks(warning) == []
     assert "Not taken from the address: pattern=no-such" in unescaped(page.warning[1].value)
     ask(page, MIXED)
     kept = SqliteStore(store)
@@ -320,19 +302,6 @@ def test_faults_come_with_the_address_and_unknown_ones_are_told(store: Path):
     assert turn.cap == 1 and turn.pattern == "mediated" and panel(page)["cap"] == "over 1"
     kept.close()
     assert "left out" in htmls(page, "turn")
-    boxes = [
-        one for one in page.expander if one.icon in (":material/check_circle:", ":material/error:")
-    ]
-    assert boxes and not [
-        html for box in boxes for html in box.get("html") if " s · " in html.proto.body
-    ], "simple detail shows no acts"
-
-
-def test_a_page_without_its_address_gets_it_back(store: Path):
-    page = open_page("s7", tenant="globex", user="u-003")
-    page.query_params.clear()  # as Streamlit does on a change of page
-    page.run()
-    assert session_of(page) == "s7" and page.query_params["user"] == "u-003"
 
 
 def test_whoever_is_chosen_has_sessions_and_data_of_their_own(store: Path):
@@ -348,6 +317,9 @@ def test_whoever_is_chosen_has_sessions_and_data_of_their_own(store: Path):
     ).location != "Rivermont"  # type: ignore[union-attr]
     kept.close()
     assert "globex/u-003" in htmls(page, "turn")
+    page.query_params.clear()  # as Streamlit does on a change of page
+    page.run()
+    assert page.query_params["user"] in ("u-003", ["u-003"])
     stranger = open_page("mine", tenant="globex", user="no-such-user")
     assert "4,975" in text(stranger), "nobody of that name: it is the settings' own user"
 
@@ -389,19 +361,18 @@ def test_thumbs_and_a_word_about_an_answer_are_kept(store: Path):
     assert given is not None and (given.score, given.note) == (1, "too short")
 
 
-def captions(page: AppTest) -> str:
-    return "\n".join(caption.value for caption in page.caption)
-
-
 def test_the_first_screen_says_what_this_is_and_what_the_panel_will_show(store: Path):
-    page = open_page()
+    page = ask(open_page(), "\n\t ")
+    assert not page.chat_message, "an empty message asks nothing"
     assert len(page.pills[0].options) == 4 and "each part goes to the sub-agent" in text(page)
     assert "whose data was read" in htmls(page, "turn") and "Offer details" in htmls(page, "turn")
     introduction = r"You are u\-001 of acme. A rule-based stand-in answers, not a language model"
-    assert introduction in captions(page)
-    ask(page, "how many points do I have")
-    assert introduction not in captions(page), "only before the first turn"
+    assert introduction in text(page)
+    before = session_of(ask(page, "how many points do I have"))
+    assert introduction not in text(page), "only before the first turn"
     purpose = (
         "A demonstration: several sub-agents answer at once, and you can break one on purpose."
     )
-    assert f"{purpose} Everything in it is simulated." in captions(page), "always"
+    assert f"{purpose} Everything in it is simulated." in text(page), "always"
+    next(button for button in page.button if button.label == "New chat").click().run()
+    assert session_of(page) != before and not page.chat_message and page.pills

@@ -110,13 +110,18 @@ def canvases(page: AppTest) -> list[str]:
 def test_two_turns_stand_side_by_side_on_one_axis_with_what_differs(page: AppTest, ids: Ids):
     words = text(open_turns(page, ids["whole"], ids["failing"]))
     assert (
-        "B Mediated lacks “how many points do I have” (Rewards had a problem on its side)."
-        " A Mediated lacks nothing." in words
+        "Way B: Mediated lacks “how many points do I have” (Rewards had a problem on its side)."
+        " Way A: Mediated lacks nothing." in words
     )
+    heads = [one for one in html(page) if '<div class="head"' in one]
+    assert all("simulated" in one and "token" not in one for one in heads), "no model ran"
+    assert "the stand-in counts four characters as a token" in words
     first, second = canvases(page)
     axis = re.compile(r'<div class="lane axis".*?</div>')
     assert axis.findall(first) == axis.findall(second) != []
-    assert "Timeline of A Mediated" in first and "get_user_points" in first and "failed" in second
+    assert (
+        "Timeline of Way A: Mediated" in first and "get_user_points" in first and "failed" in second
+    )
     table = next(one for one in html(page) if 'class="differences"' in one)
     assert (
         "Made to fail" in table
@@ -138,14 +143,14 @@ def test_two_turns_stand_side_by_side_on_one_axis_with_what_differs(page: AppTes
 def test_what_a_pattern_lost_in_silence_is_told_from_its_routing(page: AppTest, ids: Ids):
     words = text(open_turns(page, ids["whole"], ids["capped"], ids["gateway"]))
     assert (
-        "C Classifier gateway lacks “how many points do I have” and “find coffee deals” (nobody was asked)."
+        "Way C: Classifier gateway lacks “how many points do I have” and “find coffee deals” (nobody was asked)."
         in words
     ), "it owns up to what it left out"
     table = next(one for one in html(page) if 'class="differences"' in one)
     ends = [table.count(f">{words}</i></td>") for words in ("2 of 3 answered", "2 of 4 answered")]
     assert ends == [1, 1], "in the words of the turns themselves"
     # Which of the three parts is over the cap depends on the stand-in's scores.
-    assert re.search(r"B Mediated lacks “[^”]+” \(nobody was asked\)\.", words), (
+    assert re.search(r"Way B: Mediated lacks “[^”]+” \(nobody was asked\)\.", words), (
         "it owns up to the part over the cap"
     )
     assert [canvas.count('<section class="canvas compact">') for canvas in canvases(page)] == [
@@ -153,18 +158,22 @@ def test_what_a_pattern_lost_in_silence_is_told_from_its_routing(page: AppTest, 
         1,
         1,
     ], "small multiples show bars alone"
-    assert [tab.label for tab in page.tabs] == ["A Mediated", "B Mediated", "C Classifier gateway"]
+    assert [tab.label for tab in page.tabs] == [
+        "Way A: Mediated",
+        "Way B: Mediated",
+        "Way C: Classifier gateway",
+    ]
 
 
 def test_turns_of_different_questions_lose_only_what_they_were_asked(page: AppTest, ids: Ids):
     words = text(open_turns(page, ids["failing"], ids["other"]))
     assert (
-        "A Mediated lacks “how many points do I have” (Rewards" in words
-        and "B Mediated lacks nothing." in words
+        "Way A: Mediated lacks “how many points do I have” (Rewards" in words
+        and "Way B: Mediated lacks nothing." in words
     )
-    assert "find coffee deals" in next(one for one in html(page) if "B Mediated</h3>" in one), (
-        "each has its question at its head"
-    )
+    assert "find coffee deals" in next(
+        one for one in html(page) if "Way B: Mediated</h3>" in one
+    ), "each has its question at its head"
 
 
 def test_somebody_elses_turn_is_not_there(page: AppTest, ids: Ids):
@@ -202,9 +211,9 @@ def test_a_turn_is_asked_again_on_another_pattern_beside_the_first(
     assert first == ids["failing"] and len(canvases(page)) == 2
     words = text(page)
     assert (
-        "A Mediated asked again" in words
-        and "A Mediated lacks “how many points do I have”" in words
-        and "B Direct lacks nothing" in words
+        "Way A: Mediated asked again" in words
+        and "Way A: Mediated lacks “how many points do I have”" in words
+        and "Way B: Direct lacks nothing" in words
     )
     kept = SqliteStore(store[0])
     turn = kept.turn(second, OPERATOR)
@@ -242,7 +251,7 @@ def test_a_turn_is_asked_again_on_another_model_and_under_another_limit(
         and (again.model, again.cap, again.pattern) == ("simulated-gpt-5.4-nano", 3, first.pattern)
     )
     assert first.model == "offline" and again.message == first.message
-    assert "A Mediated" in table and "B Mediated again" in table
+    assert "Way A: Mediated" in table and "Way B: Mediated again" in table
 
 
 @pytest.mark.req("K-8")

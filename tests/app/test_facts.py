@@ -6,7 +6,6 @@ import pytest
 
 from kit.core.bodies.call import Envelope, ToolEnded
 from kit.core.bodies.guard import GuardActed, GuardAction
-from kit.core.bodies.speech import Acknowledged
 from kit.core.bodies.turn import TurnStarted
 from kit.core.event import Body
 from kit.core.fault import CATALOGUE, RAW, Fault
@@ -51,6 +50,7 @@ def test_a_turn_tells_whom_it_asked_and_what_became_of_it():
     )
     assert (told["intents"].value, told["cap"].value) == ("2/2", "within 4")
     assert told["time"].text == "2.00 s, first words after 0.10 s"
+    assert "simulated" not in told
     assert told["tokens"].text == "1,200 in, 80 out" and told["cost"].text == "price not known"
 
 
@@ -94,12 +94,6 @@ def test_every_act_of_a_guard_is_worded_without_its_raw_reason(action: GuardActi
             "guards"
         ].lines
         assert RAW not in line and "_" not in line and "{" not in line and line[0].isupper()
-
-
-@pytest.mark.parametrize("path", ["composed", "recomposed", "appended", "rescued"])
-def test_how_an_answer_owned_up_is_told(path: str):
-    assert known(Acknowledged(path=path, owed=("shop",)))["acknowledged"].text  # type: ignore[arg-type]
-    assert known()["acknowledged"].text == "nothing is missing"
 
 
 def test_what_was_made_to_fail_is_told_in_words_and_outlives_its_catalogue():

@@ -47,6 +47,10 @@ async def test_every_pattern_says_how_much_was_answered(pattern: str):
         assert told(whole) == ("Answered", "good", 0)
         foreign = await turn(kit, pattern, ("rewards=foreign_principal",))
         assert told(foreign) == ("2 of 3 answered", "warn", 0)
+        if pattern == "mediated":
+            (note,) = [step.note for step in foreign.steps if step.agent == "rewards"]
+            assert note == "its data could not be confirmed as yours"
+            assert f"about rewards: {note}" in foreign.answer
         # The gateway's cap is another, and one agent with every tool asks nobody.
         if pattern in ("classifier_gateway", "monolith"):
             return
@@ -55,16 +59,6 @@ async def test_every_pattern_says_how_much_was_answered(pattern: str):
         capped = await turn(kit, pattern, cap=2)
         assert capped.cap_words == "over the limit of 2 at once, 1 left out"
         assert told(capped) == ("2 of 3 answered", "warn", 1) and len(capped.steps) == 2
-
-
-async def test_a_step_and_the_answer_word_somebody_elses_data_alike():
-    async with open_kit(EMBEDDED, faults=True) as kit:
-        view = await turn(kit, "mediated", ("rewards=foreign_principal",))
-    (note,) = [step.note for step in view.steps if step.agent == "rewards"]
-    assert (
-        note == "its data could not be confirmed as yours"
-        and f"about rewards: {note}" in view.answer
-    )
 
 
 @pytest.mark.req("K-15")

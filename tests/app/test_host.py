@@ -69,15 +69,6 @@ def test_two_followers_see_the_same_log_whenever_they_come(host: Host):
     assert host.views(own(host)) == [advance(TurnView(), late)]
 
 
-def test_following_returns_at_its_time_when_nothing_happens(host: Host):
-    turn_id = host.start(MIXED, own(host))
-    count = len(ended(host, turn_id))
-    began = time.monotonic()
-    assert host.follow(turn_id, count, timeout=600).done
-    assert time.monotonic() - began < 120
-    assert host.follow("unknown").done
-
-
 def test_a_sub_agent_of_a_running_turn_is_broken_and_its_lead_is_not(host: Host):
     turn_id = host.start(MIXED, own(host))
     events: list[Event] = []
@@ -214,16 +205,6 @@ def test_a_turn_is_started_as_the_scenario_says_and_tells_so(host: Host):
         with pytest.raises((UnknownId, BindError), match=r"offline|mediated"):
             host.start(MIXED, own(host), **wrong)  # type: ignore[arg-type]
     assert host.start("hello", own(host)) == host.newest(own(host)) != turn_id
-
-
-def test_another_model_shares_store_and_tools_with_the_kit(host: Host):
-    other = host.on("offline")
-    assert (
-        other is host.on("offline")
-        and other.store is host.kit.store
-        and other.tools is host.kit.tools
-    )
-    assert host.on(None) is host.kit and other.team is not host.kit.team
 
 
 def test_a_session_knows_its_newest_turn_whoever_ran_it(host: Host, tmp_path: Path):

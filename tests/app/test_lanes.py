@@ -78,9 +78,7 @@ def test_a_lane_that_failed_says_so_in_plain_words_and_nothing_flows_from_it():
     )
     said = turn_sentence(advance(TurnView(), [*log[:-1], routing, usage, done]))
     assert said.endswith("“shoes” is missing. The answer does not say so.")
-    assert answer.sentence == (
-        "Answer, 1 of 2 answered: Says that it lacks “shoes”, in the answer's own words"
-    )
+    assert answer.sentence == "Answer, 1 of 2 answered: The answer says so."
 
 
 def test_while_one_hangs_the_finding_of_the_other_stands_there():
@@ -162,7 +160,7 @@ def canvas_page(count: int, may_break: bool) -> None:
 
     view = advance(TurnView(), mixed()[:count])
     callback = on_break if may_break else None
-    TurnLanes(st.container(), {}, PageSettings(), callback, full=True).draw(view, 1.0)
+    TurnLanes(st.container(), {}, PageSettings(), callback).draw(view, 1.0)
 
 
 def drawn_page(count: int, *, may_break: bool) -> AppTest:

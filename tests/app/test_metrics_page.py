@@ -24,10 +24,9 @@ from kit.planning.plan import new_plan
 from kit.service.monitor import Monitor
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
-from kit.ui.metrics import page as metrics_page
 from kit.ui.metrics.page import read
 from kit.ui.shared.wording import moment
-from kit.wire import Kit, open_kit
+from kit.wire import open_kit
 from tests.app.rooms import app_over, room, shown
 from tests.sample_turn import a_turn
 
@@ -158,18 +157,6 @@ def test_the_page_opens_on_a_sentence_and_twelve_figures_and_folds_the_rest(page
     assert "data-metric" not in said and not page.warning
 
 
-def test_turns_are_drawn_over_time(bare: AppTest, tmp_path: Path):
-    store = SqliteStore(tmp_path / "kit.db")
-    for turn_id, ago in (("now", 60.0), ("before", 7_200.0), ("old", 864_000.0)):
-        begin(store, turn_id, "acme", time.time() - ago)
-    store.close()
-    bare.session_state["m-all"] = False
-    bare.run()
-    endings, times = [chart.proto.alt for chart in bare.get("vega_lite_chart")]
-    assert endings.startswith("Turns over time, by how they ended. answered: 0 to 2")
-    assert times == "Seconds of a whole turn over time. p50: 1.00 to 1.00, p95: 1.00 to 1.00"
-
-
 @pytest.mark.req("PC1-NFR-1", "PC1-S11.2")
 def test_published_latencies_stand_beside_ours(page: AppTest):
     rows = re.findall(
@@ -185,10 +172,6 @@ def test_published_latencies_stand_beside_ours(page: AppTest):
             + {"every turn": "4", "nobody asked": "1"}.get(baseline.path, "3"),
             ours,
         )
-
-
-def test_every_metric_has_one_name():
-    assert len({metric.name for metric in METRICS}) == len(METRICS)
 
 
 def test_a_metric_added_in_one_place_is_on_the_page_in_the_command_and_in_the_table(
@@ -211,16 +194,19 @@ def test_a_metric_added_in_one_place_is_on_the_page_in_the_command_and_in_the_ta
     assert row in [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_the_window_chooses_turns(bare: AppTest, tmp_path: Path):
+def test_the_window_chooses_turns_and_they_are_drawn_over_time(bare: AppTest, tmp_path: Path):
     store = SqliteStore(tmp_path / "kit.db")
     for turn_id, ago in (("now", 60.0), ("before", 7_200.0), ("old", 864_000.0)):
         begin(store, turn_id, "acme", time.time() - ago)
     store.close()
+    endings, times = [chart.proto.alt for chart in bare.run().get("vega_lite_chart")]
     counted: list[str] = []
     for window in ("All time", "Last week", "Last day", "Last hour"):
         bare.session_state["m-window"] = window
         counted.append(values(shown(bare.run()))["turns"])
     assert counted == ["3", "2", "2", "1"]
+    assert endings.startswith("Turns over time, by how they ended. answered: 0 to 2")
+    assert times == "Seconds of a whole turn over time. p50: 1.00 to 1.00, p95: 1.00 to 1.00"
 
 
 @pytest.mark.parametrize(("ago", "words"), [(60.0, "Alert now"), (900.0, "No alert fires")])
@@ -275,7 +261,7 @@ def test_how_plans_do_stands_on_the_page_with_the_alert_that_fires_and_since_whe
     store.close()
     assert f"Alert since {moment(now)}" in said
     charts = [chart.proto.alt for chart in bare.get("vega_lite_chart")]
-    assert any("78% of 40" in words and "below 80 %" in words for words in charts)
+    assert any("below 80%. done: 78% to 78%" in words for words in charts)
 
 
 def test_of_many_alerts_the_newest_are_listed(bare: AppTest, tmp_path: Path):
@@ -284,10 +270,7 @@ def test_of_many_alerts_the_newest_are_listed(bare: AppTest, tmp_path: Path):
         begin(store, f"t{n}", "acme", 1_000_000.0 + 3_600.0 * n, 0.1)
     store.close()
     said = shown(bare.run())
-    assert (
-        "25 replies for another principal" in said
-        and said.count("within five minutes: 1 reply") == 20
-    )
+    assert "25 replies for another principal" in said and said.count("<td>1 reply</td>") == 20
     assert "The newest 20" in said
 
 
@@ -311,13 +294,8 @@ def test_labels_add_what_only_a_judge_knows(page: AppTest, asked: Path):
         and "0.5" in told["score"]
         and "100%" in told["reference_resolution_rate"]
     )
-
-
-def test_a_broken_label_is_told_and_the_rest_stands(page: AppTest):
-    page.run()
-    said = shown(
-        page.file_uploader[0].upload("l.jsonl", b'{"turn": 1}\n', "application/jsonl").run()
-    )
+    labels = page.file_uploader[0]
+    said = shown(labels.upload("l.jsonl", b'{"turn": 1}\n', "application/jsonl").run())
     assert "l.jsonl:1: not a label" in said and values(said)["turns"] == "4"
 
 
@@ -333,21 +311,3 @@ def test_values_read_as_a_person_reads_them():
         "50%",
         "2.5",
     )
-
-
-async def test_where_every_turn_asked_sub_agents_their_latency_stands_once():
-    async with open_kit(Settings(store=":memory:", pace=0.0, model="offline")) as kit:
-        await kit.ask("How many points do I have?", kit.session("s"))
-        busy = drawn_of(kit)
-        await kit.ask("hello", kit.session("s"))
-        both = drawn_of(kit)
-    assert re.findall("mediated, [a-z -]*[a-z]", busy) == ["mediated, every turn"]
-    for path in ("every turn", "nobody asked", "sub-agents asked"):
-        assert f"mediated, {path}" in both
-
-
-def drawn_of(kit: Kit) -> str:
-    """Returns what the page says of the time of whole turns."""
-    return values(metrics_page.group_html("Latency", metrics(kit.store), "none yet"))[
-        "turn_seconds_p50"
-    ]

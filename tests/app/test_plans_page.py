@@ -101,7 +101,7 @@ def test_a_plan_shows_what_each_step_got_and_gave_and_what_was_planned_anew(
     assert text.index("rank \\<b>them") < steps, "the answer comes first"
     assert 'aria-label="Steps of the plan"' in text
     assert re.search(r"<li>1\. list them, done [\d.]+ s</li>", text), "how long a step took"
-    assert re.search(r"them&lt;/b&gt;, done [\d.]+ s, after 1</li>", text), (
+    assert re.search(r"them&lt;/b&gt;, done [\d.]+ s, after step 1</li>", text), (
         "which step it waited for"
     )
     assert '<ul class="step-result"><li>1 row: list them.</li></ul>' in text
@@ -185,3 +185,10 @@ def test_of_a_plan_the_runs_of_its_sub_agents_are_counted(
     view = host.view(planned[1]["done"].removeprefix("plan_"), MINE.principal)
     assert view is not None and len(view.steps) > 3, "planned twice, and a run for each step"
     assert view.asked_words == f"{len(view.steps)} sub-agent runs"
+
+
+def test_where_nobody_plans_the_page_says_which_deck_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with app_over(tmp_path / "kit.db", monkeypatch):
+        assert "With `KIT_DECK=cards/outlets` the app starts" in shown(room("plans").run())

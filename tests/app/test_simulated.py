@@ -12,7 +12,6 @@ from kit.core.context import Principal, Session
 from kit.runtime.turn import run_turn
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
-from kit.stores.tally import Tally
 from kit.ui.shared.wording import is_simulated, simulated_words
 from kit.wire import open_kit
 from tests.app.rooms import app_over, room, shown
@@ -61,7 +60,10 @@ def test_a_page_with_figures_of_the_stand_in_says_that_they_are_simulated(name: 
     }
     for address in addresses[name]:
         words = shown(room(name, **address).run())
-        assert re.search("stand-in are simulated| · simulated|stand-in, simulated", words), address
+        assert re.search(
+            "stand-in are simulated| · simulated|stand-in, simulated|simulated: no language model",
+            words,
+        ), address
 
 
 def test_only_what_is_simulated_is_called_so():
@@ -69,16 +71,3 @@ def test_only_what_is_simulated_is_called_so():
     assert simulated_words(["gpt-5", "local"]) == ""
     words = simulated_words(["offline", "gpt-5", "offline", "simulated-x"])
     assert words.startswith("Figures of offline stand-in and simulated-x are simulated")
-
-
-def test_sums_that_know_no_models_are_not_passed_off_as_real(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    def without_models(self: Tally, name: str) -> dict[str, int]:
-        if name == "model":
-            return {}
-        return plain(self, name)
-
-    plain = Tally.of
-    monkeypatch.setattr(Tally, "of", without_models)
-    assert "the model is not counted, figures may be simulated" in shown(room("metrics").run())

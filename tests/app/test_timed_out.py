@@ -1,20 +1,16 @@
 """Under an agent whose time ran out a trace says what it went to and what helps, read by
 Streamlit's own test driver."""
 
-import asyncio
-
 import pytest
 
 from kit.core.context import Session
-from kit.core.fault import Fault
-from kit.core.fault_injection import inject_faults
 from kit.core.timeout import REMEDIES
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
 from tests.app.logs import WHO
-from tests.app.rooms import app_over, room, shown
+from tests.app.rooms import app_over, room
 from tests.kits import asks, small_kit, stitched
 
 
@@ -46,35 +42,3 @@ def test_the_trace_says_under_a_timed_out_agent_what_took_the_time_and_what_help
         answered = next(span for span in reply.trace.spans if span.name == "rewards")
         page.query_params["span"] = answered.id
         assert not page.run().info, "an agent that answered has no such line"
-
-
-def test_the_trace_of_an_agent_that_was_made_to_hang_says_so_and_advises_nothing(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-):
-    path = tmp_path_factory.mktemp("hung") / "kit.db"
-
-    async def turn() -> Reply:
-        here = ScriptedModel(lambda _: Line("Here.", delay=1.0))
-        kit = small_kit([asks("shop", "rewards"), stitched], {"shop": here, "rewards": here})
-        kit.store = SqliteStore(path)
-        kit.team = kit.team.with_faults()
-        with inject_faults([Fault(where="shop", kind="hang")]):
-            running = run_turn("coffee and points", Session(id="s", principal=WHO), kit)
-        await asyncio.sleep(0.5)
-        running.break_agent(Fault(where="rewards", kind="hang"))
-        reply = await running
-        kit.store.close()
-        return reply
-
-    reply = run_virtual(turn())
-    with app_over(path, monkeypatch):
-        page = room("traces", turn=reply.turn_id).run()
-        for agent in ("shop", "rewards"):
-            page.query_params["span"] = next(s.id for s in reply.trace.spans if s.name == agent)
-            assert not page.run().info
-        words = shown(page)
-        assert "Broken on purpose" in words and "Shop does not answer in time" in words
-        assert "Rewards does not answer in time, from 0.5 s on" in words
-        page.query_params.clear()
-        listed = room("traces").run().dataframe[0].value
-        assert list(listed["Question"]) == ["coffee and points (broken on purpose)"]

@@ -192,17 +192,20 @@ def test_conversations_are_listed_and_one_shows_its_own_turns(page: AppTest, ask
     assert "no such conversation of yours" in shown(page) and not page.dataframe
 
 
-@pytest.mark.req("K-31")
-def test_a_model_call_is_shown_with_every_message_it_was_sent(page: AppTest, asked: Path):
+def open_at_composing(page: AppTest, asked: Path) -> TurnRecord:
+    """Opens the newest turn at the call that worded its answer."""
     turn = stored(asked)[0]
     store = SqliteStore(asked)
-    composing = next(
-        span
-        for span in trace_of(store.events(turn.id, OPERATOR)).spans
-        if span.name.startswith("compose")
-    )
+    spans = trace_of(store.events(turn.id, OPERATOR)).spans
     store.close()
+    composing = next(span for span in spans if span.name.startswith("compose"))
     open_turn(page, turn, composing.id)
+    return turn
+
+
+@pytest.mark.req("K-31")
+def test_a_model_call_is_shown_with_every_message_it_was_sent(page: AppTest, asked: Path):
+    open_at_composing(page, asked)
     sent = next(
         html.proto.body for html in page.get("html") if 'class="request"' in html.proto.body
     )
@@ -222,15 +225,7 @@ def test_a_model_call_is_shown_with_every_message_it_was_sent(page: AppTest, ask
 
 @pytest.mark.req("K-32")
 def test_a_turn_is_forked_at_the_open_span_and_says_what_was_played(page: AppTest, asked: Path):
-    turn = stored(asked)[0]
-    store = SqliteStore(asked)
-    composing = next(
-        span
-        for span in trace_of(store.events(turn.id, OPERATOR)).spans
-        if span.name.startswith("compose")
-    )
-    store.close()
-    open_turn(page, turn, composing.id)
+    turn = open_at_composing(page, asked)
     failing = next(box for box in page.multiselect if box.label == "Broken on purpose")
     failing.select("Shop fails in the middle of its work")
     fork = next(button for button in page.button if button.label == "Fork")

@@ -6,8 +6,7 @@ from typing import Any
 
 from kit.core.outcome import Failure
 from kit.core.trace import Trace, trace_of
-from kit.ui.shared.chart import COLOURS
-from kit.ui.traces.waterfall import waterfall_chart, waterfall_rows
+from kit.ui.traces.waterfall import COLOURS, waterfall_chart, waterfall_rows
 from tests.app.logs import begin, mixed, stamp
 
 

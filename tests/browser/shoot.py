@@ -27,8 +27,7 @@ def scenario(visitor: Visitor) -> None:
     visitor.page.get_by_test_id("stExpander").get_by_text("Break a part").click()
     visitor.page.wait_for_timeout(500)
     visitor.page.get_by_label("More ways to fail").click()
-    visitor.page.get_by_role("option", name="Shop").click()
-    visitor.page.get_by_text("declines to answer").click()
+    visitor.page.get_by_role("option", name="Shop declines to answer").click()
     visitor.page.wait_for_timeout(800)
 
 

@@ -28,6 +28,8 @@ def test_one_question_runs_on_all_patterns_at_once_by_keys_alone(visitor: Visito
             break
     keys.type(MIXED)
     keys.press("Enter")
+    page.locator(HEADS).first.wait_for()
+    assert box.count() == 0, "the form that was sent is gone, and does not stand there greyed"
     page.wait_for_function(ENDED, polling=50, timeout=30_000)
     told("patterns at work at the same time", page.evaluate("window.most"), "of 7")
     assert page.evaluate("window.most") >= len(PATTERNS) - 2

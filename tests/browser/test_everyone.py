@@ -105,14 +105,14 @@ def walk(visitor: Visitor, served: Served, look: Callable[[str], None]) -> None:
     look("compare, what others would have said")
     page.goto(f"{served.url}/compare?turns={newest}")
     page.get_by_role("button", name="On all 7 patterns").click()
-    page.get_by_role("tab", name="H A2A").wait_for()
+    page.get_by_role("tab", name="Way H: A2A").wait_for()
     page.get_by_text("So far").wait_for(state="hidden")
     look("compare, all patterns")
     page.goto(f"{served.url}/compare")
     page.get_by_label("One question on all patterns").wait_for()
     look("compare, nothing chosen")
     page.goto(f"{served.url}/cards")
-    page.get_by_role("heading", name="Which description loses which questions").wait_for()
+    page.get_by_role("heading", name="What it is told").wait_for()
     look("cards")
     page.goto(f"{served.url}/metrics")
     page.get_by_text("Every figure, and what it means").click()
@@ -172,6 +172,15 @@ def test_every_page_can_be_read_and_stays_at_home(chromium: Any, served: Served)
     assert visitor.complaints == [], "a page wrote errors to the console"
 
 
+IN_SIGHT = """() => {
+    const [question, axis] = ['.stChatMessage', '.lane.axis'].map((name) =>
+        document.querySelector(`.st-key-turns ${name}`)?.getBoundingClientRect());
+    return document.querySelector('.stMain').scrollTop > 0
+        && question?.top >= 0 && axis?.top >= question.bottom - 1 && axis.bottom < innerHeight / 2;
+}"""
+"""Whether the page is scrolled, its question stands at the top all the same, and the axis under it."""
+
+
 def test_the_keyboard_alone_asks_and_stops(visitor: Visitor):
     visitor.open("?fault=rewards%3Dhang")
     visitor.ready()
@@ -185,6 +194,10 @@ def test_the_keyboard_alone_asks_and_stops(visitor: Visitor):
     stop = visitor.page.get_by_role("button", name="Stop")
     stop.wait_for()
     visitor.page.locator("details summary", has_text="Rewards").wait_for()
+    # In a low window question and axis stay in sight while an agent works.
+    visitor.page.set_viewport_size({"width": PHONE["width"], "height": 480})
+    visitor.page.wait_for_function(IN_SIGHT)
+    visitor.page.set_viewport_size(DESK)
     for _ in range(60):
         keys.press("Tab")
         if stop.evaluate("one => one === document.activeElement"):

@@ -13,8 +13,7 @@ from unittest import mock
 import pytest
 
 from kit.settings import HOME, Settings
-from kit.ui.benchmarks.draft import CASE_SETS, Draft, case_sets
-from kit.ui.benchmarks.order import order
+from kit.ui.benchmarks.order import grid_files, order
 from tests.cli.test_cli import Result, refused, run
 
 QUESTION = "Which laptop does Ana have, and which room is free on Friday?"
@@ -188,21 +187,12 @@ def test_the_project_s_own_test_passes(project: Path):
     assert played
 
 
-def test_a_grid_of_ones_own_choice_is_played_on_the_cases_of_the_project(project: Path):
-    assert (
-        list(case_sets(project / "deck")) == ["cases"]
-        and case_sets(HOME / "cards" / "consumer") == CASE_SETS
-    )
-    draft = Draft(
-        models=("offline",),
-        patterns=("mediated", "supervisor"),
-        cases="cases",
-        take=17,
-        deck=str(project / "deck"),
-    )
-    file = order(draft.text()).file(project / "chosen")
-    played = here("grid", str(file), "--out", str(project / "chosen"))
-    assert "mediated, exact: 17 of 17" in played.stdout, played.stdout + played.stderr
+def test_the_page_offers_the_grid_of_the_project_first(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(project)
+    name, file = next(iter(grid_files().items()))
+    assert name == f"{project.name}/grid.yaml" and order(file).asks.cells > 0
 
 
 def test_the_notebook_of_the_project_runs(project: Path, capsys: pytest.CaptureFixture[str]):

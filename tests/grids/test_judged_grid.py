@@ -119,7 +119,7 @@ def test_the_shipped_grid_is_the_whole_set_on_every_pattern_and_asks_for_one_wor
         and f"and {2 * len(every):,} calls of judges" in sentence
     )
     assert "no price" not in sentence, "limits.unpriced stands for it"
-    assert order(PARITY.read_text()).paid
+    assert order(PARITY).paid
 
 
 WRONG: dict[str, tuple[tuple[Reply, ...], str, str]] = {

@@ -39,6 +39,7 @@ from kit.runtime.team import Team
 from kit.stores.sqlite import SqliteStore
 from kit.ui.shared import frame
 from tests.loopback_openai import Say, loopback
+from tests.pages import unescaped
 
 pytestmark = pytest.mark.realtime
 CASES = (
@@ -414,7 +415,7 @@ def test_a_way_that_failed_as_a_whole_is_named_on_the_page_without_a_verdict(
         and "zeta: no verdict, 3 of 3 cells failed" in str(result)
     )
     assert (
-        "There is no verdict on **zeta** (3 of 3 cells failed)." in text
+        "There is no verdict on zeta (3 of 3 cells failed)." in unescaped(text)
         and "3 of 6 cells failed (auth 3)" in text
     )
     assert 'data-way="zeta"' in text and "only way here" not in text

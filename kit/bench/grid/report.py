@@ -138,14 +138,15 @@ def compare_rows(
 
 
 def unscored(
-    ways: Iterable[Summary], rows: Sequence[Row] | Results, failures: Sequence[Row]
+    ways: Sequence[Summary], rows: Sequence[Row] | Results, failures: Sequence[Row]
 ) -> dict[str, CellCount]:
     """The ways that nothing was scored of, and so have no verdict, with their cells; empty where none failed."""
     if not failures:
         return {}
+    by = list(ways[0].way) if ways else axes(chain(rows, failures))
     # A way that lost all of its cells has no row, and so no line among the ways.
     lost_rows = [{**row, "lost": True} for row in failures]
-    counts = count_cells(chain(rows, lost_rows), axes(chain(rows, failures)))
+    counts = count_cells(chain(rows, lost_rows), by)
     for summary in ways:
         counts.pop(tuple(summary.way.values()), None)
     return {" / ".join(names): count for names, count in sorted(counts.items())}

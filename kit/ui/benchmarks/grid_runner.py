@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,24 +32,13 @@ class Job:
     done: int = 0
     total: int = 0
     """0 until the grid has been read."""
-    before: int = 0
-    """Cells that were there already."""
     dollars: float | None = None
     message: str = ""
     """What went wrong, or why it stopped by itself, in a sentence."""
-    began: float = field(default_factory=time.monotonic)
 
     @property
     def over(self) -> bool:
         return self.state not in ("running", "stopping")
-
-    @property
-    def seconds_to_go(self) -> float | None:
-        """Seconds that the remaining cells will take at the pace so far; None before the first cell."""
-        progress = self.done - self.before
-        if progress:
-            return (self.total - self.done) * (time.monotonic() - self.began) / progress
-        return None
 
 
 class Grids:
@@ -123,9 +111,6 @@ def _follow(job: Job) -> None:
                 noise = line.strip() or noise
                 continue
             if "total" in last:
-                if not job.total:
-                    job.before = last["done"]
-                    job.began = time.monotonic()
                 job.done = last["done"]
                 job.total = last["total"]
     code = job.process.wait()

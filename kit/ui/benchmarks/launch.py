@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import streamlit as st
 
@@ -9,19 +10,11 @@ from kit.bench.grid.stored_runs import StoredRun
 from kit.core.display.command import command
 from kit.core.display.count import many
 from kit.core.errors import DataError
-from kit.patterns import PATTERNS
-from kit.settings import HOME
-from kit.ui.benchmarks.draft import Draft, case_sets, count_cases
 from kit.ui.benchmarks.grid_runner import Grids, Job
-from kit.ui.benchmarks.order import MOST_CELLS, Order, about, grid_files, order, text_of
+from kit.ui.benchmarks.order import MOST_CELLS, Order, about, grid_files, order
 from kit.ui.shared.frame import report_errors
 from kit.ui.shared.host import Host
-from kit.ui.shared.model_choice import draw_missing, missing_variable
 from kit.ui.shared.wording import literal
-
-WAYS = ("A grid file", "My own choice")
-CASES = 24
-"""How many cases a visitor's own grid has at first."""
 
 
 @st.cache_resource(show_spinner=False, on_release=lambda grids: grids.close())
@@ -68,11 +61,7 @@ def _running(grids: Grids) -> None:
 def _far(job: Job) -> str:
     if not job.total:
         return "reading the grid"
-    words = f"{job.done:,} of {job.total:,} cells"
-    seconds = job.seconds_to_go
-    if job.state == "running" and seconds is not None:
-        words += f", about {max(1, round(seconds)):,} s left"
-    return words
+    return f"{job.done:,} of {job.total:,} cells"
 
 
 def _draw_end(grids: Grids, job: Job, see: Callable[[str], None]) -> None:
@@ -125,14 +114,9 @@ def draw_form(host: Host, runs: dict[str, StoredRun]) -> None:
         "nobody's chat waits for it. "
         "It goes on when you leave this page, and a stopped one is resumed by starting it again."
     )
-    st.session_state.setdefault("bench-way", WAYS[0])
-    choice = st.segmented_control("What to play", WAYS, key="bench-way", required=True)
     with report_errors(st.empty()):
-        text = _file() if choice == WAYS[0] else _draw_own_choice(host)
-        if text is None:
-            st.info("Choose at least one model and one pattern.", icon=":material/tune:")
-            return
-        order = _order(text)
+        file = _draw_files()
+        order = _order(file, file.stat().st_mtime_ns)
         _asks(order, runs)
         grids = open_grids()
         busy = grids.job is not None and not grids.job.over
@@ -146,15 +130,17 @@ def draw_form(host: Host, runs: dict[str, StoredRun]) -> None:
         if st.button(
             label, icon=":material/play_arrow:", key="bench-start", disabled=busy or order.too_large
         ):
-            folder = host.kit.settings.grids / order.name
-            grids.start(order.file(folder), folder)
+            grids.start(order.file, host.kit.settings.grids / order.name)
             st.rerun()
 
 
-_order = st.cache_data(show_spinner=False, max_entries=32)(order)
+@st.cache_data(show_spinner=False, max_entries=32)
+def _order(file: Path, stamp: int) -> Order:
+    """Reads a grid's file, as it stood at a moment."""
+    return order(file)
 
 
-def _file() -> str:
+def _draw_files() -> Path:
     files = grid_files()
     names = list(files)
     # A project's own grid comes first; of the shipped ones the quickest is offered.
@@ -163,52 +149,7 @@ def _file() -> str:
         first = names.index("patterns_example")
     name = st.selectbox("Grid", names, index=first, key="bench-file", width=340)
     st.caption(about(files[name]).replace("`", "").replace("$", r"\$"))
-    return text_of(files[name])
-
-
-def _draw_own_choice(host: Host) -> str | None:
-    settings = host.kit.settings
-    specs = host.kit.deck.models
-    missing = {key: missing_variable(spec, settings) for key, spec in specs.items()}
-    usable = [key for key, variable in missing.items() if not variable]
-    # Simulated models come first: they cost nothing, and their figures say that they are simulated.
-    usable.sort(key=lambda key: not key.startswith("simulated"))
-    models = st.multiselect("Models", usable, default=usable[:1], key="bench-models")
-    draw_missing(missing)
-    patterns = st.multiselect(
-        "Patterns", list(PATTERNS), default=["mediated", "supervisor"], key="bench-patterns"
-    )
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        sets = case_sets(settings.deck)
-        cases = st.selectbox(
-            "Cases",
-            list(sets),
-            key="bench-cases",
-            format_func=lambda key: f"{key}: {sets[key]}",
-            width=420,
-        )
-        whole = count_cases(cases)
-        take = st.number_input(
-            "How many of them", 1, whole, min(CASES, whole), key=f"bench-take-{cases}", width=160
-        )
-    dollars = None
-    if any(specs[key].provider not in ("offline", "simulated") for key in models):
-        dollars = st.number_input(
-            "Dollars, at most", 0.0, 1000.0, 1.0, 0.5, key="bench-dollars", width=160
-        )
-    if not models or not patterns:
-        return None
-    deck = str(settings.deck)
-    if settings.deck == HOME / "cards" / "consumer":
-        deck = ""
-    return Draft(
-        models=tuple(models),
-        patterns=tuple(patterns),
-        cases=cases,
-        take=int(take),
-        dollars=dollars,
-        deck=deck,
-    ).text()
+    return files[name]
 
 
 def _asks(order: Order, runs: dict[str, StoredRun]) -> None:
@@ -216,16 +157,9 @@ def _asks(order: Order, runs: dict[str, StoredRun]) -> None:
     time = "time not known before the first cells"
     if asks.seconds is not None:
         time = f"about {_duration(asks.seconds)}"
-    if not order.paid:
-        money = f"$0: its models are {' and '.join(order.kinds)}, and no figure of theirs speaks for a language model"
-    elif asks.dollars is None:
-        money = "dollars not known: models.yaml has no price, so no limit can hold"
-    else:
-        limit = ", without a limit"
-        if order.limit is not None:
-            limit = f", and no cell is begun past ${order.limit:,.2f}"
-        money = f"about ${asks.dollars:,.2f}{limit}"
-    sentence = f"**{many(asks.cells, 'cell')}**, {many(asks.turns, 'turn')}; {time}; {money}."
+    kinds = " and ".join(order.kinds)
+    money = f"$0: its models are {kinds}, and no figure of theirs speaks for a language model."
+    sentence = f"**{many(asks.cells, 'cell')}**, {many(asks.turns, 'turn')}; {time}; {order.announcement or money}"
     earlier_run = runs.get(order.name)
     if earlier_run:
         sentence += f" {earlier_run.played:,} cells of an earlier start are there: "

@@ -153,6 +153,7 @@ def _pairs(base: dict[str, str]) -> str:
 
 
 def _verdict(run: "StoredRun", result: _Comparisons, measure: str, base: str) -> None:
+    from kit.bench.run_page.sentences import verdict_sentence
     from kit.ui.benchmarks.tables import verdicts_html
     from kit.ui.benchmarks.verdict import headline, lines, words
 
@@ -160,15 +161,14 @@ def _verdict(run: "StoredRun", result: _Comparisons, measure: str, base: str) ->
     beside = [comparison for comparison in result.verdicts if comparison.scorer == measure]
     ways = [summary for summary in result.ways if summary.scorer == measure]
     with st.container(border=True, key="verdict"):
-        sentence = headline(beside, base, kinds, result.axes, ways, result.lost)
-        st.markdown(sentence.replace("$", r"\$"))
+        st.markdown(literal(headline(beside, base, kinds, ways, result.lost), 10_000))
     if run.played + run.lost < run.cells:
         st.warning(
             f"Stopped early: {run.played:,} of {run.cells:,} cells. Only cases that both "
             "ways have met are compared.",
             icon=":material/stop_circle:",
         )
-    rows = lines(ways, beside, result.axes, result.lost)
+    rows = lines(ways, beside, result.lost)
     st.html(verdicts_html(rows, words(measure), kinds, base))
     st.caption(
         f"{result.cases:,} cases, {result.rows:,} turns. Intervals are at 95 %.{_method(len(result.verdicts))}"
@@ -179,7 +179,8 @@ def _verdict(run: "StoredRun", result: _Comparisons, measure: str, base: str) ->
     with st.expander("Every verdict as a sentence", icon=":material/list:"):
         sentences: list[str] = []
         for comparison in result.verdicts:
-            sentences.append("- " + literal(f"{kinds}: {comparison}", 10_000))
+            sentence = f"{words(comparison.scorer)} ({kinds}): {verdict_sentence(comparison)}"
+            sentences.append("- " + literal(sentence, 10_000))
         st.markdown("\n".join(sentences))
 
 
@@ -194,10 +195,10 @@ def _method(comparisons: int) -> str:
 
 
 def _origin(run: "StoredRun") -> None:
-    from kit.ui.benchmarks.tables import csv_of, origin_html
+    from kit.ui.benchmarks.tables import csv_of
 
-    for number, provenance in enumerate(run.runs, 1):
-        st.html(origin_html(provenance, number, len(run.runs)))
+    for provenance in run.runs:
+        st.json(provenance, expanded=1)
     results = run.folder / "results.jsonl"
     with st.container(horizontal=True):
         # A function is called on a click: nobody waits for a file that is not wanted.
@@ -255,14 +256,16 @@ def _compare(
     folder: str, stamp: int, measures: tuple[str, ...], base: dict[str, str]
 ) -> _Comparisons:
     from kit.bench.grid.failures import read_failures
-    from kit.bench.grid.report import axes, compare_rows, differing_axes, unscored
+    from kit.bench.grid.report import compare_rows, differing_axes, unscored
+    from kit.bench.grid.results import AXES
     from kit.bench.grid.stored_runs import read_run
 
     rows = _rows(folder, stamp)
     failures = read_failures(Path(folder))
-    cells = [*rows, *failures]
+    axes = differing_axes([*rows, *failures])
     plan = read_run(Path(folder)).plan
-    ways, verdicts = compare_rows(rows, failures, axes(cells), measures, base, plan)
+    # What all ways share is no part of their names.
+    ways, verdicts = compare_rows(rows, failures, axes or AXES[:1], measures, base, plan)
     lost = {way: str(count) for way, count in unscored(ways, rows, failures).items()}
     cases = len({row["case"] for row in rows})
-    return _Comparisons(len(rows), cases, differing_axes(cells), ways, verdicts, lost)
+    return _Comparisons(len(rows), cases, axes, ways, verdicts, lost)

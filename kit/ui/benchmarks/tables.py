@@ -1,9 +1,7 @@
 """A grid's table, its origin, and its rows for a spreadsheet."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from kit.bench.run_page.content import Spend
 from kit.ui.benchmarks.verdict import Line
@@ -52,42 +50,6 @@ def spends_html(spends: Iterable[Spend]) -> str:
         rows.append(row)
     head = ("Way", "Model calls", "Tokens read", "Tokens written", "Seconds", "Dollars in all")
     return table_html("What the turns of each way took", rows, head, kind="bench rows")
-
-
-def origin_html(provenance: Mapping[str, Any], number: int, count: int) -> str:
-    """Returns what a run was made of as HTML: revision, versions, seeds, inputs, models."""
-    revision = str(provenance.get("revision", "unknown"))
-    if revision.endswith("+"):
-        revision = f"{revision.rstrip('+')} (files differed from it)"
-    run = ""
-    if count > 1:
-        run = f"{number} of {count}"
-    laws: list[str] = []
-    for key, spec in provenance.get("models", {}).items():
-        if spec.get("law"):
-            laws.append(f"{key} {_law(spec['law'])}")
-    versions = {"python": provenance.get("python", "?"), **provenance.get("versions", {})}
-    facts = {
-        "Run": run,
-        "Revision": revision,
-        "Clock": f"{provenance.get('clock', '?')} time",
-        "Seed": str(provenance.get("seed", "?")),
-        "Models": _pairs(provenance.get("kinds", {}), ": "),
-        "Laws": "; ".join(laws),
-        "Inputs": _pairs(provenance.get("inputs", {}), " "),
-        "Versions": _pairs(versions, " "),
-    }
-    return render("origin", facts=facts)
-
-
-def _pairs(values: Mapping[str, str], between: str) -> str:
-    return ", ".join(f"{name}{between}{value}" for name, value in values.items())
-
-
-def _law(law: Mapping[str, Any]) -> str:
-    """Returns the law as models.yaml has it, its figures in four digits."""
-    short = json.loads(json.dumps(law), parse_float=lambda text: float(f"{float(text):.4g}"))
-    return json.dumps(short).replace('"', "")
 
 
 def csv_of(folder: Path) -> bytes:

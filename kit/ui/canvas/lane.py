@@ -16,8 +16,8 @@ from kit.core.display.made_to_fail import WantedFault
 from kit.core.trace import Span, Trace
 from kit.core.value import Value
 from kit.ui.shared.tag import Tone
-from kit.ui.shared.turn_facts import OWNING_UP, fault_words, headline
-from kit.ui.shared.turn_sentence import part_words
+from kit.ui.shared.turn_facts import fault_words, headline
+from kit.ui.shared.turn_sentence import owning_up_sentence, part_words
 from kit.ui.shared.turn_view import TONES, Step, StepState, TurnView
 from kit.ui.shared.wording import label, span_name
 
@@ -326,7 +326,7 @@ def _answer(view: TurnView, start: float | None) -> Lane:
         ending = headline(view)
         tone = ending.tone
         verdicts.append(Phrase(text=ending.text, start=end))
-        words.append(Phrase(text=_owning_up(view), start=end))
+        words.append(Phrase(text=owning_up_sentence(view) or view.regret, start=end))
     return Lane(
         kind="answer",
         label="Answer",
@@ -341,21 +341,3 @@ def _answer(view: TurnView, start: float | None) -> Lane:
 
 BEYOND = 1e6
 """Seconds that no turn takes."""
-
-
-def _owning_up(view: TurnView) -> str:
-    match view.owning_up:
-        case None:
-            return view.regret
-        case "nothing_owed":
-            return "Nothing is missing"
-        case "unsaid":
-            return "Does not say what it lacks"
-        case how:
-            missing = [
-                part_words(step, view) or step.label
-                for step in view.taken_on
-                if step.state == "failed"
-            ]
-            lack = enumeration([*missing, *view.skipped])
-            return f"Says that it lacks {lack or 'a part'}, {OWNING_UP[how]}"

@@ -13,6 +13,7 @@ from kit.runtime.agents.api_agent import ApiAgent
 from kit.runtime.context import Agent
 from kit.ui.canvas.drawing import lane_html
 from kit.ui.canvas.lane import Lane
+from kit.ui.shared.place import Place
 from kit.ui.shared.turn_view import Entry, Step
 from kit.ui.shared.wording import literal, prose
 
@@ -43,29 +44,24 @@ class LaneBox:
         page: PageSettings,
         agent: Agent | None,
         on_break: OnBreak | None,
-        *,
-        full: bool,
     ):
         """Takes the next place of the page for a step of this agent, which is None where the deck has
-        it no more; `on_break` makes it fail, or None where nobody may; `full`: with its request and its acts."""
+        it no more; `on_break` makes it fail, or None where nobody may."""
         self._page = page
         self._budget = agent.time_budget if agent else None
         self._unbreakable = OUT_OF_REACH if isinstance(agent, ApiAgent) else ()
-        self._full = full
         with st.container(gap=None):
             self._head = st.empty()
-            self._lane = st.empty()
+            self._lane = Place(st.empty())
         self._entries = 0
         self._finding = ""
         self._state = step.state
         self._on_break = on_break
-        self._picture: object = None
         self._body = self._draw_head(step).container(gap=None)
         self._menu = self._body.empty()
         if on_break is not None and step.state == "running":
             self._draw_menu(step, on_break)
-        if full:
-            self._body.caption(f"“{literal(step.query)}”")
+        self._body.caption(f"“{literal(step.query)}”")
 
     def draw(self, step: Step, lane: Lane, end: float, now: float) -> None:
         """Brings the box up to date, on an axis of `end` seconds; `now` in seconds since the turn began."""
@@ -84,10 +80,8 @@ class LaneBox:
         if step.state == "running":
             pace = self._pace(step, now)
         # The bar grows by itself: once a second is enough for the time beside it.
-        picture = (lane, end, pace)
-        if picture != self._picture:
-            self._picture = picture
-            self._lane.html(lane_html(lane, end, now, pace))
+        if self._lane.is_new((lane, end, pace)):
+            self._lane.slot.html(lane_html(lane, end, now, pace))
 
     def _draw_head(self, step: Step) -> DeltaGenerator:
         name = f"**{literal(step.label)}**"
@@ -111,7 +105,7 @@ class LaneBox:
     def _draw_entry(self, entry: Entry) -> None:
         if entry.is_status:
             self._body.caption(prose(entry.text))
-        elif self._full:
+        else:
             self._body.html(f'<p class="act">{entry.at:.1f} s · {escape(entry.text)}</p>')
 
     def _pace(self, step: Step, now: float) -> str:

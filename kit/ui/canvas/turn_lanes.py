@@ -13,6 +13,7 @@ from kit.ui.canvas.drawing import axis_end, head_html, lane_html
 from kit.ui.canvas.lane import Lane, lanes_of
 from kit.ui.canvas.lane_box import LaneBox, OnBreak
 from kit.ui.canvas.replay import draw_replay
+from kit.ui.shared.place import Place
 from kit.ui.shared.turn_view import TurnView
 
 TICK = 0.2
@@ -28,26 +29,20 @@ class TurnLanes:
         agents: Mapping[str, Agent],
         page: PageSettings,
         on_break: OnBreak | None,
-        *,
-        full: bool,
     ):
-        """`agents` of the deck; `on_break` makes one of them fail, or None where nobody may; `full`:
-        with what sub-agents were asked, and their acts."""
+        """`agents` of the deck; `on_break` makes one of them fail, or None where nobody may."""
         self._agents = agents
         self._page = page
         self._on_break = on_break
-        self._full = full
         with place:
-            self._head = st.empty()
-            self._orchestrator = st.empty()
+            self._head = Place(st.empty())
+            self._orchestrator = Place(st.empty())
             self._agent_lanes = st.container(gap=None)
-            self._end = st.empty()
-            self._foot = st.empty()
+            self._end = Place(st.empty())
+            self._foot = Place(st.empty())
         self._boxes: list[LaneBox] = []
         self._lanes: tuple[Lane, ...] = ()
         self._events = -1
-        self._picture: dict[str, object] = {}
-        """What each place shows: one that stayed the same is not sent to the browser again."""
 
     def draw(self, view: TurnView, now: float) -> bool:
         """Brings the lanes up to date, and returns whether there are any; `now` in seconds since the
@@ -63,46 +58,32 @@ class TurnLanes:
         first, *rest = self._lanes
         agent_lanes = rest[: len(view.steps)]
         last = rest[len(view.steps) :]
-        head = head_html(self._lanes, end, "What each did")
-        if self._changes("head", head):
-            self._head.html(head)
-        self._update_lanes("first", self._orchestrator, [first], end, now)
+        self._head.html(head_html(self._lanes, end, "What each did"))
+        _draw_lanes(self._orchestrator, [first], end, now)
         for step in view.steps[len(self._boxes) :]:
             agent = self._agents.get(step.agent)
             with self._agent_lanes:
-                self._boxes.append(
-                    LaneBox(step, self._page, agent, self._on_break, full=self._full)
-                )
+                self._boxes.append(LaneBox(step, self._page, agent, self._on_break))
         for box, step, lane in zip(self._boxes, view.steps, agent_lanes, strict=True):
             box.draw(step, lane, end, now)
-        self._update_lanes("end", self._end, last, end, now)
+        _draw_lanes(self._end, last, end, now)
         self._draw_foot(view, now)
-        return True
-
-    def _update_lanes(
-        self, part: str, place: DeltaGenerator, lanes: Sequence[Lane], end: float, now: float
-    ) -> None:
-        """Draws some lanes in one place, where they or the axis changed; a bar that works grows by itself."""
-        if self._changes(part, (*lanes, end)):
-            place.html("".join(lane_html(lane, end, now) for lane in lanes))
-
-    def _changes(self, part: str, picture: object) -> bool:
-        """Whether a place shows something else than this; from now on it shows this."""
-        if self._picture.get(part) == picture:
-            return False
-        self._picture[part] = picture
         return True
 
     def _draw_foot(self, view: TurnView, now: float) -> None:
         if not view.running:
-            if self._changes("foot", "replay"):
-                draw_replay(self._foot, view)
+            if self._foot.is_new("replay"):
+                draw_replay(self._foot.slot, view)
             return
         words = (
             f"{now // TICK * TICK:.1f} s · {view.headline}. Each bar is a sub-agent on its part."
         )
         if self._on_break:
             words += " Press ⚡ to break one: hang, forge or kill."
-        html = f'<div class="replay clock">{escape(words)}</div>'
-        if self._changes("foot", html):
-            self._foot.html(html)
+        self._foot.html(f'<div class="replay clock">{escape(words)}</div>')
+
+
+def _draw_lanes(place: Place, lanes: Sequence[Lane], end: float, now: float) -> None:
+    """Draws some lanes in one place, where they or the axis changed; a bar that works grows by itself."""
+    if place.is_new((*lanes, end)):
+        place.slot.html("".join(lane_html(lane, end, now) for lane in lanes))

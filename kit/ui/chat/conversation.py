@@ -56,7 +56,7 @@ def converse(layout: Places, question: Question | None, *, fresh: bool) -> None:
     layout.introduce(_introduction(host, choices))
     layout.purpose.caption(scenario.purpose(host, choices))
     _draw_buttons(layout, turns=len(views), window=window)
-    panel = _draw_panel(layout, host, views, choices)
+    panel = _draw_panel(layout, host, views)
     slots = _slots(views)
     if _question_stands_elsewhere(question, waits, slot_of_question, slots, len(earlier)):
         # Another tab has asked as well: the question stands in that turn's place.
@@ -69,7 +69,6 @@ def converse(layout: Places, question: Question | None, *, fresh: bool) -> None:
             layout.slot(number),
             layout.page,
             drawn=bool(question) and not waits and number == slot_of_question,
-            full=choices.detail == "full",
         )
     for age, view in zip(range(len(views), 0, -1), views, strict=True):
         canvases[view.turn_id].draw(view, steps=age <= DEEP, again=age == 1)
@@ -131,9 +130,9 @@ def _draw_buttons(layout: Places, turns: int, window: int) -> None:
         )
 
 
-def _draw_panel(layout: Places, host: Host, views: Sequence[TurnView], choices: Scenario) -> Panel:
+def _draw_panel(layout: Places, host: Host, views: Sequence[TurnView]) -> Panel:
     """Draws beside the chat what its newest turn did; before the first one, who can be asked."""
-    panel = Panel(layout.desk, layout.phone, full=choices.detail == "full")
+    panel = Panel(layout.desk, layout.phone)
     if views:
         panel.draw(views[-1])
     else:

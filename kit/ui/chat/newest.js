@@ -22,20 +22,22 @@
     const room = Number.parseFloat(page.style.getPropertyValue("--room")) || 0;
     const end = page.scrollHeight - page.clientHeight - room;
     const turn = [...turns.children].filter((child) => child.querySelector(".stChatMessage")).at(-1);
+    const question = turn?.querySelector(".stChatMessage");
+    // The axis of its lanes stays in view under it.
+    if (question) turns.style.setProperty("--question", `${question.offsetHeight}px`);
     const answer = turn?.querySelector("[class*=st-key-outcome-]:has(.begun, .stMarkdownBadge)");
     const from = page.getBoundingClientRect().top - page.scrollTop;
     const toolbar = document.querySelector(".stAppHeader").offsetHeight;
     let goal = end;
     let wanted = 0;
     if (answer && !page.querySelector(".echo:not(:empty)") && turn.getBoundingClientRect().top - from < end + toolbar) {
-      const question = turn.querySelector(".stChatMessage");
       const beginning = answer.getBoundingClientRect().top - from - toolbar - question.offsetHeight - GAP;
       if (beginning - end <= page.clientHeight * SHARE) {
         goal = beginning;
         wanted = Math.max(0, Math.ceil(goal - end));
       }
     }
-    // A question over bars in the middle of the view would hide one.
+    // Over bars the question is short: it hides none that is at work.
     turns.toggleAttribute("data-loose", goal === end);
     // What is taken away at once would move what is read.
     wanted = Math.max(wanted, Math.min(room, page.scrollTop - end));

@@ -2,26 +2,25 @@
 pattern, model and person."""
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.errors import KitError
-from kit.core.fault import CATALOGUE, Fault, kinds_of, parse, parse_all
+from kit.core.fault import CATALOGUE, Fault, parse, parse_all
 from kit.core.value import Value
 from kit.patterns import modes_of
 from kit.ui.shared import address
 from kit.ui.shared.host import Host
-from kit.ui.shared.model_choice import draw_missing, missing_variable
+from kit.ui.shared.model_choice import draw_missing, every_fault, usable_models
+from kit.ui.shared.turn_facts import fault_words
 from kit.ui.shared.visitor import is_demo, is_operator, visitor
 from kit.ui.shared.wording import is_simulated, label, literal, model_words
 
 WIDEST = 8
-PARTS = ("fault", "cap", "pattern", "model", "tenant", "user", "detail")
+PARTS = ("fault", "cap", "pattern", "model", "tenant", "user")
 """Parts of the address that the panel writes."""
-Detail = Literal["simple", "full"]
 
 
 class Scenario(Value):
@@ -31,25 +30,18 @@ class Scenario(Value):
     cap: int | None = None
     pattern: str | None = None
     model: str | None = None
-    detail: Detail = "full"
 
     @classmethod
     def read(cls, host: Host) -> "Scenario":
         """Returns the scenario of the page's address without what cannot be used; `faults` says why."""
-        usable: set[str] = set()
-        for spec in host.kit.deck.models.values():
-            if not missing_variable(spec, host.kit.settings):
-                usable.add(spec.key)
         fields: dict[str, Any] = {}
         cap = address.read("cap")
         if cap.isdecimal() and 0 < int(cap) <= WIDEST:
             fields["cap"] = int(cap)
         if address.read("pattern") in _modes(host):
             fields["pattern"] = address.read("pattern")
-        if address.read("model") in usable:
+        if address.read("model") in usable_models(host.kit):
             fields["model"] = address.read("model")
-        if address.read("detail") == "simple":
-            fields["detail"] = "simple"
         chosen_faults = _chosen(faults(host))
         return cls(faults=tuple(map(str, chosen_faults)), **fields)
 
@@ -166,34 +158,29 @@ def _failures(host: Host) -> None:
         if text.partition("=")[0].strip() in parts:
             usual.append(text)
     common = parse_all(usual, team.agents, team.root)
-    part: str = st.session_state.get("part") or ""
-    further: list[Fault] = []
-    if part in team.agents:
-        further = [Fault(where=part, kind=kind) for kind in kinds_of(part, team.root)]
     # A fault that the address names stands here even where the deck does not offer it: it can be taken back.
-    near = list(common)
-    for fault in on:
-        if fault not in near and fault not in further:
-            near.append(fault)
+    near = list(dict.fromkeys((*common, *on)))
     for where in dict.fromkeys(fault.where for fault in near):
-        st.markdown(f"**{_part_label(where, team.root)}**")
+        st.markdown(f"**{'Orchestrator' if where == team.root else label(where)}**")
         _toggles([fault for fault in near if fault.where == where], on)
+    others = [str(fault) for fault in every_fault(team) if fault not in near]
+    # A new key for each choice: what was chosen stands among the others above.
+    key = f"more-{len(near)}"
     st.selectbox(
         "More ways to fail",
-        list(team.agents),
+        others,
         index=None,
-        key="part",
-        placeholder="Choose a part",
-        format_func=partial(_part_label, root=team.root),
-        persist_state="session",
+        key=key,
+        placeholder="Choose one",
+        format_func=fault_words,
+        on_change=_add,
+        args=(key,),
     )
-    _toggles([fault for fault in further if fault not in near], on)
 
 
-def _part_label(agent: str, root: str) -> str:
-    if agent == root:
-        return "Orchestrator"
-    return label(agent)
+def _add(key: str) -> None:
+    if st.session_state[key]:
+        address.put("fault", *address.read_all("fault"), st.session_state[key])
 
 
 # The address says what holds. Each run tells the widgets anew: one that was cut short may not have reached the browser.
@@ -216,13 +203,8 @@ def _flip(fault: str, key: str) -> None:
 
 def _choices(host: Host) -> None:
     deck = host.kit.deck
-    cap_column, detail_column = st.columns(2)
-    with cap_column:
-        caps = [str(cap) for cap in range(1, WIDEST + 1)]
-        default = str(min(deck.settings.cap, WIDEST))
-        _choice("At once, at most", "cap", caps, default)
-    with detail_column:
-        _choice("Detail", "detail", ["simple", "full"], "full", str.capitalize)
+    caps = [str(cap) for cap in range(1, WIDEST + 1)]
+    _choice("At once, at most", "cap", caps, str(min(deck.settings.cap, WIDEST)))
     if host.people and is_demo():
         _person(host)
     _choice(
@@ -245,18 +227,10 @@ def _modes(host: Host) -> list[str]:
 
 
 def _models(host: Host) -> None:
-    default = host.kit.team.orchestrator.model.spec.key
-    usable = [default]
-    missing: dict[str, str] = {}
-    for key, spec in host.kit.deck.models.items():
-        if key == default:
-            continue
-        missing[key] = missing_variable(spec, host.kit.settings)
-        if not missing[key]:
-            usable.append(key)
-    _choice("Model", "model", usable, default, model_words)
+    usable = usable_models(host.kit)
+    _choice("Model", "model", usable, usable[0], model_words)
     if is_operator():
-        draw_missing(missing)
+        draw_missing(host.kit)
 
 
 def _person(host: Host) -> None:
@@ -301,4 +275,3 @@ def _reset() -> None:
     for name in PARTS:
         address.put(name)
         st.session_state.pop(f"open-{name}", None)
-    st.session_state["part"] = None

@@ -1,7 +1,6 @@
 """Draws one turn in one place of a page, and on later draws only what changed: the same for live and stored turns."""
 
 import time
-from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
@@ -21,6 +20,7 @@ from kit.ui.chat.growing_text import GrowingText
 from kit.ui.chat.turn_panel import open_others, open_plan, open_trace
 from kit.ui.chat.user_message import draw_user_message
 from kit.ui.shared.host import Host
+from kit.ui.shared.place import Place
 from kit.ui.shared.template import render
 from kit.ui.shared.turn_facts import fault_lines, headline
 from kit.ui.shared.turn_sentence import turn_sentence
@@ -43,31 +43,27 @@ class Canvas:
         page: PageSettings,
         *,
         drawn: bool,
-        full: bool,
     ):
-        """`drawn`: the question stands there already. `full`: with requests, routing and trace; else without them."""
+        """`drawn`: the question stands there already."""
         self._host = host
         self._page = page
-        self._full = full
         self._pictures = host.pictures.of(view.turn_id)
         if not drawn:
             with slot:
                 draw_user_message(view.question, self._pictures)
         with slot.chat_message("assistant", avatar=":material/hub:"):
-            self._chips = st.empty()
-            self._lead = st.empty()
+            self._chips = Place(st.empty())
+            self._lead = Place(st.empty())
             self._lanes = TurnLanes(
                 st.container(gap=None, key=f"canvas-{view.turn_id}"),
                 host.kit.team.agents,
                 page,
                 _break_callback(host, view),
-                full=full,
             )
-            self._outcome = st.container(key=f"outcome-{view.turn_id}").empty()
+            self._outcome = Place(st.container(key=f"outcome-{view.turn_id}").empty())
             self._answer = GrowingText(st.container(key=f"answer-{view.turn_id}"))
             self._components = st.empty()
-            self._foot = st.empty()
-        self._current = {"faults": "", "lead": "", "outcome": "", "clock": ""}
+            self._foot = Place(st.empty())
 
     def draw(self, view: TurnView, *, steps: bool = True, again: bool = False) -> None:
         """Brings the place up to date; `steps` is off for turns long past, `again` offers to ask once more."""
@@ -76,13 +72,13 @@ class Canvas:
             now = elapsed
         else:
             now = view.seconds
-        self._draw_marks(self._chips, "faults", "Broken on purpose", fault_lines(view))
+        faults = fault_lines(view)
+        if faults:
+            marks = render("marks", kind="faults", label="Broken on purpose", lines=faults)
+            self._chips.html(marks)
         # Which may repeat anybody's words.
         preamble = bool(view.taken_on or view.running)
-        if self._update(
-            "lead", literal(view.lead, len(view.lead)) if preamble else prose(view.lead)
-        ):
-            self._lead.markdown(self._current["lead"])
+        self._lead.markdown(literal(view.lead, len(view.lead)) if preamble else prose(view.lead))
         has_lanes = steps and self._lanes.draw(view, now)
         self._draw_outcome(view, details=steps)
         self._answer.draw(view.answer or view.regret, whole=not view.running)
@@ -96,44 +92,27 @@ class Canvas:
         sentence = turn_sentence(view) if details else ""
         if view.running:
             # Once the answer has begun the page stands still for its reader (newest.js).
-            html = render("outcome", sentence=sentence, begun=bool(view.answer))
-            if sentence and self._update("outcome", html):
+            if sentence:
+                html = render("outcome", sentence=sentence, begun=bool(view.answer))
                 self._outcome.html(html)
             return
         lines = [_badges(view)]
         if sentence:
             lines.append(literal(sentence, WHOLE))
-        if self._update("outcome", "  \n".join(lines)):
-            self._outcome.markdown(self._current["outcome"])
+        self._outcome.markdown("  \n".join(lines))
 
     def _draw_clock(self, view: TurnView, now: float, *, has_lanes: bool) -> None:
         """Says that the turn is at work, as long as its lanes do not."""
         words = ""
         if not has_lanes:
             words = f"{view.headline} · {now // TICK * TICK:.1f} s"
-        if not self._update("clock", words):
-            return
-        if words:
-            self._foot.caption(words)
-        else:
-            self._foot.empty()
-
-    def _draw_marks(
-        self, slot: DeltaGenerator, kind: str, label: str, lines: Sequence[str]
-    ) -> None:
-        """Draws a list of short lines, of the class `kind`; nothing while it has none."""
-        if lines and self._update(kind, render("marks", kind=kind, label=label, lines=lines)):
-            slot.html(self._current[kind])
-
-    def _update(self, part: str, text: str) -> bool:
-        was, self._current[part] = self._current[part], text
-        return text != was
+        self._foot.caption(words)
 
     def _end(self, view: TurnView, *, details: bool, again: bool) -> None:
         if details and components_of(view):
             with self._components.container():
                 draw_components(view, self._host.renderers)
-        with self._foot.container():
+        with self._foot.slot.container():
             self._draw_foot(view, details=details, again=again)
 
     def _draw_foot(self, view: TurnView, *, details: bool, again: bool) -> None:

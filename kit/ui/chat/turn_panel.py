@@ -7,6 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.bodies.turn import PlanTaken
 from kit.ui.shared.frame import draw_link
+from kit.ui.shared.place import Place
 from kit.ui.shared.template import render
 from kit.ui.shared.turn_facts import facts, headline
 from kit.ui.shared.turn_view import TurnView
@@ -15,10 +16,8 @@ from kit.ui.shared.turn_view import TurnView
 class Panel:
     """The panel in two places, of which the width of the window hides one."""
 
-    def __init__(self, desk: DeltaGenerator, phone: DeltaGenerator, *, full: bool):
-        self._full = full
-        self._places = [(slot.empty(), slot.empty()) for slot in (desk, phone)]
-        self._html = ""
+    def __init__(self, desk: DeltaGenerator, phone: DeltaGenerator):
+        self._places = [(Place(slot.empty()), slot.empty()) for slot in (desk, phone)]
 
     def explain(self, agents: Iterable[str]) -> None:
         """Draws what the panel will show, and the sub-agents that can be asked."""
@@ -26,8 +25,7 @@ class Panel:
 
     def draw(self, view: TurnView) -> None:
         """Brings the panel up to date; nothing is sent when nothing changed."""
-        lines = facts(view, full=self._full)
-        self._show(render("turn_panel", ending=headline(view), facts=lines))
+        self._show(render("turn_panel", ending=headline(view), facts=facts(view)))
         for _, link in self._places:
             if not view.running:
                 open_trace(link, view.turn_id)
@@ -35,10 +33,8 @@ class Panel:
                 open_plan(link, view)
 
     def _show(self, html: str) -> None:
-        if html != self._html:
-            self._html = html
-            for slot, _ in self._places:
-                slot.html(html)
+        for place, _ in self._places:
+            place.html(html)
 
 
 def open_plan(slot: DeltaGenerator, view: TurnView) -> None:

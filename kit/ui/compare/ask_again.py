@@ -2,7 +2,7 @@
 on all patterns at once."""
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
@@ -10,10 +10,9 @@ from kit.core.context import Principal
 from kit.core.errors import PictureError
 from kit.core.picture import strip_marks
 from kit.core.record import TurnRecord
-from kit.patterns import PATTERNS, patterns_of
+from kit.patterns import PATTERNS
 from kit.ui.shared.host import Host
-from kit.ui.shared.model_choice import draw_faults, usable_models
-from kit.ui.shared.wording import label, model_words
+from kit.ui.shared.model_choice import draw_choice, draw_select
 
 WIDEST = 8
 ALL = f"On all {len(PATTERNS)} patterns"
@@ -47,31 +46,29 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
     PictureError for a turn whose pictures are gone.
     """
     with st.form("compare-again"):
-        st.markdown(f"**Ask {name} again**")
+        st.markdown(f"**Ask the question of {name} again**")
         st.caption(
             "With all that its conversation held before it. The new turn is its own; the conversation stays as it is."
         )
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            pattern = _select("Pattern", list(patterns_of(host.kit.deck)), turn.pattern, label)
-            model = _select("Model", usable_models(host.kit), turn.model, model_words)
+            choice = draw_choice(host.kit, turn, faults)
             caps = list(map(str, range(1, WIDEST + 1)))
-            cap = _select("At once, at most", caps, str(turn.cap))
-            chosen_faults = draw_faults(host.kit.team, faults)
+            cap = draw_select("At once, at most", caps, str(turn.cap))
         with st.container(horizontal=True):
             once = st.form_submit_button("Ask again", icon=":material/replay:", type="primary")
             everywhere = st.form_submit_button(ALL, icon=":material/stacked_bar_chart:")
     if not once and not everywhere:
         return []
-    key = model
-    if model == host.kit.team.orchestrator.model.spec.key:
-        key = None
+    key = None
+    if choice.model != host.kit.team.orchestrator.model.spec.key:
+        key = choice.model
     message = strip_marks(turn.message)
     pictures = host.pictures.of(turn.id)
     if message != turn.message and not pictures:
         raise PictureError(
             "the pictures of this question are no longer in memory: ask it in the chat, with its pictures"
         )
-    patterns: Iterable[str] = [pattern]
+    patterns: Iterable[str] = [choice.pattern]
     if everywhere:
         patterns = PATTERNS
     host.prepare(patterns, key)
@@ -81,7 +78,7 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
         turn_id = host.start(
             message,
             past.session,
-            chosen_faults or (),
+            choice.faults or (),
             cap=int(cap),
             pattern=name,
             model=key,
@@ -90,10 +87,3 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
         )
         turn_ids.append(turn_id)
     return turn_ids
-
-
-def _select(title: str, options: list[str], default: str, words: Callable[[str], str] = str) -> str:
-    index = 0
-    if default in options:
-        index = options.index(default)
-    return st.selectbox(title, options, index=index, format_func=words, width=190)

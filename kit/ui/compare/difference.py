@@ -15,7 +15,7 @@ from kit.ui.shared.tag import Tag
 from kit.ui.shared.template import render, table_html
 from kit.ui.shared.turn_facts import OWNING_UP, fault_words, headline
 from kit.ui.shared.turn_view import TurnView
-from kit.ui.shared.wording import label, model_words
+from kit.ui.shared.wording import label, model_words, simulated_words
 
 UNKNOWN = "–"
 PATTERN = "Pattern"
@@ -82,9 +82,9 @@ def differences_html(turns: Mapping[str, TurnView]) -> str:
             row[1 + differing.index(ENDED)] = _ending(view, is_untouched=name in untouched)
         lines.append(row)
     table = table_html("What differs", lines, ("Way", *differing), kind="differences", stacks=True)
-    summary = ""
+    summary = simulated_words(view.model for view in turns.values())
     if alike:
-        summary = f"The same in all: {_list(alike)}."
+        summary = f"The same in all: {_list(alike)}. {summary}"
     return f'{table}<p class="same">{summary}</p>'
 
 
@@ -154,7 +154,10 @@ def compare(turns: Mapping[str, TurnView]) -> dict[str, tuple[LostPart, ...]]:
     for name, view in turns.items():
         if view.routing is not None and not view.running:
             message = _parts_of_message(by_question[view.question])
-            lost_parts[name] = tuple(_lost_parts(view, view.routing, message))
+            parts = _lost_parts(view, view.routing, message)
+            if not parts and view.status == "failed":
+                parts.append(LostPart(name="the whole answer", reason=view.headline.lower()))
+            lost_parts[name] = tuple(parts)
     return lost_parts
 
 
@@ -256,7 +259,6 @@ def losses_html(
         groups=groups,
         complete=_names(complete, lost) if complete else "",
         several=len(complete) > 1,
-        answered=_answered_by_all([turns[name] for name in lost if name not in untouched]),
         untouched=_list(map(_bold, untouched)) if untouched else "",
         touched_count=len(ended) - len(untouched),
         ended_count=len(ended),
@@ -278,18 +280,6 @@ def _names(group: Sequence[str], lost: Mapping[str, object]) -> Markup:
 
 def _bold(name: str) -> Markup:
     return Markup("<b>{}</b>").format(name)
-
-
-def _answered_by_all(views: Sequence[TurnView]) -> str:
-    """Returns the sub-agents that answered in each of several turns; empty where there are none such."""
-    names: list[str] = []
-    for step in views[0].taken_on if len(views) > 1 else ():
-        if all(
-            any(other.agent == step.agent and other.state == "ok" for other in view.taken_on)
-            for view in views
-        ):
-            names.append(step.label)
-    return enumeration(names)
 
 
 def untouched_turns(turns: Mapping[str, TurnView]) -> list[str]:

@@ -17,7 +17,6 @@ from kit.conformance.recorded_turn import (
 from kit.conformance.scenario import COMPOSERS, Scenario
 from kit.conformance.table import Mark, Table
 from kit.core.record import TurnRecord
-from kit.core.value import Value
 from kit.settings import HOME
 from kit.ui.shared.host import Host
 from kit.ui.shared.tag import Tag, Tone
@@ -46,31 +45,6 @@ _MARKS: Mapping[Mark, tuple[str, Tone]] = {
     "not offered": ("not offered", "bad"),
     "void": ("void", ""),
 }
-
-
-class StoredLine(Value):
-    """A line of a text that a system gave its user."""
-
-    text: str
-    is_made_up: bool = False
-
-
-class StoredPlay(Value):
-    """What one system did in one scenario, with one composer."""
-
-    composer: str
-    verdict: Tag
-    word: str
-    """The judge's reason; empty for a pass."""
-    lines: tuple[StoredLine, ...] = ()
-
-
-class StoredSystem(Value):
-    """One system of the stored table in one scenario, in its best configuration."""
-
-    name: str
-    versions: str
-    plays: tuple[StoredPlay, ...]
 
 
 def draw_others(host: Host, turn: TurnRecord, view: TurnView) -> None:
@@ -138,23 +112,18 @@ def draw_table(scenario: Scenario) -> None:
     )
 
 
-def _system(system: Mapping[str, Any], scenario: Scenario, table: Table) -> StoredSystem:
+def _system(system: Mapping[str, Any], scenario: Scenario, table: Table) -> dict[str, object]:
+    """Returns one system of the stored table in one scenario, in its best configuration, as its template takes it."""
     marks = table.marks(system)
     made_up = [child.lie for child in scenario.children]
-    plays: list[StoredPlay] = []
+    plays: list[dict[str, object]] = []
     for cell in system["cells"]:
         if cell["scenario"] != scenario.id or not cell["best"]:
             continue
         words, tone = _MARKS[marks[cell["scenario"], cell["composer"], True]]
-        lines: list[StoredLine] = []
+        lines: list[tuple[str, bool]] = []
         for line in cell["text"].splitlines():
-            lines.append(StoredLine(text=line, is_made_up=any(lie in line for lie in made_up)))
-        play = StoredPlay(
-            composer=cell["composer"],
-            verdict=Tag(text=words, tone=tone),
-            word=cell["word"],
-            lines=tuple(lines),
-        )
-        plays.append(play)
+            lines.append((line, any(lie in line for lie in made_up)))
+        plays.append({**cell, "verdict": Tag(text=words, tone=tone), "lines": lines})
     versions = ", ".join(f"{name} {number}" for name, number in system["packages"].items())
-    return StoredSystem(name=system["name"], versions=versions, plays=tuple(plays))
+    return {"name": system["name"], "versions": versions, "plays": plays}

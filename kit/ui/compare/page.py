@@ -61,9 +61,12 @@ def page(host: Host, top: DeltaGenerator) -> None:
             st.button(
                 "Ask another question", icon=":material/add:", type="tertiary", on_click=_leave
             )
+    # A form that was sent would stand greyed under the turns that it started until they have ended.
+    start = st.empty()
     if views:
         _compare(host, principal, views, stop)
-    else:
+        return
+    with start.container():
         st.markdown(
             "Ask one question in several ways, and see beside each other what each answered, what it lost "
             "and how long it took."
@@ -134,13 +137,11 @@ def _compare(host: Host, principal: Principal, views: list[TurnView], stop: Delt
     names: dict[str, str] = {}
     for letter, view in zip("ABCDEFGH", views, strict=False):
         names[view.turn_id] = _name(letter, view, views[0])
-    above = st.container()
+    above = st.empty()
     columns = _columns(views, names, same_question=same_question)
     _draw(summary, columns, views)
-    if len(views) > 1:
-        above = st.container()
     # Who opens a single turn is here to put another one beside it: the form stands above.
-    with above:
+    with above.container() if len(views) == 1 else st.container():
         _change(host, principal, views[0], names)
     running = _running(views)
     if running:
@@ -163,7 +164,7 @@ def _compare(host: Host, principal: Principal, views: list[TurnView], stop: Delt
 
 def _name(letter: str, view: TurnView, first: TurnView) -> str:
     """Returns what a turn is called on the page; one that only repeats the first has other words than that."""
-    name = f"{letter} {label(view.pattern)}"
+    name = f"Way {letter}: {label(view.pattern)}"
     if repeated_turn(view.session_id) == first.turn_id and view.pattern == first.pattern:
         return f"{name} again"
     return name

@@ -8,6 +8,7 @@ from kit.core.display.count import many
 from kit.ui.canvas.drawing import canvas_html
 from kit.ui.canvas.lane import lanes_of
 from kit.ui.shared.frame import draw_link
+from kit.ui.shared.place import Place
 from kit.ui.shared.template import render
 from kit.ui.shared.turn_facts import answer_text, facts, headline
 from kit.ui.shared.turn_view import TurnView
@@ -32,41 +33,27 @@ class TurnColumn:
         self._note = note
         self._full = body is None
         self._axis = axis
-        self._head = st.empty()
-        self._canvas = st.empty()
+        self._head = Place(st.empty())
+        self._canvas = Place(st.empty())
         with body or st.container():
-            self._answer = st.empty()
-            self._facts = st.empty()
+            self._answer = Place(st.empty())
+            self._facts = Place(st.empty())
             draw_link(
                 st.empty(), "traces", "Open trace", ":material/account_tree:", turn=view.turn_id
             )
-        self._html: dict[str, object] = {"answer": ""}
 
     def draw(self, view: TurnView, end: float, now: float) -> None:
         """Brings it up to date. `end`: seconds of the axis that it shares with others; `now`:
         seconds since the turn began."""
         lanes = lanes_of(view)
-        lines = render("turn_facts", facts=facts(view))
-        head = self._head_html(view, now)
-        if self._has_changed("head", head):
-            self._head.html(head)
+        self._head.html(self._head_html(view, now))
         # Bars that work grow by themselves: only other lanes, or another axis, are sent.
-        if self._has_changed("canvas", (*lanes, end)):
+        if self._canvas.is_new((*lanes, end)):
             label = f"Timeline of {self.label}"
             canvas = canvas_html(lanes, end, label, now=now, full=self._full, axis=self._axis)
-            self._canvas.html(canvas)
-        answer = prose(answer_text(view))
-        if self._has_changed("answer", answer):
-            self._answer.markdown(answer)
-        if self._has_changed("facts", lines):
-            self._facts.html(lines)
-
-    def _has_changed(self, part: str, html: object) -> bool:
-        """Keeps what a part shows now: one that stayed the same is not sent to the browser again."""
-        if self._html.get(part) == html:
-            return False
-        self._html[part] = html
-        return True
+            self._canvas.slot.html(canvas)
+        self._answer.markdown(prose(answer_text(view)))
+        self._facts.html(render("turn_facts", facts=facts(view)))
 
     def _head_html(self, view: TurnView, now: float) -> str:
         if view.running:
@@ -75,10 +62,10 @@ class TurnColumn:
             figures = [f"{now:.2f} s"]
         else:
             figures = [f"{view.seconds:.2f} s"]
-        if view.tokens is not None:
-            figures += [many(view.tokens, "token"), view.cost_words]
         if is_simulated(view.model):
             figures.append("simulated")
+        elif view.tokens is not None:
+            figures += [many(view.tokens, "token"), view.cost_words]
         return render(
             "turn_head", label=self.label, ending=headline(view), figures=figures, note=self._note
         )

@@ -196,7 +196,7 @@ def _play(
     # Two places in turn: what the last turn left in its own would stand greyed under this one until it ends.
     slots = (st.empty(), st.empty())
     slot = slots[st.session_state.get(_STARTS, 0) % 2]
-    canvas = Canvas(view, host, slot.container(), settings, drawn=False, full=False)
+    canvas = Canvas(view, host, slot.container(), settings, drawn=False)
     canvas.draw(view)
     while view.running:
         batch = host.follow(view.turn_id, len(view.events))

@@ -22,6 +22,7 @@ from kit.metrics.summary import Metrics, metrics
 from kit.metrics.watchdog import Silence
 from kit.service.monitor import ActiveAlert
 from kit.stores.tally import Mismatch, Tally
+from kit.ui.metrics.charts import draw_endings, draw_times
 from kit.ui.metrics.over_time import points_of
 from kit.ui.metrics.plans import draw_plans, watch_plans
 from kit.ui.shared.frame import draw_link, with_store
@@ -69,7 +70,7 @@ def page(host: Host, _: DeltaGenerator) -> None:
     with st.container(key="m-figures"):
         _figures(tally)
     if tally.mismatches:
-        _list_mismatches(tally.mismatches, principal)
+        _list_mismatches(tally.mismatches)
     draw_plans(watch)
     fold = st.expander(
         "Every figure, and what it means",
@@ -104,20 +105,13 @@ def _headline(tally: Tally) -> str:
 
 def _notes(tally: Tally, principal: Principal) -> Iterator[str]:
     yield f"Turns of {principal.tenant_id}, all of its people. Percentiles are by nearest rank."
-    models = tally.of("model")
-    yield simulated_words(models)
-    # Sums that an older version stored know no models.
-    unknown = tally.counts["turns",] - sum(models.values())
-    if unknown:
-        yield f"{many(unknown, 'older turn')}: the model is not counted, figures may be simulated."
+    yield simulated_words(tally.of("model"))
 
 
 def _over_time(turns: Sequence[TurnRecord], now: float) -> None:
     points = points_of(turns, now)
     if len(points) < 2:
         return
-    from kit.ui.metrics.charts import draw_endings, draw_times
-
     first_column, second_column = st.columns(2, gap="large")
     with first_column:
         draw_endings(points)
@@ -204,30 +198,19 @@ def _alerts(
         st.caption("No alert fires, and no reply for another principal came in.")
 
 
-def _list_mismatches(mismatches: Sequence[Mismatch], principal: Principal) -> None:
-    """Draws, folded away, when replies for another principal came in, and links to the visitor's own turns."""
+def _list_mismatches(mismatches: Sequence[Mismatch]) -> None:
+    """Draws, folded away, when replies for another principal came in."""
     every = alerts(mismatches)
+    rows: list[tuple[str, ...]] = []
+    for alert in every[: -ALERTS - 1 : -1]:
+        turns = many(len(alert.turn_ids), "turn")
+        rows.append((moment(alert.since), _replies(alert.count), turns))
     title = f"{many(len(every), 'alert')} about somebody else's data"
     with st.expander(title, icon=":material/list:"):
-        visitor_turns: set[str] = set()
-        for mismatch in mismatches:
-            if mismatch.user_id == principal.user_id:
-                visitor_turns.add(mismatch.turn_id)
         if len(every) > ALERTS:
-            st.caption(f"The newest {ALERTS}; `{command('metrics')}` lists all.")
-        for alert in every[: -ALERTS - 1 : -1]:
-            turns = many(len(alert.turn_ids), "turn")
-            begin = f"From {moment(alert.since)} on, within five minutes"
-            st.markdown(f"{begin}: {_replies(alert.count)} in {turns}")
-            for turn_id in alert.turn_ids:
-                if turn_id in visitor_turns:
-                    draw_link(
-                        st.empty(),
-                        "traces",
-                        f"Trace {turn_id}",
-                        ":material/account_tree:",
-                        turn=turn_id,
-                    )
+            st.caption(f"The newest {ALERTS}; `{command('data', 'metrics')}` lists all.")
+        head = ("From, within five minutes", "Replies", "In")
+        st.html(table_html(title, rows, head, kind="metrics rows"))
 
 
 def _silences(noted: Sequence[Silence]) -> None:
@@ -323,25 +306,11 @@ def group_html(group: Group, summary: Metrics, empty: str) -> str:
         if metric.group == group:
             values = [(row["of"], row["value"]) for row in rows if row["metric"] == metric.name]
             figures: list[tuple[str, str]] = []
-            for subject, value in _once(values):
+            for subject, value in values:
                 if value is not None:
                     figures.append((subject, read(value, metric.unit)))
             metrics.append((metric, figures))
     return render("metrics", metrics=metrics, empty=empty)
-
-
-def _once(values: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Leaves out turns that asked sub-agents where every turn did: their value stands there already."""
-    answered_alone: set[str] = set()
-    for subject, _ in values:
-        if subject.endswith(", nobody asked"):
-            answered_alone.add(subject.removesuffix(", nobody asked"))
-    distinct: list[tuple[str, Any]] = []
-    for subject, value in values:
-        pattern = subject.removesuffix(", sub-agents asked")
-        if pattern == subject or pattern in answered_alone:
-            distinct.append((subject, value))
-    return distinct
 
 
 def read(value: Any, unit: Unit) -> str:

@@ -14,6 +14,7 @@ from kit.metrics.plan_health import (
 )
 from kit.service.monitor import ActiveAlert, Monitor
 from kit.stores.documents.protocol import Documents
+from kit.ui.metrics.charts import draw_success
 from kit.ui.shared.template import health_html
 
 MONTH = 30 * 86_400.0
@@ -53,13 +54,9 @@ def draw_plans(watch: PlanWatch) -> None:
     """Draws figures and line; nothing where no plan ended."""
     if not watch.health.success.n:
         return
-    from kit.ui.metrics.charts import draw_success
-
     st.markdown("### Plans")
     words_column, chart_column = st.columns([6, 5], gap="large")
     words_column.html(health_html(watch.health))
     with chart_column:
         if any(point.success.n for point in watch.points):
-            draw_success(
-                watch.points, "Plans done without being planned anew; the alert is below 80 %"
-            )
+            draw_success(watch.points)

@@ -93,7 +93,9 @@ def _nothing(host: Host) -> None:
     if host.kit.deck.settings.planning is None:
         name = literal(host.kit.deck.name)
         st.markdown(f"The deck {name} has no planner, so its turns are not run as plans.")
-        st.markdown("The deck outlets has one: start the app with `KIT_DECK=cards/outlets`.")
+        st.markdown(
+            "With `KIT_DECK=cards/outlets` the app starts on the deck outlets, which has one."
+        )
         return
     st.markdown(
         "A message can be run as a plan: choose the pattern “Plan execute” in the chat's scenario, and ask."
@@ -220,7 +222,7 @@ def _buttons(host: Host, plan: Plan, is_held: bool) -> None:
 
 def _resume(host: Host, plan_id: str) -> None:
     try:
-        host.resume_plan(plan_id, visitor(host))
+        host.go_on(plan_id, visitor(host))
     except KitError as error:
         st.session_state[f"plan-error-{plan_id}"] = str(error)
 

@@ -165,9 +165,6 @@ def _step(
     if step.step_index in values:
         facts.append(("Gave", _json(values[step.step_index])))
         facts.append(("Kept as", step.memory_key or ""))
-    for event in events:
-        if event.task_id == step.task_id:
-            facts.append(_act(event))
     facts.append(("Failed because", step.failure_reason or ""))
     title = f"{step.step_index}. {step.task}"
     result = _glance(values.get(step.step_index), step.task)
@@ -218,26 +215,6 @@ def _glance(value: Any, task: str) -> tuple[str, ...]:
         line = line.removeprefix("- ")
         lines.append(line if len(line) <= WIDEST else f"{line[:WIDEST]} …")
     return tuple(lines)
-
-
-def _act(event: AgentEvent) -> tuple[str, str]:
-    """Returns what an event says of a skill, a large response or a script; nothing of any other event."""
-    payload = cast("dict[str, Any]", event.payload or {})
-    if event.event_type == "skill.called":
-        size = f"{event.response_size_bytes or 0:,} bytes in {event.duration_ms or 0:,} ms"
-        text = f"{event.skill_id}: {size}"
-        if event.status not in (None, "ok"):
-            text += f", {event.status}"
-        return "Called", text
-    if event.event_type == "large_response.detected":
-        size = f"{payload.get('size_bytes', 0):,} bytes"
-        return "Too long to read", f"{size}, kept in a file and read by a script"
-    if event.event_type == "python_script.executed":
-        rows = f"{payload.get('input_rows')} rows in, {payload.get('output_rows')} out"
-        script = (event.script_hash or "")[:8]
-        end = event.status if event.exit_code is None else f"exit code {event.exit_code}"
-        return "Ran a script", f"{script}: {rows}, {end}"
-    return "", ""
 
 
 def history_html(plan: Plan) -> str:

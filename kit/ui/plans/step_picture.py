@@ -128,7 +128,8 @@ def _lane(
             used_at = min(first_uses, default=None)
     waits = _waits_for(plan, step)
     if waits:
-        verdict += f", after {_numbers(waits)}"
+        noun = "step" if len(waits) == 1 else "steps"
+        verdict += f", after {noun} {_numbers(waits)}"
     return Lane(
         kind="agent",
         label=f"{number}. {step.task}",

@@ -13,7 +13,6 @@ PARTS = (
     "cap",
     "pattern",
     "model",
-    "detail",
 )
 """Parts of the address that belong to all pages."""
 

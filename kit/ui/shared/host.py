@@ -26,6 +26,7 @@ from kit.patterns.plan_execute import PLAN
 from kit.patterns.resume import Answers, last_turn_of
 from kit.planning.record import cancel, outputs_of
 from kit.runtime.handle import Turn
+from kit.service.remote_turn import RemoteTurn
 from kit.settings import Settings
 from kit.stores.documents.protocol import Documents, EventFilter
 from kit.ui.shared.allowance import Allowance
@@ -184,16 +185,14 @@ class Host:
 
         return self._wait(play(), timeout=3 * patience)
 
-    def resume(self, turn: TurnRecord, answers: Answers = None) -> None:
-        """Lets a turn go on; the answers, and what it raises, are those of `resume_turn`."""
-        resume = partial(self.kit.resume, turn.id, answers, who=turn.principal)
+    def go_on(self, name: str, principal: Principal, answers: Answers = None) -> None:
+        """Lets a turn, or a plan by its id, go on that waits or was interrupted; what it raises is that of
+        `Kit.resume`."""
+        turn = self.kit.store.turn(name.removeprefix(PLAN), principal)
+        if turn is None:
+            raise ResumeError(f"{name!r} is not stored: ask for it again")
+        resume = partial(self.kit.resume, name, answers, who=principal)
         self._play(resume, self._session_of(turn), turn.message, asked_at=turn.started_at)
-
-    def go_on(self, turn_id: str, principal: Principal, answers: Answers) -> None:
-        """Lets a turn go on that waits or was interrupted; an unknown one is left alone."""
-        turn = self.kit.store.turn(turn_id, principal)
-        if turn is not None:
-            self.resume(turn, answers)
 
     def plans(self, principal: Principal, most: int) -> list[Plan]:
         """Returns a principal's plans, the newest first."""
@@ -236,14 +235,6 @@ class Host:
         if view is None:
             return ""
         return view.answer
-
-    def resume_plan(self, plan_id: str, principal: Principal) -> None:
-        """Takes a plan up where it stands; what it raises is that of `Kit.resume`."""
-        turn = self.kit.store.turn(plan_id.removeprefix(PLAN), principal)
-        if turn is None:
-            raise ResumeError(f"the turn of plan {plan_id!r} is not stored: ask for it again")
-        resume = partial(self.kit.resume, plan_id, who=principal)
-        self._play(resume, self._session_of(turn), turn.message)
 
     def holds(self, plan: Plan) -> bool:
         """Whether a living process, this one or another, works on a plan."""
@@ -484,22 +475,25 @@ class Host:
         images: Sequence[Picture] = (),
         asked_at: float | None = None,
     ) -> str:
+        async def begin() -> Turn:
+            turn = ask()
+            self.pictures.keep(turn.id, images)
+            return turn
+
         self._allowance.check_spending(session.principal)
-        return self._wait(self._start(ask, session, message, images, asked_at))
+        return self._wait(self._start(begin, session, message, asked_at))
 
     async def _start(
         self,
-        ask: Callable[[], Turn],
+        begin: Callable[[], Awaitable[Turn | RemoteTurn]],
         session: Session,
         message: str,
-        images: Sequence[Picture],
         asked_at: float | None = None,
     ) -> str:
         """Starts a turn and returns its id; from here on it needs nobody."""
         asked_at = asked_at or time.time()
         async with self._allowance.slot(session.principal) as end:
-            turn = ask()
-            self.pictures.keep(turn.id, images)
+            turn = await begin()
             pump = self._hold(LiveTurn(turn, session, message, asked_at))
             pump.add_done_callback(end)
         return turn.id

@@ -1,17 +1,21 @@
 """Which models of a deck can be used here, what has to be set for the others, and what can be made to fail."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
 from kit.core.extra import ROUTER, install_line
 from kit.core.fault import Fault, kinds_of
 from kit.core.model import ModelSpec
+from kit.core.record import TurnRecord
+from kit.core.value import Value
 from kit.models.langchain import missing_packages
+from kit.patterns import patterns_of
 from kit.runtime.team import Team
 from kit.settings import Settings
 from kit.ui.shared.turn_facts import fault_words
 from kit.ui.shared.visitor import is_operator
+from kit.ui.shared.wording import label, model_words
 from kit.wire import Kit
 
 
@@ -46,27 +50,60 @@ def usable_models(kit: Kit) -> list[str]:
     return list(dict.fromkeys([default, *usable]))
 
 
-def draw_missing(models: Mapping[str, str]) -> None:
-    """Draws a line for each variable that has to be set; `models`: key -> variable, empty for a
-    model that can be used."""
-    for variable in sorted(set(models.values()) - {""}):
-        if " " in variable:
-            verb = "run"
-        else:
-            verb = "set"
-        keys = (key for key, name in models.items() if name == variable)
+def draw_missing(kit: Kit) -> None:
+    """Draws a line for each variable that has to be set, or command to be run, before models can be used."""
+    models: dict[str, list[str]] = {}
+    for key, spec in kit.deck.models.items():
+        models.setdefault(missing_variable(spec, kit.settings), []).append(key)
+    models.pop("", None)
+    for variable, keys in sorted(models.items()):
+        verb = "run" if " " in variable else "set"
         st.caption(f"With `{variable}` {verb}: {', '.join(keys)}")
 
 
-def draw_faults(team: Team, faults: Sequence[str]) -> list[str] | None:
+class Choice(Value):
+    """How a turn is asked once more."""
+
+    pattern: str
+    model: str
+    faults: tuple[str, ...] | None
+    """None for visitors who may not choose."""
+
+
+def draw_choice(kit: Kit, turn: TurnRecord, faults: Sequence[str]) -> Choice:
+    """Draws pattern, model and failures of a turn, which was made to fail by `faults`, and returns what is chosen."""
+    patterns = list(patterns_of(kit.deck))
+    models = usable_models(kit)
+    return Choice(
+        pattern=draw_select("Pattern", patterns, turn.pattern, label),
+        model=draw_select("Model", models, turn.model, model_words),
+        faults=draw_faults(kit.team, faults),
+    )
+
+
+def draw_select(
+    title: str, options: list[str], default: str, words: Callable[[str], str] = str
+) -> str:
+    """Draws a list that shows the default, where that is one of its options."""
+    index = options.index(default) if default in options else 0
+    return st.selectbox(title, options, index=index, format_func=words, width=190)
+
+
+def every_fault(team: Team) -> list[Fault]:
+    """Returns all that can be made to fail in a team."""
+    choices: list[Fault] = []
+    for agent in team.agents:
+        for kind in kinds_of(agent, team.root):
+            choices.append(Fault(where=agent, kind=kind))
+    return choices
+
+
+def draw_faults(team: Team, faults: Sequence[str]) -> tuple[str, ...] | None:
     """Draws what can be made to fail, with `faults` chosen, and returns what is; None, and nothing
     drawn, for visitors who may not choose."""
     if not is_operator():
         return None
-    choices: list[str] = []
-    for agent in team.agents:
-        for kind in kinds_of(agent, team.root):
-            choices.append(str(Fault(where=agent, kind=kind)))
+    choices = map(str, every_fault(team))
     # The browser tells choices apart by their words, and `hang` has those of `hang:3`.
     faults_by_words = {fault_words(fault): fault for fault in (*choices, *faults)}
     chosen = st.multiselect(
@@ -76,4 +113,4 @@ def draw_faults(team: Team, faults: Sequence[str]) -> list[str] | None:
         placeholder="Nothing",
         width=320,
     )
-    return [faults_by_words[words] for words in chosen]
+    return tuple(faults_by_words[words] for words in chosen)

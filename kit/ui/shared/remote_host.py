@@ -1,8 +1,8 @@
 """A host whose turns and plans come from a service over HTTP; only the words of the deck are read here."""
 
 import asyncio
-import time
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import SecretStr
@@ -87,48 +87,31 @@ class RemoteHost(Host):
                 "ask without them, or unset it"
             )
         client = self._client(session.principal)
-        return self._follow(client, client.stream(session.id, message), session, message)
+        return self._begin(client, client.stream(session.id, message), session, message)
 
-    def go_on(self, turn_id: str, principal: Principal, answers: Answers) -> None:
-        plan = self.plan(PLAN + turn_id, principal)
+    def go_on(self, name: str, principal: Principal, answers: Answers = None) -> None:
+        plan = self.plan(PLAN + name.removeprefix(PLAN), principal)
         if plan is None:
             raise SettingsError("a service lets plans go on, and this turn is none: ask again")
         client = self._client(principal)
         stream = client.resume(plan.plan_id)
         if plan.status == "paused":
             stream = client.answer(plan.plan_id, _plain(answers))
-        self._follow(client, stream, self._session_of_plan(plan), plan.original_task)
+        session = Session(id=plan.session_id, principal=plan.owner)
+        self._begin(client, stream, session, plan.original_task)
 
-    def resume_plan(self, plan_id: str, principal: Principal) -> None:
-        self.go_on(plan_id.removeprefix(PLAN), principal, None)
-
-    def _session_of_plan(self, plan: Plan) -> Session:
-        return Session(id=plan.session_id, principal=plan.owner)
-
-    def _follow(
-        self,
-        client: ServiceClient,
-        stream: EventStream,
-        session: Session,
-        message: str,
-        asked_at: float | None = None,
+    def _begin(
+        self, client: ServiceClient, stream: EventStream, session: Session, message: str
     ) -> str:
-        """Follows a stream from now on, whoever looks, and returns the id of its turn."""
+        """Has the service begin a turn, follows it whoever looks, and returns its id."""
+        begin = partial(RemoteTurn.begin, client, stream)
+        return self._wait(self._start(begin, session, message))
 
-        async def follow() -> tuple[str, "asyncio.Task[None]"]:
-            turn = await RemoteTurn.begin(client, stream)
-            return turn.id, self._hold(LiveTurn(turn, session, message, asked_at or time.time()))
-
-        async def begin() -> str:
-            if asked_at is not None:
-                # Whoever asked earlier has been counted.
-                return (await follow())[0]
-            async with self._allowance.slot(session.principal) as end:
-                turn_id, pump = await follow()
-                pump.add_done_callback(end)
-            return turn_id
-
-        return self._wait(begin())
+    async def _join_summary(self, summary: TurnSummary, session: Session) -> None:
+        """Follows a turn that runs at the service already."""
+        client = self._client(session.principal)
+        turn = await RemoteTurn.begin(client, client.follow(summary.turn_id))
+        self._hold(LiveTurn(turn, session, summary.message, summary.started_at))
 
     def views(self, session: Session, limit: int = 10) -> list[TurnView]:
         """Returns the newest turns of a session, oldest first; one that runs is followed from here on."""
@@ -138,9 +121,7 @@ class RemoteHost(Host):
         views: list[TurnView] = []
         for summary in reversed(summaries):
             if summary.status == "running" and not self.runs(summary.turn_id):
-                client = self._client(session.principal)
-                stream = client.follow(summary.turn_id)
-                self._follow(client, stream, session, summary.message, summary.started_at)
+                self._wait(self._join_summary(summary, session))
             live = self._live.get(summary.turn_id)
             if live is not None and not live.done.is_set():
                 views.append(live.view())

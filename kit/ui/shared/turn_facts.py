@@ -9,10 +9,18 @@ from kit.core.display.count import many
 from kit.core.display.made_to_fail import WantedFault
 from kit.core.display.turn_parts import OwningUp, ending_of
 from kit.core.fault import Fault
+from kit.core.model import OFFLINE
 from kit.core.value import Value
 from kit.ui.shared.tag import Tag, Tone
 from kit.ui.shared.turn_view import TONES, TurnView
-from kit.ui.shared.wording import cost_in_words, is_simulated, label, model_words, tokens_in_words
+from kit.ui.shared.wording import (
+    STAND_IN_TOKENS,
+    cost_in_words,
+    is_simulated,
+    label,
+    model_words,
+    tokens_in_words,
+)
 
 _GUARDS: dict[GuardAction, str] = {
     "asked_again": "Asked the model again: a part of the message had no call",
@@ -66,16 +74,11 @@ class Fact(Value):
     lines: tuple[str, ...] = ()
     value: str = ""
     """The same for a program: ids and figures as the stored events have them."""
-    full: bool = False
-    """Shown only with full detail."""
 
 
-def facts(view: TurnView, *, full: bool = True) -> tuple[Fact, ...]:
-    """Returns the facts of a turn so far, in the order in which they are read.
-
-    `full`: also those that only full detail shows.
-    """
-    return tuple(fact for fact in _facts(view) if full or not fact.full)
+def facts(view: TurnView) -> tuple[Fact, ...]:
+    """Returns the facts of a turn so far, in the order in which they are read."""
+    return tuple(_facts(view))
 
 
 def fault_words(fault: str) -> str:
@@ -223,11 +226,10 @@ def _guard_facts(view: TurnView) -> Iterator[Fact]:
     if acts:
         yield Fact(name="guards", label="Guards", lines=tuple(acts))
     elif not view.running:
-        yield Fact(name="guards", label="Guards", text="none had to step in", full=True)
+        yield Fact(name="guards", label="Guards", text="none had to step in")
     owning_up = view.owning_up
     if owning_up:
-        full = owning_up == "nothing_owed"
-        yield Fact(name="acknowledged", label="Said so", text=OWNING_UP[owning_up], full=full)
+        yield Fact(name="acknowledged", label="Said so", text=OWNING_UP[owning_up])
 
 
 def _act(act: GuardActed) -> str:
@@ -244,11 +246,13 @@ def _cost_facts(view: TurnView) -> Iterator[Fact]:
         yield Fact(name="time", label="Time", text=text)
     usage = view.usage
     if usage:
-        yield Fact(name="tokens", label="Tokens", text=tokens_in_words(usage), full=True)
+        yield Fact(name="tokens", label="Tokens", text=tokens_in_words(usage))
         yield Fact(name="cost", label="Cost", text=cost_in_words(usage))
     if is_simulated(view.model) and (view.seconds is not None or view.usage):
         words = "simulated: no language model was asked"
+        if view.model == OFFLINE.key:
+            words += f", and {STAND_IN_TOKENS}"
         yield Fact(name="simulated", label="Figures", text=words, value=view.model)
     if view.pattern:
         text = f"{view.pattern}, {model_words(view.model)}"
-        yield Fact(name="pattern", label="Pattern", text=text, full=True)
+        yield Fact(name="pattern", label="Pattern", text=text)

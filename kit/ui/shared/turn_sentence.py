@@ -34,7 +34,7 @@ def turn_sentence(view: TurnView) -> str:
     if view.skipped:
         verb = "was" if len(view.skipped) == 1 else "were"
         sentences.append(f"{enumeration(view.skipped)} {verb} left out.")
-    sentences.append(_owning_up(view))
+    sentences.append(owning_up_sentence(view))
     return " ".join(filter(None, sentences))
 
 
@@ -58,7 +58,8 @@ def _is_broken(step: Step, view: TurnView) -> bool:
     return any(wanted.agent == step.agent for wanted in view.wanted_faults)
 
 
-def _owning_up(view: TurnView) -> str:
+def owning_up_sentence(view: TurnView) -> str:
+    """Says whether the answer owns up to what it lacks; nothing where that is not known."""
     match view.owning_up:
         case None:
             return ""

@@ -341,6 +341,8 @@ class TurnView(Value):
             return ""
         counted = many(routing.reported_intents, "part")
         words = f"counted {counted}, made {many(routing.intent_count, 'call')}"
+        if routing.rounds > 1:
+            words += f" in {routing.rounds} rounds"
         if routing.later_calls:
             words += f", {routing.later_calls} more later"
         return words

@@ -13,6 +13,10 @@ LONGEST = 1_200
 """Characters of a text from outside that are repeated on a page."""
 
 
+STAND_IN_TOKENS = "the stand-in counts four characters as a token"
+"""What its figures of tokens are: it has no tokens of its own."""
+
+
 def is_simulated(model: str) -> bool:
     """Whether the figures of a model are simulated: those of the offline stand-in, and those of a
     simulated model, whose key or name says so."""
@@ -35,7 +39,10 @@ def simulated_words(models: Iterable[str]) -> str:
             names.append(model_words(model))
     if not names:
         return ""
-    return f"Figures of {' and '.join(names)} are simulated: no language model made them."
+    sentence = f"Figures of {' and '.join(names)} are simulated: no language model made them"
+    if model_words(OFFLINE.key) in names:
+        sentence += f", and {STAND_IN_TOKENS}"
+    return f"{sentence}."
 
 
 def dollars(cost: float | None) -> str:
@@ -45,13 +52,6 @@ def dollars(cost: float | None) -> str:
     if cost:
         return f"${cost:.4f}"
     return "$0"
-
-
-def price(cost: float | None) -> str:
-    """Returns a cost in US dollars; where no price is known, that."""
-    if cost is None:
-        return "price not known"
-    return dollars(cost)
 
 
 def tokens_in_words(usage: Usage) -> str:
@@ -68,8 +68,10 @@ def cost_in_words(usage: Usage) -> str:
     """Returns a cost in US dollars, and for how many agents nobody knows it."""
     if usage.cost is None and not usage.model_calls and not usage.untold_costs:
         return "nothing: no model was asked"
-    text = price(usage.cost)
-    if usage.untold_costs and usage.cost is not None:
+    if usage.cost is None:
+        return "price not known"
+    text = dollars(usage.cost)
+    if usage.untold_costs:
         text += f", without {many(usage.untold_costs, 'agent')} that did not say"
     return text
 

@@ -6,14 +6,10 @@ import streamlit as st
 
 from kit.core.record import TurnRecord
 from kit.core.trace import Span
-from kit.patterns import patterns_of
 from kit.stores.model_request import ModelRequest
 from kit.ui.shared.frame import open_page, report_errors
 from kit.ui.shared.host import Host
-from kit.ui.shared.model_choice import draw_faults, usable_models
-from kit.ui.shared.wording import label, model_words
-
-UNCHANGED = "The same"
+from kit.ui.shared.model_choice import draw_choice
 
 
 def draw_fork(
@@ -30,31 +26,23 @@ def draw_fork(
         st.caption(
             "What came before is played from the trace: nothing is called for it. This, and what came after, is called."
         )
-        model = st.selectbox(
-            "Model", [UNCHANGED, *usable_models(host.kit)], format_func=model_words
-        )
-        pattern = st.selectbox(
-            "Pattern", [UNCHANGED, *patterns_of(host.kit.deck)], format_func=label
-        )
-        chosen_faults = draw_faults(host.kit.team, faults)
-        stored_prompt = ""
-        if request is not None:
-            stored_prompt = request.prompt
+        choice = draw_choice(host.kit, turn, faults)
+        stored_prompt = request.prompt if request else ""
         prompt = stored_prompt
         if stored_prompt:
             prompt = st.text_area("Stable prompt", stored_prompt, height=160)
         if not st.form_submit_button("Fork", icon=":material/fork_right:", type="primary"):
             return
     changes: dict[str, str] = {}
-    if model != UNCHANGED:
-        changes["model"] = model
-    if pattern != UNCHANGED:
-        changes["pattern"] = pattern
+    if choice.model != turn.model:
+        changes["model"] = choice.model
+    if choice.pattern != turn.pattern:
+        changes["pattern"] = choice.pattern
     if prompt != stored_prompt:
         changes["prompt"] = prompt
     notice = st.empty()
     with report_errors(notice):
-        other_faults = chosen_faults if chosen_faults != list(faults) else None
+        other_faults = choice.faults if choice.faults != tuple(faults) else None
         fork = host.fork(turn, span.id, other_faults, **changes)
         notice.success(
             "It runs, and stands beside this turn on the page Compare.",

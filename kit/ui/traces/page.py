@@ -1,7 +1,6 @@
 """The page Traces: the visitor's turns, and one of them in full, its routing decision first."""
 
 import time
-from collections.abc import Mapping
 from functools import partial
 
 import streamlit as st
@@ -30,7 +29,6 @@ from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.visitor import visitor
 from kit.ui.shared.wording import (
     day_of_data,
-    is_simulated,
     label,
     literal,
     model_words,
@@ -198,28 +196,20 @@ def _heading(host: Host, turn: TurnRecord, view: TurnView) -> None:
     sentence = literal(turn_sentence(view), WHOLE)
     st.markdown(f"{badges} {sentence}")
     st.caption(
-        f"The trace of one question: all that happened while it was answered. {_summary(turn, view, host.kit.today)}"
+        f"The trace of one question: all that happened while it was answered. {_summary(turn, host.kit.today)}"
     )
     if view.faults:
         lines = fault_lines(view)
         st.html(render("marks", kind="faults", label="Broken on purpose", lines=lines))
 
 
-def _summary(turn: TurnRecord, view: TurnView, today: str) -> str:
-    """Returns what made a turn, when, and what it took, in one line of markdown."""
+def _summary(turn: TurnRecord, today: str) -> str:
+    """Returns what made a turn, and when, in one line of markdown."""
     made_by = filter(None, (label(turn.pattern), model_words(turn.model)))
     parts = [literal(", ".join(made_by)), moment(turn.started_at)]
     if day := day_of_data(today):
         # An offer that the answer names is not over where its data stands still.
         parts.append(day)
-    if view.seconds is not None:
-        parts.append(f"{view.seconds:.2f} s")
-    if view.ttft is not None:
-        parts.append(f"first words after {view.ttft:.2f} s")
-    if view.tokens is not None:
-        parts.append(f"{view.tokens:,} tokens")
-    if is_simulated(turn.model):
-        parts.append("simulated")
     return " · ".join(parts)
 
 
@@ -236,7 +226,7 @@ def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> Non
     late = slowest([span for span in trace.spans if span.kind in ("model", "tool")])
     span_id = address.read("span")
     span = spans.get(span_id) or failed or late or trace.spans[0]
-    _jumps(spans, span, late, failed)
+    draw_list("Span", "span", list(spans), span.id, lambda span_id: choice(spans[span_id]))
     path: list[str] = []
     for step in critical_path(trace):
         if step.kind != "turn":
@@ -277,17 +267,3 @@ def _prompt_note(kit: Kit, turn: TurnRecord, request: ModelRequest | None) -> st
     if request is None or not request.cohort or request.cohort in cohorts:
         return ""
     return "Its card has changed since: today the prompt is another."
-
-
-def _jumps(spans: Mapping[str, Span], span: Span, late: Span | None, failed: Span | None) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        draw_list("Span", "span", list(spans), span.id, lambda span_id: choice(spans[span_id]))
-        if late is not None and late is not failed:
-            _draw_jump("Slowest", ":material/hourglass_bottom:", late)
-        if failed is not None:
-            _draw_jump("Failed", ":material/error:", failed)
-
-
-def _draw_jump(title: str, icon: str, span: Span) -> None:
-    go = partial(st.query_params.update, span=span.id)
-    st.button(f"{title}: {literal(choice(span))}", icon=icon, on_click=go)

@@ -6,7 +6,6 @@ from typing import Any
 
 import streamlit as st
 
-from kit.core.display.count import many
 from kit.core.event import Event
 from kit.core.timeout import NO_REMEDY, Diagnosis, diagnose
 from kit.core.trace import Span, Trace
@@ -25,18 +24,6 @@ from kit.ui.shared.wording import (
 )
 from kit.ui.traces.model_request import draw_request
 
-QUIET = (
-    "text",
-    "status",
-    "status_line",
-    "guarded",
-    "call_dropped",
-    "refused",
-    "envelope",
-    "agent_error",
-    "component",
-)
-"""Kinds of events that are listed with their span; its start and end are the span itself."""
 _STATUSES = {
     "error": Tag(text="failed", tone="bad"),
     "running": Tag(text="not finished", tone="busy"),
@@ -85,13 +72,6 @@ def draw_span(
         text = json.dumps(attributes, indent=2, ensure_ascii=False, default=str)
         with st.expander("Attributes", icon=":material/data_object:"):
             st.code(text, language="json", wrap_lines=True)
-    span_events: list[Event] = []
-    for event in view.events:
-        if event.span_id == span.id and event.kind in QUIET:
-            span_events.append(event)
-    if span_events:
-        with st.expander(many(len(span_events), "event"), icon=":material/list:"):
-            st.html(log_html(span_events))
 
 
 def log_html(events: Sequence[Event]) -> str:

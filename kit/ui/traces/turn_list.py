@@ -1,6 +1,6 @@
 """The list of the visitor's turns: its filters, over all of them, and its rows."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -112,29 +112,19 @@ def _columns(longest: float) -> Mapping[str, Any]:
 
 def _read_filter(choices: TurnChoices, agents: Sequence[str]) -> TurnFilter:
     def pick(
-        title: str, key: str, options: Sequence[str], words: Mapping[Any, str] | None = None
+        title: str, key: str, options: Sequence[Any], words: Callable[[Any], str] = label
     ) -> Any:
-        words = words or {option: label(option) for option in options}
-        return tuple(
-            st.multiselect(
-                title, options, key=key, format_func=words.__getitem__, placeholder="Any"
-            )
-        )
+        return tuple(st.multiselect(title, options, key=key, format_func=words, placeholder="Any"))
 
     with st.container(horizontal=True, vertical_alignment="bottom", key="filters"):
         text = st.text_input("Words in the question", key="f-text", width=240)
         active = sum(bool(st.session_state.get(key)) for key in FILTERS)
         with st.popover(f"Filters ({active})" if active else "Filters", icon=":material/tune:"):
-            endings = pick("How it ended", "f-states", list(ENDING_WORDS), ENDING_WORDS)
+            endings = pick("How it ended", "f-states", list(ENDING_WORDS), ENDING_WORDS.__getitem__)
             invoked = pick("Sub-agent", "f-agents", agents)
-            axes = pick("What went wrong", "f-axes", list(AXES), AXES)
+            axes = pick("What went wrong", "f-axes", list(AXES), AXES.__getitem__)
             patterns = pick("Pattern", "f-patterns", choices.patterns)
-            models = pick(
-                "Model",
-                "f-models",
-                choices.models,
-                dict(zip(choices.models, map(model_words, choices.models), strict=True)),
-            )
+            models = pick("Model", "f-models", choices.models, model_words)
             late = st.toggle(
                 f"Slowest 5 % (≥ {choices.slow:.1f} s)", key="f-slow", disabled=choices.slow <= 0
             )
