@@ -7,12 +7,14 @@ from contextlib import aclosing
 from typing import Any, Literal, cast
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models.chat_models import agenerate_from_stream
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCall
-from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from kit.models.asynchronous import AsyncChatModel
 from kit.models.json_calls import read_answer, say_so_far, take_calls
 from kit.models.json_request import plain_request
 from kit.models.message import call_chunks, whole_message
@@ -24,7 +26,7 @@ _OPENS = re.compile(r"[{\[`<]")
 _LOOKS_LIKE = re.compile(r'\A(?:```\w*|<\w+>)?\[*\{"(?:name|tool|type|function|calls|tool_calls)"')
 
 
-class JsonRouting(BaseChatModel):
+class JsonRouting(AsyncChatModel):
     """A model without tool calls, made to route: it answers by schema, and the answer becomes tool calls.
 
     With tools bound and no tool result at the end, the model is shown the tools as text and answers
@@ -51,23 +53,23 @@ class JsonRouting(BaseChatModel):
             tools=[convert_to_openai_tool(tool) for tool in tools], tool_choice=tool_choice
         )
 
-    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        plain, options, names = self._request(messages, kwargs)
-        return _by_schema(self.inner._generate(plain, **options), names)
-
     async def _agenerate(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
     ) -> ChatResult:
         plain, options, names = self._request(messages, kwargs)
-        return _by_schema(await self.inner._agenerate(plain, **options), names)
+        result = await self.inner._agenerate(plain, **options)
+        if names:
+            return await agenerate_from_stream(_read_answer(_stream_of(result), names))
+        return result
 
     def _astream(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
         plain, options, names = self._request(messages, kwargs)
+        stream = self.inner._astream(plain, **options)
         if names:
-            return self._stream_by_schema(plain, names, options)
-        return self.inner._astream(plain, **options)
+            return _read_answer(stream, names)
+        return stream
 
     def _request(
         self, messages: list[BaseMessage], kwargs: dict[str, Any]
@@ -79,28 +81,8 @@ class JsonRouting(BaseChatModel):
             options["extra_body"] = {**extra, "response_format": options.pop("response_format")}
         return plain, options, names
 
-    async def _stream_by_schema(
-        self, messages: list[BaseMessage], names: Collection[str], options: dict[str, Any]
-    ) -> AsyncIterator[ChatGenerationChunk]:
-        chunks: list[AIMessageChunk] = []
-        raw = prefix = ""
-        source: Any = self.inner._astream(messages, **options)
-        async with aclosing(source):
-            async for chunk in source:
-                chunks.append(chunk.message)
-                raw += chunk.text
-                say = say_so_far(raw) if chunk.text else ""
-                if len(say) > len(prefix):
-                    yield _text_chunk(say[len(prefix) :])
-                    prefix = say
-        say, calls = read_answer(raw, names)
-        if len(say) > len(prefix):
-            yield _text_chunk(say[len(prefix) :])
-        if chunks:
-            yield _call_chunk(calls, whole_message(chunks))
 
-
-class NativeOrJson(BaseChatModel):
+class NativeOrJson(AsyncChatModel):
     """A model with tool calls of its own that sometimes writes one as JSON in its text: that one counts as well.
 
     Text streams through untouched until it looks like the beginning of such a call; then it is held back until that is
@@ -118,17 +100,15 @@ class NativeOrJson(BaseChatModel):
         bound = cast("RunnableBinding[Any, Any]", self.inner.bind_tools(tools, **kwargs))
         return self.bind(**bound.kwargs)
 
-    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        return _by_text(
-            self.inner._generate(messages, *args, **kwargs), kwargs.get("tools"), messages
-        )
-
     async def _agenerate(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
     ) -> ChatResult:
-        return _by_text(
-            await self.inner._agenerate(messages, *args, **kwargs), kwargs.get("tools"), messages
-        )
+        result = await self.inner._agenerate(messages, *args, **kwargs)
+        tools = kwargs.get("tools")
+        if tools and "{" in result.generations[0].message.text:
+            stream = _hold_back_calls(_stream_of(result), tools, messages)
+            return await agenerate_from_stream(stream)
+        return result
 
     def _astream(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
@@ -140,6 +120,36 @@ class NativeOrJson(BaseChatModel):
         return stream
 
 
+async def _stream_of(result: ChatResult) -> AsyncIterator[ChatGenerationChunk]:
+    """Yields a whole reply as a stream of one chunk, so that it is read as every other stream is."""
+    message = result.generations[0].message
+    yield ChatGenerationChunk(message=AIMessageChunk(**message.model_dump(exclude={"type"})))
+
+
+async def _read_answer(
+    stream: AsyncIterator[ChatGenerationChunk], names: Collection[str]
+) -> AsyncIterator[ChatGenerationChunk]:
+    """Yields what an answer by schema says while it comes, and at its end the calls."""
+    chunks: list[AIMessageChunk] = []
+    raw = ""
+    shown = ""
+    # AsyncIterator by its type, and a generator in fact, which has to be closed.
+    source: Any = stream
+    async with aclosing(source):
+        async for chunk in source:
+            chunks.append(chunk.message)
+            raw += chunk.text
+            say = say_so_far(raw) if chunk.text else ""
+            if len(say) > len(shown):
+                yield _text_chunk(say[len(shown) :])
+                shown = say
+    say, calls = read_answer(raw, names)
+    if len(say) > len(shown):
+        yield _text_chunk(say[len(shown) :])
+    if chunks:
+        yield _call_chunk(calls, whole_message(chunks))
+
+
 async def _hold_back_calls(
     stream: AsyncIterator[ChatGenerationChunk],
     tools: Sequence[Any],
@@ -148,7 +158,6 @@ async def _hold_back_calls(
     buffer: list[ChatGenerationChunk] = []
     native = False
     sure = False
-    # AsyncIterator by its type, and a generator in fact, which has to be closed.
     source: Any = stream
     async with aclosing(source):
         async for chunk in source:
@@ -173,7 +182,7 @@ async def _hold_back_calls(
         return
     if text:
         yield _text_chunk(text)
-    yield _call_chunk(calls)
+    yield _call_chunk(calls, AIMessage(""))
     # What else the chunks carry, such as counts of tokens, is still owed.
     for chunk in buffer:
         message = chunk.message.model_copy(update={"content": ""})
@@ -213,42 +222,7 @@ def _names(tools: Sequence[Any]) -> set[str]:
     return {tool["function"]["name"] for tool in tools}
 
 
-def _message(result: ChatResult) -> AIMessage:
-    return cast("AIMessage", result.generations[0].message)
-
-
-def _by_text(
-    result: ChatResult, tools: Sequence[Any] | None, messages: Sequence[BaseMessage]
-) -> ChatResult:
-    message = _message(result)
-    if (
-        not tools
-        or message.tool_calls
-        or not isinstance(cast("Any", message).content, str)
-        or "{" not in message.text
-    ):
-        return result
-    text, calls = take_calls(message.text, _names(tools), messages)
-    if calls:
-        return _replace(result, text, calls)
-    return result
-
-
-def _by_schema(result: ChatResult, names: Collection[str]) -> ChatResult:
-    if names:
-        return _replace(result, *read_answer(_message(result).text, names))
-    return result
-
-
-def _replace(result: ChatResult, text: str, calls: list[ToolCall]) -> ChatResult:
-    fresh = _message(result).model_copy(
-        update={"content": text, "tool_calls": calls, "additional_kwargs": {}}
-    )
-    return ChatResult(generations=[ChatGeneration(message=fresh)], llm_output=result.llm_output)
-
-
-def _call_chunk(calls: Sequence[ToolCall], source: AIMessage | None = None) -> ChatGenerationChunk:
-    source = source or AIMessage("")
+def _call_chunk(calls: Sequence[ToolCall], source: AIMessage) -> ChatGenerationChunk:
     message = AIMessageChunk(
         content="",
         tool_call_chunks=call_chunks(calls),
