@@ -28,9 +28,10 @@ from kit.core.simulation import Law, Truth
 from kit.models.asynchronous import AsyncChatModel, AsyncModel
 from kit.models.message import token_count
 from kit.models.offline import json_answer
-from kit.models.offline.arguments import Source, fill
+from kit.models.offline.arguments import fill
 from kit.models.offline.composition import compose
 from kit.models.offline.conversation import Conversation, Tool, tool_of
+from kit.models.offline.extraction import Source
 from kit.models.offline.json_schema import properties_of
 from kit.models.offline.reply import reply as stand_in
 from kit.models.offline.similarity import spoken

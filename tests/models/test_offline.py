@@ -22,8 +22,8 @@ from langchain_core.messages import (
 from langchain_core.tools import tool
 
 from kit.models.offline import OfflineModel
-from kit.models.offline.arguments import Source, fill
-from kit.models.offline.extraction import capitalised
+from kit.models.offline.arguments import fill
+from kit.models.offline.extraction import Source, capitalised
 from tests.effort import effort
 from tests.models.test_offline_routing import AGENTS
 
@@ -295,13 +295,6 @@ def test_worker_takes_the_day_and_what_stands_behind_a_fields_own_name():
         "next_slot"
     ]
     assert args == {"doctor": "Weber", "day": "Friday"}
-
-
-def test_what_only_the_user_said_is_told_as_the_users_words():
-    text = say(
-        "My cow is sick since Sunday", AIMessage("Noted."), "what about my sick cow since Sunday?"
-    ).text
-    assert text.startswith("You told me “My cow is sick since Sunday”; ")
 
 
 def test_without_tools_nothing_is_invented():

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
-from kit.core.language.clauses import clauses
 from kit.core.language.words import STOP, word_set, words
-from kit.models.offline import english, projection
-from kit.models.offline.composition import cut, subject
+from kit.models.offline import projection
+from kit.models.offline.composition import cut
 from kit.models.offline.extraction import (
+    Source,
     capitalised,
     countable,
     date,
@@ -25,7 +24,6 @@ from kit.models.offline.similarity import closeness, spoken
 
 _COUNT = word_set("limit count n k top quantity size amount number people guests party")
 """Names of an argument that takes any number of the request."""
-_NONE = object()
 _VERBATIM = re.compile(
     r"\b(?:user|person|customer)'s (?:own |exact )?words\b|\bverbatim\b|\bword for word\b", re.I
 )
@@ -39,22 +37,6 @@ RANK_OF_CLOSE = 0.5
 """The rank that an option needs where the field may stay empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where values come from: the request, and longer text given beside it."""
-
-    request: str
-    material: str = ""
-    is_form: bool = False
-    """A form is filled: its optional fields as well, and its texts are told, not searched for."""
-    about: frozenset[str] = frozenset()
-    """Words of the tool's own name, singular: they narrow no search."""
-    earlier: str = ""
-    """What the request begins with and was said earlier: it names nothing that the rest names itself."""
-    input: Any = None
-    """What an earlier step returned: ids come from it where the request names none."""
-
-
 def fill(schema: Schema, source: Source) -> dict[str, Any]:
     """Arguments for an object schema: required fields always, optional ones when the text says something about them."""
     required = cast("Sequence[str]", schema.get("required") or ())
@@ -64,7 +46,7 @@ def fill(schema: Schema, source: Source) -> dict[str, Any]:
         value = _value(name, spec, source, is_required)
         # One word of a request does not narrow a search twice.
         is_echo = not is_required and isinstance(value, str) and value in filled.values()
-        if value is not _NONE and not is_echo:
+        if (is_required or value is not None) and not is_echo:
             filled[name] = value
     return filled
 
@@ -106,10 +88,8 @@ def _value(name: str, spec: Schema, source: Source, required: bool) -> Any:
             return _array(name, spec, source, required)
         case "object" if required:
             return fill(spec, source)
-        case _ if required:
-            return None
         case _:
-            return _NONE
+            return None
 
 
 def _option(spec: Schema, source: Source, required: bool) -> Any:
@@ -119,7 +99,7 @@ def _option(spec: Schema, source: Source, required: bool) -> Any:
     if max(ranks) >= RANK_OF_CLOSE:
         return best
     if not required:
-        return _NONE
+        return None
     if max(ranks) >= 0.12:
         return best
     # Nothing is close: the option for what has no other is the honest one.
@@ -152,18 +132,17 @@ def _describe_option(option: str, material: str) -> str:
 
 def _string(name: str, spec: Schema, source: Source, required: bool) -> Any:
     text = _text(name, spec, source, required)
-    if text is not None:
-        return _within(text, spec)
-    if not required:
-        return _NONE
-    text = spec.get("default") or subject(source.request) or source.request.strip()
-    return _within(str(text or spoken(name)), spec)
+    if text is None and required:
+        phrase = noun_phrase(source.request, source.about)
+        text = str(spec.get("default") or phrase or source.request.strip() or spoken(name))
+    if text is None:
+        return None
+    return _within(text, spec)
 
 
 def _within(text: str, spec: Schema) -> str:
-    highest = spec.get("maxLength")
-    if isinstance(highest, int):
-        text = cut(text, highest)
+    if "maxLength" in spec:
+        text = cut(text, spec["maxLength"])
     return text.ljust(int(spec.get("minLength") or 0), ".")
 
 
@@ -178,10 +157,7 @@ def _text(name: str, spec: Schema, source: Source, required: bool) -> str | None
         return _day(spec["format"], source, required)
     if required and _VERBATIM.search(description):
         return source.request.strip()[:2000]
-    text = None
-    if required:
-        text = _asked_text(name, _named_anew(source), source, required)
-    text = text or _asked_text(name, source.request, source, required)
+    text = text_for(name, source, required=required)
     if text is not None and _TITLED.search(description):
         for title in capitalised(source.request):
             if f'"{title}"' not in text:
@@ -196,25 +172,6 @@ def _day(form: str, source: Source, required: bool) -> str | None:
     if day is not None and form == "date-time":
         return f"{day}T00:00:00Z"
     return day
-
-
-def _asked_text(name: str, request: str, source: Source, required: bool) -> str | None:
-    return text_for(
-        name,
-        request,
-        source.material,
-        required=required,
-        is_form=source.is_form,
-        about=source.about,
-    )
-
-
-def _named_anew(source: Source) -> str:
-    """What is asked now, where it names a thing without pointing back; else the whole request."""
-    now = source.request.removeprefix(source.earlier)
-    if noun_phrase(now, source.about) and not english.REFERENCE.search(now):
-        return now
-    return source.request
 
 
 def _matching(pattern: str, source: Source) -> list[str]:
@@ -263,7 +220,7 @@ def _number(name: str, spec: Schema, source: Source, required: bool) -> Any:
             number = min(number, highest)
         if number is not None and _holds(number, spec):
             return int(number) if kind_of(spec) == "integer" else number
-    return 0 if required else _NONE
+    return 0 if required else None
 
 
 def _holds(number: float, spec: Schema) -> bool:
@@ -289,16 +246,17 @@ def _boolean(name: str, spec: Schema, source: Source, required: bool) -> Any:
             return not re.search(r"\b(?:no|not|without|don't|never)\b", source.request, re.I)
     if required:
         return spec.get("default") is True
-    return _NONE
+    return None
 
 
 def _array(name: str, spec: Schema, source: Source, required: bool) -> Any:
     items = plain(spec.get("items") or {})
     values = _items(name, items, source)[: spec.get("maxItems")]
-    while len(values) < int(spec.get("minItems") or 0):
-        values.append(_value(name, items, source, True))
+    missing = int(spec.get("minItems") or 0) - len(values)
+    if missing > 0:
+        values += [_value(name, items, source, True)] * missing
     if not values and not required:
-        return _NONE
+        return None
     return values
 
 
@@ -320,14 +278,5 @@ def _items(name: str, items: Schema, source: Source) -> list[Any]:
     if not {"id", "ids"}.isdisjoint(spoken(name).split()):
         texts = identifiers(source.request) or projection.collect(source.input, name, "")
     else:
-        texts = quoted(source.request) or _phrases(source)
+        texts = quoted(source.request)
     return [_within(text, items) for text in dict.fromkeys(texts)]
-
-
-def _phrases(source: Source) -> list[str]:
-    """What each clause of the request is about."""
-    texts: list[str] = []
-    for clause in clauses(source.request):
-        if clause.content:
-            texts.append(noun_phrase(clause.text, source.about) or clause.text)
-    return texts

@@ -1,14 +1,13 @@
 """Answers put together from what tools said: facts verbatim, failures owned up to, nothing invented."""
 
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kit.core.language import small_talk
-from kit.core.language.clauses import OPENERS
 from kit.core.language.words import STOP, words
 from kit.models.json_prose import prose
-from kit.models.offline import english
 from kit.models.offline.json_words import in_words
 from kit.models.offline.phrases import ENGLISH, Phrases
 from kit.models.offline.similarity import closeness, content, spoken
@@ -29,27 +28,7 @@ _UNSPOKEN = re.compile(r"\bdo not speak of this\b")
 _ROW_ID = re.compile(r"^[a-z]{2}-\d{3,} ", re.M)
 """The id of a row, for models that answer by a schema; nobody says it."""
 _NOTE = re.compile(r"\(Note: (?P<note>(?:(?!\(Note: ).)+)\)\s*\Z", re.S)
-_LOOKS = frozenset(
-    {
-        "find",
-        "get",
-        "search",
-        "look",
-        "list",
-        "read",
-        "fetch",
-        "check",
-        "show",
-        "query",
-        "load",
-    }
-)
-"""Verbs that names of lookups begin with."""
-_INSTRUCTION = re.compile(r"^(?:say|tell the user|do not|don't|claim|offer)\b", re.I)
-
-
 _ENDS = ".!?…:;,\"”')"
-_BREAKS = STOP | english.VERBS | {"near", "nearby"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +121,9 @@ def answer(request: str, results: Sequence[Result]) -> str:
         if not result.failed and result.text.strip():
             good.append(result)
         elif not is_unspoken(result):
-            sought = _thing(result.label)
-            missing.append(f"I could not look up {sought}: it is not available right now.")
+            # A lookup's name begins with a verb: what it looks up is the rest.
+            sought = result.label.partition(" ")[2] or result.label
+            missing.append(f"I could not look up the {sought}: it is not available right now.")
     lines: list[str] = []
     notes: list[str] = []
     earlier: set[str] = set()
@@ -155,12 +135,6 @@ def answer(request: str, results: Sequence[Result]) -> str:
             notes.append(f"(Note: {note}.)")
     unique = dict.fromkeys(filter(None, [*lines, *missing, *notes]))
     return "\n\n".join(unique) or "There is nothing to report on that."
-
-
-def _thing(label: str) -> str:
-    """What a lookup is after, by its name without the verb: `find room` gives `the room`."""
-    verb, _, noun = label.partition(" ")
-    return f"the {noun if noun and verb in _LOOKS else label}"
 
 
 def extract(request: str, text: str) -> str:
@@ -199,12 +173,9 @@ def _best_first(ranks: Sequence[float]) -> list[int]:
 
 def cut(text: str, limit: int) -> str:
     """At most `limit` characters, ended at a word."""
-    text = " ".join(text.split())
-    if len(text) <= limit:
-        return text
-    return text[: max(0, limit - 1)].rsplit(" ", 1)[0].rstrip(" ,;:")[: max(0, limit - 1)] + (
-        "…" if limit > 0 else ""
-    )
+    if limit < 2:
+        return text[:limit]
+    return textwrap.shorten(text, limit, placeholder="…")
 
 
 def _split_note(text: str) -> tuple[str, str]:
@@ -221,23 +192,14 @@ def _drop_repeats(text: str, earlier: set[str]) -> str:
     for line in text.splitlines():
         fresh: list[str] = []
         for piece in sentences(line):
-            if _is_new(piece, earlier):
+            key = " ".join(words(piece))
+            if key not in earlier:
                 fresh.append(piece)
+            if key:
+                earlier.add(key)
         if fresh or not line.strip():
             lines.append(" ".join(fresh))
     return "\n".join(lines).strip()
-
-
-def _is_new(piece: str, earlier: set[str]) -> bool:
-    key = " ".join(words(piece))
-    if not key:
-        return True
-    if _INSTRUCTION.match(piece) and "part" in key:
-        return False
-    if key in earlier:
-        return False
-    earlier.add(key)
-    return True
 
 
 def preamble(names: Sequence[str]) -> str:
@@ -249,31 +211,6 @@ def preamble(names: Sequence[str]) -> str:
     else:
         enumeration = f"{', '.join(unique[:-1])} and {unique[-1]}"
     return f"Let me check with {enumeration}."
-
-
-def subject(text: str, longest: int = 5) -> str:
-    """The noun phrase a clause is about: what stands after its lead-in, up to the next function
-    word; empty when unclear."""
-    remainder = english.LEAD_IN.sub("", text.strip(), count=1)
-    first, _, tail = remainder.partition(" ")
-    if remainder == text.strip() and first.lower() in OPENERS:
-        remainder = tail
-    phrase: list[str] = []
-    for raw in remainder.split()[: longest + 1]:
-        bare = raw.strip(".,;:!?\"'()").lower().replace("’", "'")
-        inner = bare == "of" and phrase
-        if (
-            not bare
-            or len(phrase) == longest
-            or (not inner and (bare in _BREAKS or bare.endswith("n't")))
-        ):
-            break
-        phrase.append(raw.strip('.,;:!?"()'))
-        if raw[-1] in ".,;:!?":
-            break
-    if phrase and text.strip().startswith(phrase[0]) and phrase[0][1:].islower():
-        phrase[0] = phrase[0].lower()  # it only began the sentence
-    return " ".join(phrase).removesuffix(" of")
 
 
 def chat(request: str, phrases: Phrases = ENGLISH) -> str:
@@ -291,30 +228,18 @@ def chat(request: str, phrases: Phrases = ENGLISH) -> str:
 
 def outside(names: Sequence[str], phrases: Phrases = ENGLISH) -> str:
     """Says plainly that nothing here answers the request."""
-    if not names:
-        return phrases.outside
     listing = ", ".join(names[:5]) + (phrases.more_topics if len(names) > 5 else "")
-    return phrases.outside_with_topics.format(topics=listing)
+    return phrases.outside.format(topics=listing)
 
 
-def from_context(request: str, context: str, user_words: str = "") -> str:
-    """An answer found in given text, else in the user's own earlier words, or a plain statement that there is none."""
-    if text := _closest(request, context):
-        return text
-    if text := _closest(request, user_words):
-        return f"You told me “{text.rstrip('.')}”; I have nothing beyond that."
-    return "I have nothing to go on for that: no tool and no text I was given answers it."
-
-
-def _closest(request: str, context: str) -> str:
-    """The one or two sentences that answer a request, if any do."""
+def from_context(request: str, context: str) -> str:
+    """The one or two sentences of a text that answer a request, or a plain statement that there are none."""
     request_words = {word for word in content(request) if word not in STOP}
     pieces: list[str] = []
     for piece in sentences(context[:20_000])[:200]:
         if len(words(piece)) > 3 and request_words & set(words(piece)):
             pieces.append(piece)
-    close: list[str] = []
-    for piece, rank in zip(pieces, closeness(request, pieces), strict=True):
-        if rank >= 0.45:
-            close.append(piece)
-    return " ".join(closest(request, close, 2))
+    ranks = closeness(request, pieces)
+    close = [piece for piece, rank in zip(pieces, ranks, strict=True) if rank >= 0.45]
+    found = " ".join(closest(request, close, 2))
+    return found or "I have nothing to go on for that: no tool and no text I was given answers it."

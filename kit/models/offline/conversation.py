@@ -21,6 +21,8 @@ from kit.models.offline.similarity import Document, content, spoken
 
 READ = 16_000
 """Characters of one message that are read."""
+READ_OF_RESULT = 100_000
+"""Characters of what a tool returned: a step is shown 32,000, and what is cut off here nobody would say."""
 EARLIER = "From earlier in the conversation:"
 """How a sub-agent's prompt tells what was said to others."""
 _IN_PLAY = re.compile(r"^[^\w\n]*Called in the previous turn:[ \t]*(.*)$", re.M)
@@ -78,15 +80,15 @@ def tool_of(
     )
 
 
-def text_of(message: BaseMessage) -> str:
+def text_of(message: BaseMessage, longest: int = READ) -> str:
     """The text of a message."""
     content = cast("Any", message.content)
     if isinstance(content, str):
-        return content[:READ].strip()
+        return content[:longest].strip()
     texts: list[str] = []
     for block in content:
         texts.append(block if isinstance(block, str) else str(block.get("text") or ""))
-    return "\n".join(text for text in texts if text)[:READ].strip()
+    return "\n".join(text for text in texts if text)[:longest].strip()
 
 
 @dataclass(frozen=True)
@@ -173,13 +175,22 @@ class Conversation:
                 calls[str(call["id"])] = call["name"]
         return calls
 
+    @property
+    def last_arguments(self) -> dict[str, Any]:
+        """What the latest tool call since the request was made with; empty without one."""
+        arguments: dict[str, Any] = {}
+        for message in self._since(AIMessage):
+            for call in message.tool_calls:
+                arguments = call["args"]
+        return arguments
+
     @cached_property
     def results(self) -> tuple[Result, ...]:
         """What has come back since the request, in the order of the calls."""
         order = list(self.calls)
         ranked: list[tuple[int, Result]] = []
         for message in self._since(ToolMessage):
-            text = _REFERENCES.sub("", text_of(message))
+            text = _REFERENCES.sub("", text_of(message, READ_OF_RESULT))
             if text == SET_ASIDE:
                 continue
             call_id = message.tool_call_id

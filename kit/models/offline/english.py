@@ -55,22 +55,23 @@ POINTLESS = re.compile(
 LINK = re.compile(r"^\W*(?:and|or|but|what about|how about|same|also|only|just|without)\b", re.I)
 """What a message begins with that goes on with the one before it."""
 
-_NUMBER_WORDS = "zero one two three four five six seven eight nine ten eleven twelve"
-NUMBERS = {word: n for n, word in enumerate(_NUMBER_WORDS.split())} | {
-    "dozen": 12,
-    "fifteen": 15,
-    "twenty": 20,
-    "fifty": 50,
-    "hundred": 100,
+NUMBERS = {
+    "zero": 0.0,
+    "two": 2.0,
+    "three": 3.0,
+    "four": 4.0,
+    "five": 5.0,
+    "six": 6.0,
+    "seven": 7.0,
+    "eight": 8.0,
+    "nine": 9.0,
+    "ten": 10.0,
+    "eleven": 11.0,
+    "twelve": 12.0,
+    "dozen": 12.0,
+    "fifteen": 15.0,
+    "twenty": 20.0,
+    "fifty": 50.0,
+    "hundred": 100.0,
 }
-
-LEAD_IN = re.compile(
-    r"""^\W*(?:(?:please|can|could|would|will|you|i|we|i'd|i'm|like|want|need|to|just|also|then|and|help|me|us
-    |let|let's|know
-        |tell|give|show|find|get|look|looking|search|searching|check|see|for|up|into|out|about|some|any|the|a
-        |an|my|our|is
-        |are|there|do|does|did|have|has|what|what's|which|how|how's|many|much|when|where|who|why|of|on|near|explain|list
-        |recommend|suggest|book|order|buy|track|it|at|in|from|compare|two)\b\W*)+""",
-    re.I | re.X,
-)
-"""What stands before the noun phrase of a request."""
+"""Words for numbers; "one" mostly stands for a thing."""

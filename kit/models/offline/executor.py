@@ -12,16 +12,17 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import BaseMessage
 
 from kit.core.errors import ShapeError
 from kit.core.schema.shape import schema_of
 from kit.models.offline import projection
-from kit.models.offline.arguments import Source, fill
-from kit.models.offline.conversation import Tool
-from kit.models.offline.extraction import capitalised, quoted
+from kit.models.offline.arguments import fill
+from kit.models.offline.composition import Result
+from kit.models.offline.conversation import Conversation, Tool
+from kit.models.offline.extraction import Source, capitalised, quoted
 from kit.models.offline.json_schema import (
     Schema,
     kind_of,
@@ -48,29 +49,20 @@ Move: TypeAlias = tuple[str, dict[str, Any]]
 """The next tool call: its tool and its arguments."""
 
 
-class Call(NamedTuple):
-    """A tool call that was made, and what came of it."""
+def _file_id(result: Result) -> str | None:
+    """The file that a result stands in, where it is too long to read."""
+    match = _FILE.search(result.text)
+    if match:
+        return match[1]
+    return None
 
-    tool: str
-    arguments: Mapping[str, Any]
-    text: str
-    failed: bool
 
-    @property
-    def file_id(self) -> str | None:
-        """The file that its result stands in, where that is too long to read."""
-        match = _FILE.search(self.text)
-        if match:
-            return match[1]
+def _data(result: Result) -> Any:
+    """A result as JSON; None where it is none."""
+    try:
+        return json.loads(result.text)
+    except ValueError:
         return None
-
-    @property
-    def data(self) -> Any:
-        """Its result as JSON; None where it is none."""
-        try:
-            return json.loads(self.text)
-        except ValueError:
-            return None
 
 
 def plays_executor(tools: Sequence[Tool]) -> bool:
@@ -80,12 +72,9 @@ def plays_executor(tools: Sequence[Tool]) -> bool:
 
 def executor_turn(messages: Sequence[BaseMessage]) -> str | list[Move]:
     """Returns what the executor does next: a call, or its last words."""
-    asked_at = 0
-    for position, message in enumerate(messages):
-        if isinstance(message, HumanMessage):
-            asked_at = position
+    talk = Conversation(messages)
     try:
-        brief = json.loads(str(messages[asked_at].text).rpartition("\n\n")[2])
+        brief = json.loads(str(messages[talk.asked_at].text).rpartition("\n\n")[2])
         skill = brief["skills"][0]
         step = _Step(
             task=brief["task"],
@@ -95,30 +84,12 @@ def executor_turn(messages: Sequence[BaseMessage]) -> str | list[Move]:
             shape=schema_of(brief["return_spec"]["shape"]),
             input=brief.get("input"),
         )
-        move = step.next_move(_calls(messages[asked_at + 1 :]))
+        move = step.next_move(talk)
     except (ValueError, KeyError, TypeError, IndexError, ShapeError) as error:
         return f"This is no step of a plan that I can read: {type(error).__name__}."
     if isinstance(move, str):
         return move
     return [move]
-
-
-def _calls(messages: Sequence[BaseMessage]) -> list[Call]:
-    """The tool calls since the request that have a result."""
-    results: dict[str, ToolMessage] = {}
-    for message in messages:
-        if isinstance(message, ToolMessage):
-            results[message.tool_call_id] = message
-    calls: list[Call] = []
-    for message in messages:
-        if not isinstance(message, AIMessage):
-            continue
-        for call in message.tool_calls:
-            result = results.get(call["id"] or "")
-            if result is not None:
-                failed = result.status == "error"
-                calls.append(Call(call["name"], call["args"], str(result.text), failed))
-    return calls
 
 
 @dataclass(frozen=True)
@@ -130,23 +101,24 @@ class _Step:
     shape: dict[str, Any]
     input: Any
 
-    def next_move(self, calls: Sequence[Call]) -> Move | str:
-        if not calls:
+    def next_move(self, talk: Conversation) -> Move | str:
+        if not talk.results:
             return self._begin()
-        last = calls[-1]
+        last = talk.results[-1]
+        file_id = _file_id(last)
         if last.failed:
-            return self._after_fault(last, sum(call.failed for call in calls))
+            return self._after_fault(talk)
         if last.tool == CALL:
-            if last.file_id:
+            if file_id:
                 keep = self._rows_to_keep()
-                return self._script(f"project(data, {self.shape!r}, {keep!r})", last.file_id)
-            return self._write(last.data)
+                return self._script(f"project(data, {self.shape!r}, {keep!r})", file_id)
+            return self._write(_data(last))
         if last.tool == RUN:
-            if not any(call.tool == CALL for call in calls):
-                return self._call(last.data, last.file_id)
-            if last.file_id:
-                return WRITE, {"key": self._key, "file_id": last.file_id}
-            return WRITE, {"key": self._key, "data": last.data}
+            if not any(result.tool == CALL for result in talk.results):
+                return self._call(_data(last), file_id)
+            if file_id:
+                return WRITE, {"key": self._key, "file_id": file_id}
+            return WRITE, {"key": self._key, "data": _data(last)}
         if last.tool == WRITE:
             return "The step is done."
         return "The step cannot be done as it is."
@@ -184,11 +156,13 @@ class _Step:
             return _give_up(f"{self.skill} did not return {error.args[0]!r}")
         return WRITE, {"key": self._key, "data": data}
 
-    def _after_fault(self, last: Call, failures: int) -> Move | str:
+    def _after_fault(self, talk: Conversation) -> Move | str:
+        last = talk.results[-1]
+        failures = sum(result.failed for result in talk.results)
         # A call whose end nobody knows may have acted, and one that was refused would be again.
         is_final = last.text.startswith(("Nobody knows", "This call was not made"))
         if last.tool == CALL and failures == 1 and not is_final:
-            return CALL, dict(last.arguments)
+            return CALL, talk.last_arguments
         return _give_up(f"{last.tool}: {last.text[:200]}")
 
     def _rows_to_keep(self) -> dict[str, list[Any]]:

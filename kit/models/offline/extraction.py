@@ -1,6 +1,8 @@
 """Extracts argument values from a text: numbers, dates, identifiers, names, places, the thing that is sought."""
 
 import re
+from dataclasses import dataclass
+from typing import Any
 
 from kit.core.language.clauses import OPENERS
 from kit.core.language.words import STOP, word_set
@@ -14,7 +16,7 @@ _WHOLE_TEXT = word_set(
 _SHORT_TEXT = word_set(
     "summary reason rationale explanation note notes description context comment critique title goal verdict answer"
 )
-_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
+_NUMBER_OR_WORD = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?|[a-z]+")
 _ID = re.compile(r"\b(?=[\w-]*\d)[A-Za-z]+[-_]?[\w-]*\d[\w-]*\b|\b\d{4,}\b")
 _QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]|(?<!\w)'([^']+)'(?!\w)")
 _PLACE = re.compile(
@@ -43,31 +45,36 @@ SEARCHING = word_set(
 _IDENTIFYING = word_set("id ids number code")
 
 
-def text_for(
-    name: str,
-    request: str,
-    material: str,
-    *,
-    required: bool,
-    is_form: bool,
-    about: frozenset[str] = frozenset(),
-) -> str | None:
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where values come from: the request, and longer text given beside it."""
+
+    request: str
+    material: str = ""
+    is_form: bool = False
+    """A form is filled: its optional fields as well, and its texts are told, not searched for."""
+    about: frozenset[str] = frozenset()
+    """Words of the tool's own name, singular: they narrow no search."""
+    input: Any = None
+    """What an earlier step returned: ids come from it where the request names none."""
+
+
+def text_for(name: str, source: Source, *, required: bool) -> str | None:
     """The piece of the request (or of the material beside it) that a field of this name asks for;
     None when there is none."""
-    request = request.strip()
+    request = source.request.strip()
     parts = set(spoken(name).split())
     if "date" in parts:
-        return date(f"{request} {material[:4000]}")
+        return date(f"{request} {source.material[:4000]}")
     if parts & _DAYISH and (day := _WEEKDAY.search(request)):
         return day[0].capitalize()
     if named := re.search(rf"\b(?i:{re.escape(spoken(name))})\s+({_NAME})", request):
         return named[1]
     if parts & _IDENTIFYING:
         return next(iter(identifiers(request)), None)
-    if parts & _SHORT_TEXT and (
-        is_form or parts != {"title"}
-    ):  # a lookup's title is that of a book
-        return _short_text(request, material if is_form else "", required)
+    # The title that a lookup takes is that of a book.
+    if parts & _SHORT_TEXT and (source.is_form or parts != {"title"}):
+        return _short_text(source) if required else None
     if parts & _WHOLE_TEXT:
         return request[:2000]
     if parts & _BRANDISH:
@@ -77,16 +84,17 @@ def text_for(
         if match and match[1].lower() not in STOP:
             return match[1]
         return None
-    if is_form and required and "query" in parts:
+    if source.is_form and required and "query" in parts:
         return request
-    return _sought(parts, request, required, about)
+    return _sought(parts, request, required, source.about)
 
 
-def _short_text(request: str, material: str, required: bool) -> str | None:
-    """Returns up to 280 characters that tell what is asked, from the material where there is some."""
-    if not required:
-        return None
-    return cut(" ".join(fitting(request, sentences(material or request), 280)) or request, 280)
+def _short_text(source: Source) -> str:
+    """Returns up to 280 characters that tell what is asked, from the material of a form where there is some."""
+    text = source.request
+    if source.is_form and source.material:
+        text = source.material
+    return cut(" ".join(fitting(source.request, sentences(text), 280)) or source.request, 280)
 
 
 def _brand(request: str) -> str | None:
@@ -216,14 +224,12 @@ def noun_phrase(request: str, about: frozenset[str] = frozenset()) -> str:
 
 def numbers(text: str) -> list[float]:
     """The numbers of a text in order, digits and small number words."""
-    pairs: list[tuple[int, float]] = []
-    for match in _NUMBER.finditer(text):
-        pairs.append((match.start(), float(match[0].replace(",", ""))))
-    for match in re.finditer(r"[a-z]+", text.lower()):
-        if match[0] in english.NUMBERS and match[0] != "one":
-            pairs.append((match.start(), float(english.NUMBERS[match[0]])))
-    results: list[float] = []
-    for _, value in sorted(pairs):
-        if abs(value) < 1e15:
-            results.append(value)
-    return results
+    values: list[float] = []
+    for match in _NUMBER_OR_WORD.finditer(text.lower()):
+        word = match[0]
+        value = english.NUMBERS.get(word)
+        if value is None and not word.isalpha():
+            value = float(word.replace(",", ""))
+        if value is not None and abs(value) < 1e15:
+            values.append(value)
+    return values

@@ -25,7 +25,6 @@ class Phrases:
     hello: str
     agreed: str
     outside: str
-    outside_with_topics: str
     more_topics: str
 
 
@@ -43,8 +42,7 @@ ENGLISH = Phrases(
     goodbye="Goodbye, and have a nice day!",
     hello="Hello! What can I help you with?",
     agreed="Glad to hear it. Let me know if there is anything else.",
-    outside="I'm sorry, that is outside what I can help with here.",
-    outside_with_topics="I'm sorry, that is outside what I can help with. You can ask about: {topics}.",
+    outside="I'm sorry, that is outside what I can help with. You can ask about: {topics}.",
     more_topics=" and more",
 )
 SPANISH = Phrases(
@@ -61,8 +59,7 @@ SPANISH = Phrases(
     goodbye="¡Adiós, que tengas un buen día!",
     hello="¡Hola! ¿En qué puedo ayudarte?",
     agreed="Me alegro. Avísame si necesitas algo más.",
-    outside="Lo siento, aquí no puedo ayudarte con eso.",
-    outside_with_topics="Lo siento, no puedo ayudarte con eso. Puedes preguntar sobre: {topics}.",
+    outside="Lo siento, no puedo ayudarte con eso. Puedes preguntar sobre: {topics}.",
     more_topics=" y más",
 )
 

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from langchain_core.messages import BaseMessage
 
-_SAYS = ("description", "caption", "title", "comment")
-"""Keywords of a PNG's text chunks that tell what it shows, the best first."""
+_TEXT = re.compile(rb"tEXt(?:Description|Caption|Title|Comment)\0", re.I)
+"""Where a PNG says what it shows."""
 _LONGEST = 400
 """Characters of a description that are read."""
 _MARK = re.compile(r"\[picture: ([^\[\]\n]+)\]")
@@ -36,28 +36,14 @@ def describe_pictures(message: BaseMessage) -> str:
 
 
 def png_description(data: bytes) -> str:
-    """The description a PNG carries in its text chunks (tEXt, iTXt); empty for any other file."""
-    texts: dict[str, str] = {}
-    for kind, chunk in _chunks(data):
-        keyword, _, body = chunk.partition(b"\0")
-        name = keyword.decode("latin-1").lower()
-        if kind == b"tEXt":
-            texts[name] = body.decode("latin-1")
-        elif kind == b"iTXt" and body[:1] == b"\0":
-            # Not packed; two more fields, of languages, stand before the text.
-            texts[name] = body[2:].split(b"\0", 2)[-1].decode("utf-8", "replace")
-    for name in _SAYS:
-        if text := texts.get(name, "").strip():
-            return " ".join(text.split())[:_LONGEST]
-    return ""
-
-
-def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    position = 8
-    while data.startswith(b"\x89PNG") and position + 8 <= len(data):
-        length = int.from_bytes(data[position : position + 4])
-        yield data[position + 4 : position + 8], data[position + 8 : position + 8 + length]
-        position += length + 12
+    """The description that a PNG carries in a chunk of text; empty for any other file."""
+    match = _TEXT.search(data)
+    if match is None or not data.startswith(b"\x89PNG"):
+        return ""
+    # Four bytes before its name say how long what follows the name of a chunk is.
+    length = int.from_bytes(data[match.start() - 4 : match.start()])
+    text = data[match.end() : match.start() + 4 + length].decode("latin-1")
+    return " ".join(text.split())[:_LONGEST]
 
 
 def _bytes(block: Mapping[str, Any]) -> bytes:

@@ -16,9 +16,10 @@ from kit.core.language.small_talk import small_talk
 from kit.core.language.words import STOP, content_words
 from kit.core.outcome import NO_ANSWER
 from kit.models.offline import composition, json_answer
-from kit.models.offline.arguments import Source, fill, unknown_name
+from kit.models.offline.arguments import fill, unknown_name
 from kit.models.offline.conversation import EARLIER, Conversation, Tool, text_of
 from kit.models.offline.executor import executor_turn, plays_executor
+from kit.models.offline.extraction import Source
 from kit.models.offline.json_schema import fillable, properties_of
 from kit.models.offline.phrases import ENGLISH
 from kit.models.offline.planner import planner_turn, plays_planner
@@ -267,8 +268,7 @@ def _unaided(talk: Conversation) -> str:
     for message in talk.history:
         if not isinstance(message, HumanMessage):
             facts.append(text_of(message))
-    user_words = "\n".join(talk.earlier_requests)
-    return composition.from_context(talk.request, "\n".join(facts), user_words)
+    return composition.from_context(talk.request, "\n".join(facts))
 
 
 def _route(request: Request) -> Reply | None:
@@ -386,8 +386,7 @@ def _look_up(request: Request) -> Reply:
     for part in decision.parts:
         tool = able[part.tool]
         about = frozenset(word.rstrip("s") for word in tool.label.split())
-        earlier = f"{talk.earlier_requests[-1]}. " if talk.earlier_requests else ""
-        arguments = fill(tool.schema, Source(part.text, about=about, earlier=earlier))
+        arguments = fill(tool.schema, Source(part.text, about=about))
         unknown = unknown_name(tool.schema, arguments, part.text)
         if unknown is not None and not must:
             return Reply(talk.phrases.unknown.format(name=unknown))
