@@ -4,7 +4,6 @@ it from going live."""
 import asyncio
 import json
 from argparse import Namespace
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from kit.home import find_deck
 
 if TYPE_CHECKING:
     from kit.bench.promotion import Promotion
-    from kit.tools.mcp.server import McpServer
+    from kit.compose.read import Outline
 
 
 def add(commands: Any) -> None:
@@ -67,35 +66,33 @@ def add_to_cards(commands: Any) -> None:
     ).set_defaults(run=_schema)
 
 
-def _print_code(
-    folder: Path, servers: "Mapping[str, McpServer]", skill_service_url: str | None
-) -> None:
+def _print_code(folder: Path, outline: "Outline", skill_service_url: str | None) -> None:
     """Says whose code a deck imports, runs and calls, before any of that is done."""
-    from kit.compose.read import called_addresses, code_references, read_skill_service
     from kit.tools.loading import Reference
     from kit.tools.skills import chosen_service
 
-    for reference in code_references(folder):
+    for reference in outline.references:
         print(f"imports {reference} ({Reference.parse(reference).location(folder)})", flush=True)
-    for address in called_addresses(folder):
+    for address in outline.addresses:
         print(f"asks {address}", flush=True)
-    for name, server in servers.items():
+    for name, server in outline.settings.mcp.items():
         print(f"MCP server {name} {server.describe(folder)}", flush=True)
-    if service := chosen_service(read_skill_service(folder), skill_service_url):
+    if service := chosen_service(outline.settings.skill_service, skill_service_url):
         print(f"skill service {service.describe(folder)}", flush=True)
 
 
 def _check(arguments: Namespace) -> int:
     from kit.compose.canary import canary_of
     from kit.compose.deck import load_deck
-    from kit.compose.read import read_servers
+    from kit.compose.read import read_outline
     from kit.settings import Settings
     from kit.tools.mcp.tools import accept, variables_of
 
     settings = Settings.read()
     folder = Path(arguments.deck or settings.deck)
-    servers = read_servers(folder)
-    _print_code(folder, servers, settings.skill_service_url)
+    outline = read_outline(folder)
+    servers = outline.settings.mcp
+    _print_code(folder, outline, settings.skill_service_url)
     if arguments.trust and servers:
         environment = settings.environment_of(variables_of(servers))
         for name, difference in asyncio.run(accept(servers, folder, environment)).items():

@@ -3,18 +3,14 @@ was found is drawn."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from kit.compose.yaml_source import Faults, build, parse_file
 from kit.core.card import AgentCard
 from kit.core.errors import KitError
 from kit.core.fault import parse as parse_fault
-from kit.core.schema.json_value import is_list
 from kit.core.value import Value
-from kit.tools.loading import complete_references, is_reference
 
 Payload = Mapping[str, Any]
 """The fields of one component, as its tool sent them."""
@@ -114,22 +110,6 @@ class Renderer(Protocol):
     ) -> Sequence[ComponentCard | ComponentTable]: ...
 
 
-def read_page(folder: Path) -> PageSettings:
-    """Reads the page's settings from a deck's folder before the deck is loaded, for a first screen
-    that does not wait for it.
-
-    What cannot be read is left at its default: `load_deck` reports it as a fault.
-    """
-    source = parse_file(folder / "deck.yaml", Faults())
-    try:
-        page = PageSettings.model_validate((source.value if source else {}).get("page") or {})
-    except ValidationError:
-        page = PageSettings()
-    if page.suggestions is None:
-        page = page.model_copy(update={"suggestions": _suggestions_of(folder)})
-    return page
-
-
 def scenes_of(page: PageSettings) -> tuple[Scene, ...]:
     """Returns the scenes of a deck; the suggestions where it names none."""
     if page.scenes:
@@ -138,34 +118,6 @@ def scenes_of(page: PageSettings) -> tuple[Scene, ...]:
     for suggestion in page.suggestions or ():
         scenes.append(Scene(look=suggestion.question, **suggestion.model_dump()))
     return tuple(scenes)
-
-
-def _suggestions_of(folder: Path) -> tuple[Suggestion, ...]:
-    cards: list[AgentCard] = []
-    for path in sorted(folder.glob("*.yaml")):
-        source = parse_file(path, Faults())
-        # deck.yaml lies among the cards, and is none.
-        card = build(AgentCard, source, Faults()) if source else None
-        if card:
-            cards.append(card)
-    return tuple(_suggest(cards))[:_MOST_SUGGESTIONS]
-
-
-def read_pages(folder: Path) -> Mapping[str, str]:
-    """Reads which pages a deck brings, from its folder: name -> reference to the function that draws it.
-
-    Nothing is imported. What cannot be read is left out: `load_deck` reports it as a fault.
-    """
-    source = parse_file(folder / "deck.yaml", Faults())
-    if source is None:
-        return {}
-    references = complete_references("pages", source.value.get("pages"))
-    pages: dict[str, str] = {}
-    if is_list(references):
-        for reference in references:
-            if isinstance(reference, str) and is_reference(reference):
-                pages[reference.rpartition(":")[2]] = reference
-    return pages
 
 
 def page_faults(
@@ -185,11 +137,13 @@ def page_faults(
                 yield (*path, "faults", number), str(error)
 
 
-def _suggest(cards: Sequence[AgentCard]) -> Iterator[Suggestion]:
-    """Yields a suggestion for each sub-agent that is active and behind no flag: the first sentence
-    of its description."""
+def suggestions_of(cards: Sequence[AgentCard]) -> tuple[Suggestion, ...]:
+    """Makes suggestions of the first sub-agents that are active and behind no flag: the first sentence of each
+    description."""
     sub_agents = {name for card in cards for name in card.sub_agents}
+    suggestions: list[Suggestion] = []
     for card in cards:
         sentence = _SENTENCE.match(card.description.strip())
         if sentence and card.id in sub_agents and card.status == "active" and card.flag is None:
-            yield Suggestion(label=card.label.capitalize(), question=sentence[1])
+            suggestions.append(Suggestion(label=card.label.capitalize(), question=sentence[1]))
+    return tuple(suggestions[:_MOST_SUGGESTIONS])

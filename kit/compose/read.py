@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from kit.bridges.http import is_address
 from kit.compose.deck_code import DeckCode, load_deck_code
 from kit.compose.models import read_models
+from kit.compose.page import PageSettings, suggestions_of
 from kit.compose.parts import PLATFORM, Block, DeckSettings, Parts
 from kit.compose.registry import Registry
 from kit.compose.topology import Rubric
@@ -17,11 +18,9 @@ from kit.core.card import AgentCard
 from kit.core.errors import nearest
 from kit.core.language.danger import Danger
 from kit.core.model import OFFLINE, ModelSpec
-from kit.core.schema.json_value import is_list, is_object
 from kit.core.value import Value
 from kit.tools.deck_tools import DeckTools, load_deck_tools
-from kit.tools.loading import complete_references, is_reference
-from kit.tools.mcp.server import McpServer
+from kit.tools.loading import is_reference
 
 P = TypeVar("P", Rubric, Danger)
 NEXT = ".next.yaml"
@@ -71,7 +70,7 @@ def read_deck(folder: Path, environment: str, flags: Mapping[str, bool]) -> tupl
     root = folder.resolve().parent if folder.name in ("", "..") else folder.parent
     settings = _settings(folder / "deck.yaml", draft)
     cards = _cards("card", _card_files(folder), draft)
-    next_cards = _cards("next card", sorted(folder.glob(f"*{NEXT}")), draft)
+    next_cards = _cards("next card", _next_files(folder), draft)
     blocks = _blocks(root / "blocks", draft)
     models = _models(root / "models.yaml", draft)
     values = _environment(root / "settings", environment, draft)
@@ -95,62 +94,55 @@ def read_deck(folder: Path, environment: str, flags: Mapping[str, bool]) -> tupl
     return parts, draft
 
 
-def code_references(folder: Path) -> tuple[str, ...]:
-    """The references to code in a deck's deck.yaml and cards: what loading and showing it would import.
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a deck's folder says before any of its code is imported."""
 
-    Nothing is imported; what cannot be read is left out, and is a fault once the deck is loaded.
-    """
-    source = _parse(folder / "deck.yaml", Draft())
-    fields: dict[str, Any] = source.value if source else {}
-    references: list[object] = []
-    for section in ("tools", "patterns", "guards", "pages"):
-        value = fields.get(section)
-        if section == "guards" and is_object(value):
-            value = value.get("own")
-        completed = complete_references(section, value)
-        if is_list(completed):
-            references += completed
-    page = fields.get("page")
-    if is_object(page):
-        references += page.values()
-    references += _run_values(folder)
-    return tuple(text for text in references if isinstance(text, str) and is_reference(text))
+    settings: DeckSettings
+    cards: tuple[AgentCard, ...]
+    """Those in place, then the new versions of cards."""
 
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The references to code: what loading and showing the deck would import."""
+        settings = self.settings
+        texts = [*settings.tools, *settings.patterns, *settings.own_guards, *settings.pages]
+        for value in (settings.page.people, settings.page.renderers):
+            if isinstance(value, str):
+                texts.append(value)
+        return tuple(filter(is_reference, [*texts, *self._runs]))
 
-def called_addresses(folder: Path) -> tuple[str, ...]:
-    """The services that the cards of a deck ask over HTTP."""
-    return tuple(run for run in _run_values(folder) if is_address(run))
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The services that the cards ask over HTTP."""
+        return tuple(filter(is_address, self._runs))
 
+    @property
+    def _runs(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(card.run for card in self.cards if card.run is not None))
 
-def _run_values(folder: Path) -> list[str]:
-    """What the cards of a folder say under `run:`, each once."""
-    values: dict[str, None] = {}
-    for path in sorted(folder.glob("*.yaml")):
-        source = _parse(path, Draft()) if path.name != "deck.yaml" else None
-        if source is not None and isinstance(source.value.get("run"), str):
-            values[source.value["run"]] = None
-    return list(values)
+    @property
+    def pages(self) -> Mapping[str, str]:
+        """The name of each page that the deck brings -> the reference to the function that draws it."""
+        return {text.rpartition(":")[2]: text for text in self.settings.pages if is_reference(text)}
 
-
-def read_servers(folder: Path) -> Mapping[str, McpServer]:
-    """The MCP servers of a deck's deck.yaml. Nothing is started; what cannot be read is left out."""
-    source = _parse(folder / "deck.yaml", Draft())
-    servers: dict[str, McpServer] = {}
-    if source is None or not isinstance(source.value.get("mcp"), dict):
-        return servers
-    for name in source.value["mcp"]:
-        server = build(McpServer, source, Faults(), "mcp", name)
-        if server:
-            servers[name] = server
-    return servers
+    @property
+    def page(self) -> PageSettings:
+        """The chat page; where the deck names no suggestions, those that its cards make."""
+        page = self.settings.page
+        if page.suggestions is None:
+            page = page.model_copy(update={"suggestions": suggestions_of(self.cards)})
+        return page
 
 
-def read_skill_service(folder: Path) -> McpServer | None:
-    """The skill service of a deck's deck.yaml, in the same way."""
-    source = _parse(folder / "deck.yaml", Draft())
-    if source and source.value.get("skill_service"):
-        return build(McpServer, source, Faults(), "skill_service")
-    return None
+def read_outline(folder: Path) -> Outline:
+    """Reads deck.yaml and the cards of a folder. What cannot be read is left out, and is a fault once the deck is
+    loaded: `load_deck` would import nothing of it either."""
+    draft = Draft()
+    settings = _settings(folder / "deck.yaml", draft)
+    cards = _cards("card", _card_files(folder), draft)
+    next_cards = _cards("next card", _next_files(folder), draft)
+    return Outline(settings, (*cards.values(), *next_cards.values()))
 
 
 def _settings(path: Path, draft: Draft) -> DeckSettings:
@@ -231,6 +223,11 @@ def _card_files(folder: Path) -> list[Path]:
     return files
 
 
+def _next_files(folder: Path) -> list[Path]:
+    """The files of new versions of cards."""
+    return sorted(folder.glob(f"*{NEXT}"))
+
+
 def file_with_id(paths: Iterable[Path], part_id: str) -> Path | None:
     """Returns the first of these files of cards or blocks that says this id; None where none does.
 
@@ -250,7 +247,7 @@ def card_file(folder: Path, card_id: str) -> Path | None:
 
 def next_file(folder: Path, card_id: str) -> Path | None:
     """Returns the file of a card's new version; None where there is none."""
-    return file_with_id(sorted(folder.glob(f"*{NEXT}")), card_id)
+    return file_with_id(_next_files(folder), card_id)
 
 
 def _parts_of_files(model: type[P], noun: str, folder: Path, draft: Draft) -> dict[str, P]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from kit.compose.page import read_page
+from kit.compose.read import read_outline
 from kit.core.bodies.call import AgentStarted
 from kit.core.bodies.guard import CallDropped
 from kit.core.context import Principal, Session
@@ -23,7 +23,8 @@ from tests.pages import marks, unescaped
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 SUGGESTIONS = [
-    suggestion.label for suggestion in read_page(HOME / "cards" / "consumer").suggestions or ()
+    suggestion.label
+    for suggestion in read_outline(HOME / "cards" / "consumer").page.suggestions or ()
 ]
 MINE = Principal(tenant_id="acme", user_id="u-001")
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from kit.compose.page import read_page, scenes_of
+from kit.compose.page import scenes_of
+from kit.compose.read import read_outline
 from kit.conformance.table import Table
 from kit.settings import HOME
 from kit.ui.compare.others import RESULT
@@ -36,7 +37,7 @@ def test_the_page_opens_with_why_and_every_scene_has_a_key(store: Path):
     page = room("demo").run()
     words = shown(page)
     assert all(sentence in words for sentence in WHY)
-    scenes = read_page(HOME / "cards" / "consumer").scenes
+    scenes = read_outline(HOME / "cards" / "consumer").page.scenes
     labels = [scene.label.rstrip(".") for scene in scenes]
     buttons = [button.label for button in page.button]
     assert buttons == [*labels, "What other systems would have said", "Begin"]
@@ -75,7 +76,7 @@ def test_the_last_scene_sets_the_broken_turn_beside_others(store: Path):
 @pytest.mark.req("K-18")
 def test_a_deck_without_scenes_plays_its_suggestions(store: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("KIT_DECK", str(HOME / "cards" / "manga"))
-    settings = read_page(HOME / "cards" / "manga")
+    settings = read_outline(HOME / "cards" / "manga").page
     assert not settings.scenes and settings.suggestions
     page = room("demo", scene="1").run()
     assert scenes_of(settings)[0].question in " ".join(one.value for one in page.markdown)

@@ -9,7 +9,8 @@ import yaml
 from streamlit.testing.v1 import AppTest
 
 from kit.compose.deck import load_deck
-from kit.compose.page import PageSettings, read_page
+from kit.compose.page import PageSettings
+from kit.compose.read import read_outline
 from kit.core.errors import DeckError
 from kit.settings import HOME
 from tests.app.rooms import app_over, room
@@ -196,7 +197,7 @@ def test_a_fault_of_the_page_is_a_fault_of_the_deck(folder: Path):
 def test_a_first_screen_does_not_wait_for_a_sound_deck(folder: Path, text: str):
     (folder / "deck.yaml").write_text(text)
     (folder / "card.yaml").write_text("description: 3")
-    page = read_page(folder)
+    page = read_outline(folder).page
     assert page.title == PageSettings().title and [one.label for one in page.suggestions or ()] == [
         "Tide tables"
     ]

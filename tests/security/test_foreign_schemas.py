@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kit.compose.read import read_servers
+from kit.compose.read import read_outline
 from kit.core.errors import BindError
 from kit.tools.mcp.json_schema import SchemaTooCostly, first_misfit, schema_fault
 from kit.tools.mcp.lock import read_lock
@@ -84,7 +84,7 @@ def nested(levels: int) -> dict[str, Any]:
 
 async def called(folder: Path) -> ToolResult:
     """Calls the tool of an accepted deck outside of any turn, whose budgets a busy machine may use up."""
-    server = read_servers(folder)["shop"]
+    server = read_outline(folder).settings.mcp["shop"]
     environment = {"PATH": os.environ["PATH"]}
     session = session_with("shop", server, folder, environment, read_lock(folder)["shop"])
     try:

@@ -35,9 +35,11 @@ CALLED = 'if method == "tools/call":\n'
 
 async def accepted(folder: Path, **variables: str) -> Path:
     """The deck, its servers accepted as they are now."""
-    from kit.compose.read import read_servers
+    from kit.compose.read import read_outline
 
-    await accept(read_servers(folder), folder, {"PATH": os.environ["PATH"], **variables})
+    await accept(
+        read_outline(folder).settings.mcp, folder, {"PATH": os.environ["PATH"], **variables}
+    )
     return folder
 
 

@@ -15,7 +15,7 @@ import pytest
 from mcp_types import CallToolResult
 from starlette.responses import JSONResponse
 
-from kit.compose.read import read_skill_service
+from kit.compose.read import read_outline
 from kit.core.errors import BindError
 from kit.settings import HOME
 from kit.tools.mcp.server import McpServer
@@ -492,7 +492,7 @@ def test_check_says_what_a_deck_runs_or_calls_for_skills_and_starts_nothing(tmp_
     deck.write_text(
         "orchestrator: lead\nskill_service: {url: '$SKILLS/api/acme', headers: {X-Api-Key: $MY_KEY}}\n"
     )
-    service = read_skill_service(tmp_path)
+    service = read_outline(tmp_path).settings.skill_service
     assert service is not None and service.variables == ("SKILLS", "MY_KEY")
     assert service.describe(tmp_path) == "calls $SKILLS/api/acme and sends it SKILLS, MY_KEY"
     values = {"SKILLS": "http://127.0.0.1:9", "MY_KEY": "my-key-0123456789\n"}

@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from kit.compose.page import PageSettings, read_page
+from kit.compose.page import PageSettings
+from kit.compose.read import read_outline
 from kit.core.errors import SettingsError
 from kit.settings import Settings
 from kit.ui.chat.layout import Places
@@ -27,7 +28,7 @@ def page() -> None:
 
 def _page_settings() -> PageSettings:
     try:
-        settings = read_page(Settings.read().deck)
+        settings = read_outline(Settings.read().deck).page
     # Opening the kit says what is wrong with them.
     except SettingsError:
         return PageSettings()

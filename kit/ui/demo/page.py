@@ -8,7 +8,8 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from kit.compose.page import PageSettings, Scene, read_page, scenes_of
+from kit.compose.page import PageSettings, Scene, scenes_of
+from kit.compose.read import read_outline
 from kit.core.context import Principal
 from kit.metrics.breakages import breakages
 from kit.settings import Settings
@@ -45,7 +46,7 @@ _STARTS = "demo-started"
 def page(host: Host, top: DeltaGenerator) -> None:
     """Draws the scene of the address; without one, what this is and which scenes there are."""
     st.html(LOOK)
-    settings = read_page(Settings.read().deck)
+    settings = read_outline(Settings.read().deck).page
     settings = settings.model_copy(update={"scenes": scenes_of(settings)})
     scenes = settings.scenes
     beside = scene_of_others(scenes)

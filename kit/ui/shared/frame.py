@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from kit.compose.page import read_pages
+from kit.compose.read import read_outline
 from kit.core.errors import CodeError, KitError
 from kit.settings import Settings
 from kit.tools.loading import load_reference
@@ -74,7 +74,7 @@ def deck_pages() -> Mapping[str, Callable[[], None]]:
     except KitError:
         return {}
     pages: dict[str, Callable[[], None]] = {}
-    for name, reference in read_pages(folder).items():
+    for name, reference in read_outline(folder).pages.items():
         pages[name] = partial(_draw_deck_page, reference, folder)
     return pages
 
