@@ -170,17 +170,6 @@ async def test_cancelling_the_caller_cancels_the_app():
     assert nothing_runs()
 
 
-async def test_no_free_connection_is_a_pool_timeout():
-    transport = StreamingASGITransport(APP, connections=1)
-    async with httpx.AsyncClient(transport=transport, base_url="http://app.internal") as client:
-        first = asyncio.create_task(client.get("/slow"))
-        await asyncio.sleep(0)
-        with pytest.raises(httpx.PoolTimeout):
-            await client.get("/slow", timeout=httpx.Timeout(1, pool=0.1))
-        assert (await first).text == "late"
-        assert (await client.get("/slow")).text == "late"
-
-
 @pytest.mark.realtime
 async def test_bodies_headers_and_queries_arrive_alike():
     async def ask(client: httpx.AsyncClient) -> object:
