@@ -38,16 +38,8 @@ _OVER_PARTS = (
 )  # fmt: skip
 """Keywords that look at each part of a value, whatever they say of it."""
 _CODE_POINT = re.compile(r"\\u([0-9a-fA-F]{4})")
-_SUBSCHEMA = (
-    "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items",
-    "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
-)  # fmt: skip
-_SUBSCHEMA_LISTS = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
-_SUBSCHEMA_MAPS = (
-    "$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties",
-)  # fmt: skip
-_SAME_VALUE = ("allOf", "anyOf", "dependencies", "dependentSchemas", "else", "if", "not", "oneOf", "then")  # fmt: skip
-"""Keywords whose schemas look at the value itself, not at a part of it."""
+_DATA = ("const", "default", "enum", "examples")
+"""Keywords beneath which no schema stands."""
 
 
 class SchemaTooCostly(Exception):
@@ -91,7 +83,7 @@ def _schema_fault(text: str) -> str | None:
     try:
         # Without a checker of formats: Python's `re` would be asked whether each pattern is one.
         kind.check_schema(schema, format_checker=None)
-        _Places(schema).check()
+        _check_places(schema)
     except SchemaError as error:
         return error.message
     except SchemaTooCostly as error:
@@ -151,71 +143,36 @@ def _is_too_deep(value: Any) -> bool:
     return True
 
 
-class _Places:
-    """Visits the places of a schema as whoever replaces each `$ref` by its target meets them.
-
-    A target inside itself is met once on each way down, so a tree's schema has few places. A chain of
-    definitions that each refer twice to the next has as many as two to the power of its length.
-    """
-
-    def __init__(self, root: Mapping[str, Any]):
-        self._root = root
-        self._places = 0
-
-    def check(self) -> None:
-        """Raises SchemaTooCostly for too many places, a reference to itself without end, a pattern that is not run."""
-        self._visit(self._root, {}, parts=0)
-
-    def _visit(self, schema: Any, references: Mapping[str, int], *, parts: int) -> None:
-        """Visits a schema. `references`: those followed on the way here, with the `parts` of then.
-
-        `parts`: how many times the way here went from a value to a part of it.
-        """
-        if not is_mapping(schema):
-            return
-        self._places += 1
-        if self._places > MOST_PLACES:
+def _check_places(root: Mapping[str, Any]) -> None:
+    """Raises SchemaTooCostly for too many places, or for a pattern that is not run. Places are counted as whoever
+    replaces each `$ref` by its target meets them: a chain of definitions that each refer twice to the next has as
+    many as two to the power of its length."""
+    places = 0
+    waiting: list[tuple[Any, frozenset[str]]] = [(root, frozenset())]
+    while waiting:
+        value, references = waiting.pop()
+        if is_list(value):
+            waiting.extend((item, references) for item in value)
+        if not is_mapping(value):
+            continue
+        places += 1
+        if places > MOST_PLACES:
             raise SchemaTooCostly(
                 f"with each $ref replaced by what it refers to it has more than {MOST_PLACES:,} places"
             )
-        # Behind a `$ref` anything may stand; only what stands where schemas do is known to be one.
-        by_pattern = schema.get("patternProperties")
-        patterns: list[Any] = [schema.get("pattern")]
-        if is_mapping(by_pattern):
+        patterns: list[Any] = [value.get("pattern")]
+        if is_mapping(by_pattern := value.get("patternProperties")):
             patterns += by_pattern
         for pattern in patterns:
             if isinstance(pattern, str):
                 _compile(pattern)
-        self._follow(schema.get("$ref"), references, parts=parts)
-        for keyword, subschema in _subschemas(schema):
-            deeper = keyword not in _SAME_VALUE
-            self._visit(subschema, references, parts=parts + deeper)
-
-    def _follow(self, reference: Any, references: Mapping[str, int], *, parts: int) -> None:
-        if not isinstance(reference, str):
-            return
-        if reference in references:
-            if references[reference] == parts:
-                raise SchemaTooCostly(f"{reference} refers to itself without end")
-            return
-        target = pointer_target(self._root, reference)
-        self._visit(target, {**references, reference: parts}, parts=parts)
-
-
-def _subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The schemas right below one, each with its keyword."""
-    for keyword in _SUBSCHEMA:
-        yield keyword, schema.get(keyword)
-    for keyword in _SUBSCHEMA_LISTS:
-        schemas = schema.get(keyword)
-        if is_list(schemas):
-            for subschema in schemas:
-                yield keyword, subschema
-    for keyword in _SUBSCHEMA_MAPS:
-        by_name = schema.get(keyword)
-        if is_mapping(by_name):
-            for subschema in by_name.values():
-                yield keyword, subschema
+        for keyword, part in value.items():
+            if keyword not in _DATA:
+                waiting.append((part, references))
+        reference = value.get("$ref")
+        # A target inside itself is met once on each way down, so a tree's schema has few places.
+        if isinstance(reference, str) and reference not in references:
+            waiting.append((pointer_target(root, reference), references | {reference}))
 
 
 def json_fault(value: Any) -> str | None:
