@@ -3,7 +3,6 @@
 import asyncio
 import math
 import time
-import zlib
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -380,18 +379,9 @@ def _piece(events: Sequence[Event], seq: int) -> tuple[bytes, int]:
 
 def _stored_frames(events: Sequence[Event], seq: int) -> Iterator[bytes]:
     """Yields the frames of a turn that has ended, in pieces."""
-    packer = zlib.compressobj(level=1)
-    packed: list[bytes] = []
     while seq < len(events):
         frames, seq = _piece(events, seq)
-        packed.append(packer.compress(frames))
-    # While a reader is slow, what is left is held packed, a tenth of its size.
-    del events
-    rest = b"".join([*packed, packer.flush()])
-    unpacker = zlib.decompressobj()
-    while not unpacker.eof:
-        yield unpacker.decompress(rest, PIECE)
-        rest = unpacker.unconsumed_tail
+        yield frames
 
 
 async def _live_frames(turn: Turn, from_seq: int) -> AsyncGenerator[bytes]:
