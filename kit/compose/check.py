@@ -67,9 +67,7 @@ class Check:
         for danger in self.parts.dangers.values():
             self._report("danger", danger.id, danger_faults(danger))
         self._check_folders()
-        self._check_descriptions()
-        self._check_requests()
-        self._check_cycles()
+        self._check_texts()
         # Where deck.yaml cannot be read, everything that depends on it would be a second fault.
         if not self._is_unreadable("settings", "deck"):
             self._check_settings()
@@ -140,6 +138,9 @@ class Check:
             self._card_fault(card, sentence, "prompt_blocks", index)
         for index, name in self._listed(card, "sub_agents", card.sub_agents):
             sentence = self._unknown("card", name, self.parts.cards, "sub-agent")
+            # No longer cycle can arise: only the orchestrator has sub-agents.
+            if name == card.id:
+                sentence = f"{name!r} would ask itself; take it out"
             self._card_fault(card, sentence, "sub_agents", index)
 
     def _check_run(self, card: AgentCard) -> None:
@@ -256,54 +257,16 @@ class Check:
                 fix = "make it, or let every card name the model 'offline'"
                 self.faults.add(f"{path}:1", f"no such file; {fix}")
 
-    def _check_descriptions(self) -> None:
-        owners: dict[str, str] = {}
+    def _check_texts(self) -> None:
+        """Each description and each request says something, and no two cards say the same."""
+        descriptions: dict[str, str] = {}
+        requests: dict[str, str] = {}
         for card in self.parts.cards.values():
-            # A copied card often differs in its line breaks alone.
-            words = " ".join(card.description.casefold().split())
-            owner = owners.setdefault(words, card.id)
-            if not words:
-                sentence = "empty description; say what the agent answers"
-                self._card_fault(card, sentence, "description")
-            elif owner != card.id:
-                sentence = f"same description as card {owner!r}; say what sets this agent apart"
-                self._card_fault(card, sentence, "description")
-
-    def _check_requests(self) -> None:
-        owners: dict[str, str] = {}
-        for card in self.parts.cards.values():
+            sentence = _text_fault(card, card.description, descriptions, "description")
+            self._card_fault(card, sentence, "description")
             for number, request in enumerate(card.requests):
-                words = " ".join(request.casefold().split())
-                owner = owners.setdefault(words, card.id)
-                if not words:
-                    self._card_fault(card, "empty request; take it out", "requests", number)
-                elif owner != card.id:
-                    sentence = f"same request as on card {owner!r}; leave it where it belongs"
-                    self._card_fault(card, sentence, "requests", number)
-
-    def _check_cycles(self) -> None:
-        loops: set[frozenset[str]] = set()
-        visited: set[str] = set()
-
-        def walk(card: AgentCard, trail: tuple[str, ...]) -> None:
-            for index, name in enumerate(card.sub_agents):
-                if name in trail:
-                    loop = trail[trail.index(name) :]
-                    # Each card of a loop would report it once more.
-                    if frozenset(loop) in loops:
-                        continue
-                    loops.add(frozenset(loop))
-                    sentence = (
-                        f"cycle over sub_agents: {' -> '.join((*loop, name))}; take one of them out"
-                    )
-                    self._card_fault(card, sentence, "sub_agents", index)
-                elif name in self.parts.cards and name not in visited:
-                    walk(self.parts.cards[name], (*trail, name))
-            visited.add(card.id)
-
-        for card in self.parts.cards.values():
-            if card.id not in visited:
-                walk(card, (card.id,))
+                sentence = _text_fault(card, request, requests, "request")
+                self._card_fault(card, sentence, "requests", number)
 
     def _check_settings(self) -> None:
         settings = self.parts.settings
@@ -378,6 +341,25 @@ class Check:
             spec = self.parts.models.get(card.model)
             if spec:
                 self._card_fault(card, window_fault(card, self.parts, spec), "prompt_blocks")
+
+
+_TEXT_FIXES = {
+    "description": ("say what the agent answers", "say what sets this agent apart"),
+    "request": ("take it out", "leave it where it belongs"),
+}
+"""What is checked -> the fix where it is empty, and where another card says the same."""
+
+
+def _text_fault(card: AgentCard, text: str, owners: dict[str, str], noun: str) -> str | None:
+    empty_fix, repeated_fix = _TEXT_FIXES[noun]
+    # A copied card often differs in its line breaks alone.
+    words = " ".join(text.casefold().split())
+    owner = owners.setdefault(words, card.id)
+    if not words:
+        return f"empty {noun}; {empty_fix}"
+    if owner != card.id:
+        return f"same {noun} as on card {owner!r}; {repeated_fix}"
+    return None
 
 
 def _status_faults(settings: DeckSettings) -> Iterator[Fault]:

@@ -140,7 +140,7 @@ FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
     ),
     "cycle": (
         {ROOT: BASE[ROOT] + "  - root\n"},
-        "demo/root.yaml:7: cycle over sub_agents: root -> root; take one of them out",
+        "demo/root.yaml:7: 'root' would ask itself; take it out",
     ),
     "required block missing": (
         {DECK: BASE[DECK] + "  - safty-base\n"},
@@ -253,7 +253,7 @@ FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
     ),
     "description told twice": (
         {SHOP: "id: shop\nmodel: offline\ndescription: counts  POINTS.\n"},
-        "demo/shop.yaml:3: same description as card 'rewards'; say what sets this agent apart",
+        "demo/shop.yaml:3: same description as on card 'rewards'; say what sets this agent apart",
     ),
     "request told twice": (
         card("shop", requests="[find tea, Count  POINTS]")
@@ -354,14 +354,13 @@ def test_no_blocks_folder_is_one_fault(tmp_path: Path):
 
 
 @pytest.mark.req("SO-6")
-def test_a_cycle_is_named_once_with_its_whole_path(tmp_path: Path):
+def test_a_cycle_is_refused_at_each_card_that_closes_it(tmp_path: Path):
     found = faults(
         tmp_path, card("shop", sub_agents="[rewards]") | card("rewards", sub_agents="[root]")
     )
-    cycles = [fault for fault in found if "cycle" in fault]
-    assert len([fault for fault in cycles if "rewards -> root -> rewards" in fault]) == 1
-    assert len([fault for fault in cycles if "rewards -> root -> shop -> rewards" in fault]) == 1
-    assert len(cycles) == 2
+    for agent in ("shop", "rewards"):
+        words = f"card {agent!r} declares sub_agents; only the orchestrator 'root' may"
+        assert len([fault for fault in found if words in fault]) == 1
 
 
 @pytest.mark.req("PC1-S5.2")
