@@ -8,7 +8,7 @@ from argparse import Namespace
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-from kit.cli.cassette_options import taping
+from kit.cli.options import taping
 from kit.core.display.command import command
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kit.cli.options import cases_argument, deck_option, read_deck
 from kit.core.display.count import many
-from kit.home import find_deck
 
 if TYPE_CHECKING:
     from kit.bench.promotion import Promotion
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 def add(commands: Any) -> None:
     """Adds the command to a parser's."""
     check = commands.add_parser("check", help="load and bind a deck; every fault in one report")
-    check.add_argument(
-        "deck", type=find_deck, nargs="?", help="folder of the deck (default: the settings')"
-    )
+    deck_option(check, "deck")
     check.add_argument(
         "--trust",
         action="store_true",
@@ -36,24 +34,15 @@ def add_to_cards(commands: Any) -> None:
     )
     gained.add_argument("old", metavar="REV1")
     gained.add_argument("new", metavar="REV2")
-    gained.add_argument(
-        "--deck", type=find_deck, help="folder of the deck (default: the settings')"
-    )
+    deck_option(gained)
     gained.set_defaults(run=_gained)
 
     promotion = commands.add_parser(
         "promote", help="may a draft card go live? Plays labelled dialogues with the card active"
     )
     promotion.add_argument("card")
-    promotion.add_argument(
-        "cases",
-        type=Path,
-        nargs="?",
-        help="labelled dialogues (default: the project's cases.jsonl, else data/cases/switches.jsonl)",
-    )
-    promotion.add_argument(
-        "--deck", type=find_deck, help="folder of the deck (default: the settings')"
-    )
+    cases_argument(promotion)
+    deck_option(promotion)
     promotion.add_argument(
         "--write",
         action="store_true",
@@ -142,14 +131,12 @@ def _gained(arguments: Namespace) -> int:
 def _promote(arguments: Namespace) -> int:
     from kit.bench.case import read_cases
     from kit.bench.promotion_trial import hold_trial, with_card_active, write_active
-    from kit.compose.deck import load_deck
-    from kit.settings import Settings, own_cases
+    from kit.settings import own_cases
     from kit.wire import open_kit
 
-    settings = Settings.read()
+    settings, folder, deck = read_deck(arguments.deck)
     cases = arguments.cases or own_cases()
-    folder = Path(arguments.deck or settings.deck)
-    deck = with_card_active(load_deck(folder, (), environment=settings.environment), arguments.card)
+    deck = with_card_active(deck, arguments.card)
 
     async def trial() -> "Promotion":
         async with open_kit(settings.with_(store=":memory:", pace=0.0), deck=deck) as kit:

@@ -3,10 +3,10 @@
 import asyncio
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from kit.cli.options import open_stored, read_deck
 from kit.core.display.command import command
 from kit.core.display.count import many
 
@@ -34,12 +34,9 @@ def add(commands: Any) -> None:
 
 
 def _doctor(arguments: Namespace) -> int:
-    from kit.compose.deck import load_deck
-    from kit.settings import Settings
     from kit.team_binder import choose_models
 
-    settings = Settings.read()
-    deck = load_deck(settings.deck, (), environment=settings.environment)
+    settings, _, deck = read_deck()
     choice = arguments.model or choose_models(settings, deck)
     deck_keys = sorted(set(_model_keys(deck)))
     keys = deck_keys if choice is None else [choice]
@@ -124,11 +121,10 @@ def _key(spec: "ModelSpec", settings: "Settings") -> str:
 def _store(settings: "Settings") -> "Finding":
     from kit.core.errors import KitError
     from kit.models.examination import Finding
-    from kit.stores.opening import open_store
 
     print("store")
     try:
-        with closing(open_store(settings.store, documents=settings.documents)) as store:
+        with open_stored(settings) as store:
             if settings.documents is not None:
                 store.open_documents()
     except KitError as error:

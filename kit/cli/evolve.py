@@ -5,14 +5,14 @@ import getpass
 import time
 from argparse import Namespace
 from collections.abc import Awaitable, Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kit.cli.options import deck_option, open_stored, read_deck
 from kit.core.display.command import command
 from kit.core.display.count import many
 from kit.core.errors import DeckError
-from kit.home import find_deck
 
 if TYPE_CHECKING:
     from kit.bench.promotion import CardChange, Promotion
@@ -54,20 +54,9 @@ def add(commands: Any) -> None:
 
 def _add(commands: Any, name: str, words: str, run: Callable[[Namespace], int]) -> Any:
     parser = commands.add_parser(name, help=words)
-    parser.add_argument(
-        "--deck", type=find_deck, help="folder of the deck (default: the settings')"
-    )
+    deck_option(parser)
     parser.set_defaults(run=run)
     return parser
-
-
-def _read(arguments: Namespace) -> "tuple[Settings, Path, Deck]":
-    from kit.compose.deck import load_deck
-    from kit.settings import Settings
-
-    settings = Settings.read()
-    folder = Path(arguments.deck or settings.deck)
-    return settings, folder, load_deck(folder, (), environment=settings.environment)
 
 
 def _status(arguments: Namespace) -> int:
@@ -75,14 +64,13 @@ def _status(arguments: Namespace) -> int:
     from kit.bench.promotion import card_changes
     from kit.compose.canary import canary_of, version_of, with_next
     from kit.metrics.judgement import judgements, turns_shed
-    from kit.stores.opening import open_store
 
-    settings, _, deck = _read(arguments)
+    settings, _, deck = read_deck(arguments.deck)
     if not deck.next_cards:
         print(f"no card of {deck.name} has a new version")
 
     async def read() -> "tuple[list[Judgement], int, list[CardChange]]":
-        with closing(open_store(settings.store, documents=settings.documents)) as store:
+        with open_stored(settings) as store:
             events = store.open_documents().events
             verdicts = await judgements(events) if deck.next_cards else []
             return verdicts, await turns_shed(events), await card_changes(events)
@@ -109,7 +97,7 @@ def _status(arguments: Namespace) -> int:
 def _decide(arguments: Namespace) -> int:
     from kit.bench.promotion import examine
 
-    settings, _, deck = _read(arguments)
+    settings, _, deck = read_deck(arguments.deck)
     return _print_decision(_with_kit(settings, deck, lambda kit: examine(kit, arguments.card)))
 
 
@@ -150,7 +138,7 @@ def _promote(arguments: Namespace) -> int:
     from kit.bench.promotion import put_in_place
     from kit.compose.canary import gained_tools
 
-    settings, folder, deck = _read(arguments)
+    settings, folder, deck = read_deck(arguments.deck)
     card_id = arguments.card
 
     def promote(kit: "Kit") -> "Awaitable[Promotion]":
@@ -173,14 +161,13 @@ def _take_away(arguments: Namespace, folder: Path) -> int:
     from kit.compose.parts import Visitor
     from kit.core.context import Principal
     from kit.settings import Settings
-    from kit.stores.opening import open_store
 
     settings = Settings.read()
     version = ""
     visitor = Visitor()
     # A new version with which the deck cannot be loaded is taken away all the same.
     with suppress(DeckError):
-        _, _, deck = _read(arguments)
+        _, _, deck = read_deck(arguments.deck)
         visitor = deck.settings.visitor
         if arguments.part in deck.next_cards:
             version = deck.next_cards[arguments.part].version
@@ -189,7 +176,7 @@ def _take_away(arguments: Namespace, folder: Path) -> int:
     )
 
     async def take() -> Path:
-        with closing(open_store(settings.store, documents=settings.documents)) as store:
+        with open_stored(settings) as store:
             events = store.open_documents().events
             return await take_away(events, folder, arguments.part, version, who, _decider())
 
@@ -224,7 +211,7 @@ def _rollback(arguments: Namespace) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     try:
-        _read(Namespace(deck=folder))
+        read_deck(folder)
     except DeckError as error:
         print(f"{path} is written, and the deck cannot be used with it:", *error.faults, sep="\n")
         return 1

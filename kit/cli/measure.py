@@ -8,12 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kit.cli.cassette_options import taping
+from kit.cli.options import cases_argument, deck_option, taping
 from kit.core.display.command import command
 from kit.core.display.count import many
 from kit.core.errors import SettingsError, UnknownId
 from kit.core.model import OFFLINE
-from kit.home import find_deck
 
 if TYPE_CHECKING:
     from kit.runtime.team import Model
@@ -37,12 +36,7 @@ def _add_route(commands: Any) -> None:
     route = commands.add_parser(
         "route", help="route a case file over a catalogue; predictions, one turn a line"
     )
-    route.add_argument(
-        "cases",
-        type=Path,
-        nargs="?",
-        help="dialogues, labelled or not (default: the project's cases.jsonl, else data/cases/switches.jsonl)",
-    )
+    cases_argument(route, "dialogues, labelled or not")
     route.add_argument(
         "--catalog",
         type=Path,
@@ -62,15 +56,8 @@ def add_to_cards(commands: Any) -> None:
     routing = commands.add_parser(
         "routing", help="which card's description loses which questions of labelled dialogues"
     )
-    routing.add_argument(
-        "deck", type=find_deck, nargs="?", help="folder of the deck (default: the settings')"
-    )
-    routing.add_argument(
-        "cases",
-        type=Path,
-        nargs="?",
-        help="labelled dialogues (default: the project's cases.jsonl, else data/cases/switches.jsonl)",
-    )
+    deck_option(routing, "deck")
+    cases_argument(routing)
     routing.set_defaults(run=_deck_routing)
 
 

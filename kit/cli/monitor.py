@@ -6,9 +6,10 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Sequence
-from contextlib import closing
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from kit.cli.options import open_stored
 
 if TYPE_CHECKING:
     from kit.core.documents.document import AgentEvent
@@ -59,11 +60,10 @@ def _monitor(arguments: Namespace) -> int:
 async def _watch(arguments: Namespace) -> int:
     from kit.service.monitor import Monitor
     from kit.settings import Settings
-    from kit.stores.opening import open_store
 
     settings = Settings.read()
     webhook = _webhook(settings)
-    with closing(open_store(settings.store, documents=settings.documents)) as store:
+    with open_stored(settings) as store:
         notify = webhook.send if webhook is not None else None
         monitor = Monitor(store.open_documents(), arguments.tenant, notify)
 
@@ -91,7 +91,6 @@ async def _watch(arguments: Namespace) -> int:
 def _events(arguments: Namespace) -> int:
     from kit.settings import Settings
     from kit.stores.documents.protocol import EventFilter
-    from kit.stores.opening import open_store
 
     by = EventFilter(
         tenant_id=arguments.tenant,
@@ -105,7 +104,7 @@ def _events(arguments: Namespace) -> int:
         since=time.time() - 86_400 * arguments.days if arguments.days is not None else 0.0,
     )
     settings = Settings.read()
-    with closing(open_store(settings.store, documents=settings.documents)) as store:
+    with open_stored(settings) as store:
         query = store.open_documents().events.query
         events = asyncio.run(query(by, arguments.limit, newest_first=arguments.newest))
     for event in events:

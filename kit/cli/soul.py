@@ -3,8 +3,9 @@
 import asyncio
 import time
 from argparse import ArgumentTypeError, Namespace
-from contextlib import closing
 from typing import Any
+
+from kit.cli.options import open_stored
 
 
 def add(commands: Any) -> None:
@@ -56,12 +57,10 @@ async def _act(arguments: Namespace) -> int:
     from kit.core.documents.document import Persona, Soul
     from kit.settings import Settings
     from kit.stores.documents.souls import words_of
-    from kit.stores.opening import open_store
 
     tenant = arguments.tenant
     user = arguments.user
-    settings = Settings.read()
-    with closing(open_store(settings.store, documents=settings.documents)) as store:
+    with open_stored(Settings.read()) as store:
         souls = store.open_documents().souls
         if arguments.action == "remove":
             if await souls.remove(tenant, user):

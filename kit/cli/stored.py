@@ -6,11 +6,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kit.cli.options import open_stored
 from kit.core.display.count import many
 from kit.core.errors import DataError
 
 if TYPE_CHECKING:
-    from kit.stores.protocol import Store
+    from kit.stores.turn_store import TurnStore
 
 
 def add_to_data(commands: Any) -> None:
@@ -96,8 +97,7 @@ def _since(arguments: Namespace) -> float | None:
     return time.time() - 3600 * arguments.hours
 
 
-def _store() -> "closing[Store]":
+def _store() -> "closing[TurnStore]":
     from kit.settings import Settings
-    from kit.stores.opening import open_store
 
-    return closing(open_store(Settings.read().store))
+    return open_stored(Settings.read())
