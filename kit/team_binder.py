@@ -13,11 +13,11 @@ from kit.models.access import ModelAccess
 from kit.patterns.stages import Stages
 from kit.runtime.team import Models, Places, Team, bind
 from kit.settings import Settings
-from kit.stores.protocol import Store
 from kit.tools.tool import Toolbox
 
 if TYPE_CHECKING:
     from kit.stores.bus.shared_turns import SharedTurns
+    from kit.stores.turn_store import TurnStore
 
 
 def choose_models(settings: Settings, deck: Deck) -> str | None:
@@ -66,7 +66,7 @@ class TeamBinder:
     settings: Settings
     services: Mapping[str, object]
     faults: bool
-    store: Store
+    store: "TurnStore"
     admission: AbstractAsyncContextManager[None] | None
     """Lets so many turns in as the deck allows at once; None: any number."""
     places: Places = field(default_factory=Places)

@@ -45,7 +45,6 @@ from kit.settings import Settings
 from kit.sinks.recorder import Recorder, Sink
 from kit.stores.bus.bus import Bus, LocalBus
 from kit.stores.opening import open_store
-from kit.stores.protocol import Store
 from kit.stores.recall import recall_before
 from kit.stores.turn_store import TurnStore
 from kit.team_binder import TeamBinder, admission_of, choose_models
@@ -69,7 +68,7 @@ class Kit:
 
     settings: Settings
     team: Team
-    store: Store
+    store: TurnStore
     recorder: Recorder
     pattern: Pattern
     today: str
@@ -341,7 +340,7 @@ async def open_kit(
 
 
 def _summaries(
-    settings: Settings, deck: Deck, store: Store, bus: Bus, embedder: Embedder
+    settings: Settings, deck: Deck, store: TurnStore, bus: Bus, embedder: Embedder
 ) -> SessionSummaries:
     """What keeps the summary of a session as a memory of it, for as long as turns are kept."""
     days = settings.retention_days
@@ -419,7 +418,7 @@ async def _open_shared_turns(settings: Settings) -> AsyncGenerator["SharedTurns 
 def _tool_setup(
     settings: Settings,
     deck: Deck,
-    store: Store,
+    store: TurnStore,
     bus: Bus,
     embedder: Embedder,
     *,

@@ -17,7 +17,7 @@ from kit.core.context import Principal
 from kit.core.event import Body, Event
 from kit.core.outcome import Answer, Failure, LeftOut, RoutedOutcome, RoutingDecision, Usage
 from kit.core.record import Message, TurnRecord
-from kit.stores.protocol import Store
+from kit.stores.turn_store import TurnStore
 
 ANN = Principal(tenant_id="acme", user_id="ann")
 DECISION = RoutingDecision(
@@ -121,7 +121,7 @@ def some_events(turn_id: str = "t1") -> list[Event]:
     ]
 
 
-def finish(store: Store, turn: TurnRecord, events: list[Event] | None = None) -> TurnRecord:
+def finish(store: TurnStore, turn: TurnRecord, events: list[Event] | None = None) -> TurnRecord:
     ended = turn.model_copy(
         update={
             "status": "ok",

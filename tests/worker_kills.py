@@ -28,7 +28,7 @@ from kit.service.queued_plans import QueuedPlans, open_queued_plans
 from kit.service.worker import work
 from kit.settings import Settings
 from kit.stores.opening import open_store
-from kit.stores.protocol import Store
+from kit.stores.turn_store import TurnStore
 from kit.tools.skill import SkillResult
 from tests.forks import FORKS, started
 from tests.kits import ALICE
@@ -196,7 +196,7 @@ async def play(
     return Result(plans, complete, acts, time.monotonic() - began)
 
 
-async def _queue(store: Store, queued: QueuedPlans, plans: int) -> None:
+async def _queue(store: TurnStore, queued: QueuedPlans, plans: int) -> None:
     for number in range(plans):
         session_id = f"s{number}"
         plan: Plan = new_plan(

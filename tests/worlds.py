@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 
-from kit.stores.protocol import Store
+from kit.stores.turn_store import TurnStore
 from kit.tools.enricher import Enrich
 from kit.tools.feedback import FEEDBACK, feedback_tool
 from kit.tools.tool import ConfiguredTool
@@ -25,7 +25,7 @@ TOOL_IDS = frozenset((*tools.TOOL_IDS, *manga_tools.TOOL_IDS, FEEDBACK))
 def toolbox(
     enrich: Enrich,
     support: Support,
-    feedback: Store | None = None,
+    feedback: TurnStore | None = None,
     episodes: Episodes | None = None,
     *,
     key: str | None = None,

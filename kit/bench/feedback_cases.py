@@ -8,10 +8,10 @@ from kit.core.context import OPERATOR
 from kit.core.errors import DataError
 from kit.core.record import Feedback, TurnRecord
 from kit.metrics.summary import ALL
-from kit.stores.protocol import Store
+from kit.stores.turn_store import TurnStore
 
 
-def write_cases(store: Store, path: Path, tenant: str | None = None) -> int:
+def write_cases(store: TurnStore, path: Path, tenant: str | None = None) -> int:
     """Writes a case for each turn with a thumb down, of one tenant or all, the oldest first;
     returns how many there are.
 
@@ -28,7 +28,7 @@ def write_cases(store: Store, path: Path, tenant: str | None = None) -> int:
     return len(cases)
 
 
-def disliked(store: Store, tenant: str | None = None) -> Iterator[Case]:
+def disliked(store: TurnStore, tenant: str | None = None) -> Iterator[Case]:
     """Returns a case for each stored turn with a thumb down; earlier turns of its conversation are its history."""
     for thumb in store.feedbacks(score=0):
         turn = store.turn(thumb.turn_id, OPERATOR)
@@ -36,7 +36,7 @@ def disliked(store: Store, tenant: str | None = None) -> Iterator[Case]:
             yield _case(store, turn, thumb)
 
 
-def _case(store: Store, turn: TurnRecord, thumb: Feedback) -> Case:
+def _case(store: TurnStore, turn: TurnRecord, thumb: Feedback) -> Case:
     asks: list[Ask] = []
     # The store gives the newest turn first.
     for past in reversed(store.turns(turn.session_id, turn.tenant_id, turn.user_id, limit=ALL)):

@@ -7,7 +7,7 @@ from pathlib import Path
 from kit.bench.json_lines import read_text, validate_lines
 from kit.metrics.alert import alerts
 from kit.metrics.summary import Label, metrics
-from kit.stores.protocol import Store
+from kit.stores.turn_store import TurnStore
 
 
 def read_labels(path: Path) -> tuple[Label, ...]:
@@ -21,7 +21,7 @@ def labels_in(text: str, name: object) -> tuple[Label, ...]:
 
 
 def print_metrics(
-    store: Store,
+    store: TurnStore,
     since: float | None,
     tenant: str | None,
     labels: Sequence[Label] = (),

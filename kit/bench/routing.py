@@ -27,8 +27,8 @@ from kit.runtime.pattern import Pattern
 from kit.runtime.team import Models, Team, bind
 from kit.runtime.turn import run_turn
 from kit.sinks.recorder import Recorder
-from kit.stores.protocol import Store
 from kit.stores.sqlite import SqliteStore
+from kit.stores.turn_store import TurnStore
 
 CAP = 8
 """Sub-agents one message of a case file may reach."""
@@ -62,7 +62,7 @@ class RoutingKit:
     """
 
     team: Team
-    store: Store = field(default_factory=lambda: SqliteStore(":memory:"))
+    store: TurnStore = field(default_factory=lambda: SqliteStore(":memory:"))
     recorder: Recorder = field(default_factory=Recorder)
     cassette: None = None
     pattern: Pattern = MEDIATED

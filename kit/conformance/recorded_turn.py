@@ -4,7 +4,7 @@ same faults, worded by the same model, with nothing of the kit in between."""
 import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from langchain_core.messages import AIMessage, convert_to_messages, convert_to_openai_messages
 
@@ -19,7 +19,9 @@ from kit.runtime.answer.clauses import Part, admits, clauses, loses, makes_claim
 from kit.runtime.answer.owed import plain
 from kit.runtime.bound_model import BoundModel
 from kit.stores.model_request import ModelRequest, model_request
-from kit.stores.protocol import Store
+
+if TYPE_CHECKING:
+    from kit.stores.turn_store import TurnStore
 
 Fate = Literal["answered", "owned_up", "lost", "silent", "made_up", "raw"]
 """What a text makes of a part. `lost`: it was answered, and the text has nothing of it. `silent`: it failed, and the
@@ -81,7 +83,7 @@ class StillWaiting(Exception):
     """Stands for a wait without an end, which nobody has to sit through again."""
 
 
-def recording_of(store: Store, turn: TurnRecord, root: str) -> Recording:
+def recording_of(store: "TurnStore", turn: TurnRecord, root: str) -> Recording:
     """Reads what a plain loop needs of a turn; `root` is the id of its orchestrator."""
     events = store.events(turn.id, turn.principal)
     span_id, decision = _decision(events, root)

@@ -1,6 +1,7 @@
 """The counter of what was broken on purpose: how many parts, and how many answers said so."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kit.core.bodies.call import ModelEnded, ModelStarted
 from kit.core.bodies.speech import Component, StatusLine, Text, TextReplaced
@@ -11,7 +12,9 @@ from kit.core.display.turn_parts import is_part, turn_parts
 from kit.core.event import Event
 from kit.core.fault import CANARY, CANARY_NUMBER, RAW, STRANGE_STATUS, Fault, Kind
 from kit.core.value import Value
-from kit.stores.protocol import Store
+
+if TYPE_CHECKING:
+    from kit.stores.turn_store import TurnStore
 
 MARKS = (RAW, CANARY, STRANGE_STATUS, str(CANARY_NUMBER), f"{CANARY_NUMBER:,}")
 """What faults put where nobody may read it: raw reasons, and all that a stranger's reply holds."""
@@ -35,7 +38,7 @@ class Breakages(Value):
         )
 
 
-def breakages(store: Store, tenant_id: str | None = None) -> Breakages:
+def breakages(store: "TurnStore", tenant_id: str | None = None) -> Breakages:
     """Counts the faults that landed in the stored turns of a tenant, or of all, and cost a part.
 
     A fault counts whether its turn began with it or it came in the middle. One that changed nothing

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kit.core.bodies.call import AgentStarted
 from kit.core.context import OPERATOR
@@ -10,8 +11,10 @@ from kit.core.record import TurnRecord
 from kit.core.value import Value
 from kit.metrics.estimate import Estimate, share
 from kit.metrics.latency import Path, Spread, TimedPart, latencies, spread
-from kit.stores.protocol import Store
 from kit.stores.tally import Tally
+
+if TYPE_CHECKING:
+    from kit.stores.turn_store import TurnStore
 
 Number = float | None
 """A count, a sum, a mean or a percentile; None where there is nothing to make it from."""
@@ -66,7 +69,7 @@ class Sample:
 
 
 def read_sample(
-    store: Store,
+    store: "TurnStore",
     since: float | None,
     tenant: str | None,
     labels: Iterable[Label],
@@ -94,7 +97,7 @@ def read_sample(
     )
 
 
-def _entities_carried(store: Store, label: Label) -> list[bool]:
+def _entities_carried(store: "TurnStore", label: Label) -> list[bool]:
     """Returns of each entity of a label whether the turn's prior_context held it."""
     if not label.carried:
         return []

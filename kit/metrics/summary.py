@@ -2,15 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from kit.core.display.count import many
 from kit.core.record import TurnRecord
 from kit.metrics import catalogue
 from kit.metrics.estimate import Estimate
 from kit.metrics.sample import Figures, Label, Number, Sample, read_sample
-from kit.stores.protocol import Store
 from kit.stores.tally import Tally
+
+if TYPE_CHECKING:
+    from kit.stores.turn_store import TurnStore
 
 ALL = 1_000_000_000
 """More turns than a store holds."""
@@ -58,7 +60,7 @@ class Metrics:
 
 
 def metrics(
-    store: Store,
+    store: "TurnStore",
     since: float | None = None,
     tenant: str | None = None,
     labels: Iterable[Label] = (),
@@ -78,7 +80,7 @@ def measure_all(sample: Sample) -> Metrics:
 
 
 def turns_since(
-    store: Store, since: float | None = None, tenant: str | None = None
+    store: "TurnStore", since: float | None = None, tenant: str | None = None
 ) -> list[TurnRecord]:
     """Returns the turns of a store, of one tenant or all, begun at `since` (seconds since the epoch)
     or later, in the store's order."""

@@ -4,7 +4,7 @@ the store; stopped over the bus."""
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kit.core.context import Principal
 from kit.core.documents.document import WAITING, Plan
@@ -19,8 +19,10 @@ from kit.runtime.elsewhere.told_turn import reply_of
 from kit.runtime.handle import Reply, Status, Turn
 from kit.runtime.log import TurnLog
 from kit.stores.bus.bus import FIRST, Bus, BusError
-from kit.stores.protocol import Store
 from kit.stores.rows import events_of
+
+if TYPE_CHECKING:
+    from kit.stores.turn_store import TurnStore
 
 LOOK = 2.0
 """Seconds between two looks of this process for processes that died, however many turns it follows."""
@@ -32,7 +34,7 @@ class SharedKit(Protocol):
     """What of a kit it needs: the store and the bus that processes share."""
 
     @property
-    def store(self) -> Store: ...
+    def store(self) -> "TurnStore": ...
     @property
     def bus(self) -> Bus: ...
 

@@ -4,7 +4,7 @@ pattern or prompt answers."""
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kit.compose.canary import new_for
 from kit.core.bodies.call import ModelStarted
@@ -26,7 +26,9 @@ from kit.runtime.recording.stored_turn import StoredTurn, turn_to_fork
 from kit.runtime.team import Team
 from kit.runtime.turn import Turn, run_turn
 from kit.sinks.recorder import Recorder
-from kit.stores.protocol import Store
+
+if TYPE_CHECKING:
+    from kit.stores.turn_store import TurnStore
 
 
 def _with_prompt(team: Team, name: str, text: str) -> tuple[Team, CohortPrompt]:
@@ -70,7 +72,7 @@ class ForkHost:
     """What runs a turn that plays a stored one."""
 
     team: Team
-    store: Store
+    store: "TurnStore"
     recorder: Recorder
     pattern: Pattern
     today: str

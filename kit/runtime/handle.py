@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from kit.core.bodies.call import AgentEnded, AgentStarted
 from kit.core.bodies.turn import AgentBroken, PlanEnded
@@ -26,7 +26,9 @@ from kit.runtime.pattern import Pattern
 from kit.runtime.recording.cassette import Cassette
 from kit.runtime.team import Team
 from kit.sinks.recorder import Recorder
-from kit.stores.protocol import Store
+
+if TYPE_CHECKING:
+    from kit.stores.turn_store import TurnStore
 
 Status = Literal["ok", "failed", "cancelled", "deadline", "paused"]
 
@@ -277,7 +279,7 @@ class Host(Protocol):
     @property
     def team(self) -> Team: ...
     @property
-    def store(self) -> Store: ...
+    def store(self) -> "TurnStore": ...
     @property
     def recorder(self) -> Recorder: ...
     @property

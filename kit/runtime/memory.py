@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
@@ -40,7 +40,9 @@ from kit.runtime.context import RunContext, SessionMemory, TurnState
 from kit.runtime.job import PRIOR_CONTEXT, SUMMARY, distil, fields_from, meant, run_job
 from kit.runtime.log import TurnLog
 from kit.stores.model_request import SHOWN, SUMMED_UP
-from kit.stores.protocol import Store
+
+if TYPE_CHECKING:
+    from kit.stores.turn_store import TurnStore
 
 _new_message = builder(Message)
 SHARED = 4096
@@ -92,7 +94,7 @@ class Memory(SessionMemory):
 
     def __init__(
         self,
-        store: Store,
+        store: "TurnStore",
         session: Session,
         past: SessionRecall | None,
         settings: DeckSettings,

@@ -3,7 +3,7 @@ conversation that the store keeps."""
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kit.core.bodies.call import (
     PREFIX,
@@ -16,8 +16,10 @@ from kit.core.bodies.turn import TurnStarted
 from kit.core.event import Body, Event
 from kit.core.record import Message, TurnRecord
 from kit.core.value import Value
-from kit.stores.protocol import Store
 from kit.stores.recall import repeated_turn, turns_before
+
+if TYPE_CHECKING:
+    from kit.stores.turn_store import TurnStore
 
 B = TypeVar("B", bound=Body)
 SUMMED_UP = "Earlier in this conversation: "
@@ -138,7 +140,7 @@ def _cohort(events: Iterable[Event], span_id: str | None) -> str:
 
 
 def model_request(
-    store: Store, turn: TurnRecord, span_id: str, events: Sequence[Event] | None = None
+    store: "TurnStore", turn: TurnRecord, span_id: str, events: Sequence[Event] | None = None
 ) -> ModelRequest | None:
     """Returns what the model call of a span was sent; None where the span is no model call of that turn.
 
@@ -169,7 +171,7 @@ def model_request(
 
 
 def _lines(
-    store: Store, turn: TurnRecord, request: ModelRequest, moment: float
+    store: "TurnStore", turn: TurnRecord, request: ModelRequest, moment: float
 ) -> tuple[RequestMessage, ...]:
     """Returns the lines of earlier turns in a request: its agent's own, else the conversation's;
     none where neither fits.
@@ -192,7 +194,7 @@ def _lines(
     return ()
 
 
-def _ended_by(store: Store, turn: TurnRecord, moment: float) -> set[str]:
+def _ended_by(store: "TurnStore", turn: TurnRecord, moment: float) -> set[str]:
     """Returns the turns of a turn's session that had ended by a moment, in seconds since the epoch."""
     records = store.turns(turn.session_id, turn.tenant_id, turn.user_id, limit=ALL)
     ended: set[str] = set()
@@ -211,7 +213,11 @@ def _fits(lines: Sequence[Message], request: ModelRequest) -> bool:
 
 
 def _job_lines(
-    store: Store, turn: TurnRecord, request: ModelRequest, events: Sequence[Event], moment: float
+    store: "TurnStore",
+    turn: TurnRecord,
+    request: ModelRequest,
+    events: Sequence[Event],
+    moment: float,
 ) -> tuple[RequestMessage, ...]:
     """Returns what a helper is told: the oldest of the lines that the orchestrator reads, under the
     summary of earlier ones."""

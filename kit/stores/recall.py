@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
 
 from kit.core.context import Session
 from kit.core.record import (
@@ -12,7 +13,9 @@ from kit.core.record import (
     ShownComponent,
     TurnRecord,
 )
-from kit.stores.protocol import Store
+
+if TYPE_CHECKING:
+    from kit.stores.turn_store import TurnStore
 
 EVERY = 1_000_000
 """Rows that are read of one session: all of them."""
@@ -27,7 +30,7 @@ def repeated_turn(session_id: str) -> str:
 
 
 def recall_before(
-    store: Store, turn: TurnRecord, agents: Iterable[str], limit: int
+    store: "TurnStore", turn: TurnRecord, agents: Iterable[str], limit: int
 ) -> SessionRecall:
     """Returns what a turn's session held before it, as the past of a new session in which the turn
     is asked again.
@@ -81,7 +84,7 @@ def recall_before(
     )
 
 
-def turns_before(store: Store, turn: TurnRecord) -> list[str]:
+def turns_before(store: "TurnStore", turn: TurnRecord) -> list[str]:
     """Returns the turns whose lines stand before those of a turn in its conversation, in their order. One that paused
     then and was answered later is not among them: its lines were written again."""
     order: dict[str, None] = {}
@@ -93,14 +96,16 @@ def turns_before(store: Store, turn: TurnRecord) -> list[str]:
 
 
 def _history_of(
-    store: Store, turn: TurnRecord, agent: str, turn_ids: Collection[str]
+    store: "TurnStore", turn: TurnRecord, agent: str, turn_ids: Collection[str]
 ) -> list[Message]:
     """Returns the narration of one agent, or of the conversation, in these turns."""
     history = store.history(turn.session_key, agent, EVERY, reader=turn.principal)
     return [line for line in history if line.turn_id in turn_ids]
 
 
-def _summary_before(store: Store, turn: TurnRecord, order: list[str]) -> tuple[Note, int] | None:
+def _summary_before(
+    store: "TurnStore", turn: TurnRecord, order: list[str]
+) -> tuple[Note, int] | None:
     """Returns the session's summary as it was before a turn, and the place in the order of the last
     turn that it sums up; None where there was none, or nobody can read it."""
     note = store.note(turn.session_key, "summary")

@@ -87,7 +87,9 @@ SHOWN_BYTES = 2_000_000
 
 
 class TurnStore(Database):
-    """The Store protocol over a database; safe to call from several threads and processes.
+    """The store of turns over a database; safe to call from several threads and processes. Calls are synchronous and
+    short; a write waits for other writers, or with `wait=False` raises StoreBusy at once, for a loop that must not
+    stand still.
 
     A turn is one row, its events the JSON in one column of it: writing costs the same statements whatever their number.
     Raises StoreError, with a sentence that says what to do, when the database cannot be opened, read or written.

@@ -5,13 +5,14 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from kit.core.record import Feedback
-from kit.stores.protocol import Store
 from kit.tools.enricher import fit_arguments, structured
 from kit.tools.tool import Toolbox, ToolContext, ToolResult, tool_context
 from kit.tools.tool_factory import ToolSetup, tool_factory
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
+
+    from kit.stores.turn_store import TurnStore
 
 FEEDBACK = "llm_feedback"
 DESCRIPTION = (
@@ -30,7 +31,7 @@ PROPERTIES: dict[str, dict[str, Any]] = {
 _BAD = frozenset({"bad", "0", "down", "negative", "false"})
 
 
-def feedback_tool(name: str, store: Store | None) -> "BaseTool":
+def feedback_tool(name: str, store: "TurnStore | None") -> "BaseTool":
     """The tool; without a place to keep feedback it says so."""
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
@@ -55,7 +56,7 @@ def feedback_tool(name: str, store: Store | None) -> "BaseTool":
     return structured(name, DESCRIPTION, PROPERTIES, ("verdict",), call)
 
 
-def _rated_turn(store: Store, context: ToolContext) -> str:
+def _rated_turn(store: "TurnStore", context: ToolContext) -> str:
     """The turn before this one; this one when it is the first."""
     principal = context.inherited.principal
     session = context.inherited.episode_id

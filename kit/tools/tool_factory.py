@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from kit.stores.bus.bus import Bus, LocalBus
-from kit.stores.protocol import Store
 from kit.tools.embedder import Embedder, WordVectors
 from kit.tools.tool import Toolbox
 
 if TYPE_CHECKING:
     from kit.stores.documents.protocol import Documents
+    from kit.stores.turn_store import TurnStore
     from kit.tools.mcp.server import McpServer
 
 
@@ -53,7 +53,7 @@ class ToolSetup:
     folder: Path
     """The folder of the deck that names the factory."""
     settings: ToolSettings
-    store: Store
+    store: "TurnStore"
     """The kit's store of turns, conversations and feedback."""
     documents: "Callable[[], Documents]"
     """Gives the stores of documents in the same file (docs/stores.md)."""

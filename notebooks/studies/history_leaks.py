@@ -14,7 +14,7 @@ from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.context import Agent
 from kit.runtime.team import Team
-from kit.stores.protocol import Store
+from kit.stores.turn_store import TurnStore
 
 _PRIOR_CONTEXT = re.compile(r"^From earlier in the conversation: .*$", re.M)
 
@@ -66,7 +66,7 @@ class LeakMeter:
         """Returns a word that stands nowhere else."""
         return f"zq{agent.replace('_', '')}{len(agent)}mark"
 
-    def plant(self, store: Store, session: Session, turns: int = 1) -> None:
+    def plant(self, store: TurnStore, session: Session, turns: int = 1) -> None:
         """Writes finished turns in which each agent's own part, question and answer alike, holds its mark."""
         store.open_session(session)
         for number in range(turns):

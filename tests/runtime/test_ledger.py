@@ -19,8 +19,8 @@ from kit.core.trace import trace_of
 from kit.models.scripted import ScriptedModel
 from kit.patterns import PATTERNS
 from kit.runtime.turn import Reply, run_turn
-from kit.stores.protocol import Store
 from kit.stores.tally import Tally
+from kit.stores.turn_store import TurnStore
 from kit.wire import open_kit
 from tests.kits import ALICE, EMBEDDED, answering, failing, spans
 from tests.patterns.test_topology import EDITOR, ENSEMBLE, JUDGED, PIPELINE, RACE, joint
@@ -48,7 +48,7 @@ def usages(tally: Tally) -> list[Usage]:
     ]
 
 
-def one_ledger(reply: Reply, store: Store) -> None:
+def one_ledger(reply: Reply, store: TurnStore) -> None:
     """Model spans, agent spans with the orchestrator's own calls, the turn, its row and its part of
     the metrics agree."""
     row = store.turn(reply.turn_id, OPERATOR)

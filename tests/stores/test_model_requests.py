@@ -25,7 +25,6 @@ from kit.stores.model_request import (
     as_json,
     model_request,
 )
-from kit.stores.protocol import Store
 from kit.stores.turn_store import TurnStore
 from kit.ui.traces.model_request import request_html
 from tests.kits import ALICE, SmallKit, answering, asks, failing, small_kit, stitched
@@ -58,7 +57,7 @@ def words(message: RequestMessage) -> str:
     return "\n".join([message.text, *calls])
 
 
-def requests(store: Store, turns: Sequence[TurnRecord]) -> list[ModelRequest]:
+def requests(store: TurnStore, turns: Sequence[TurnRecord]) -> list[ModelRequest]:
     """Every request of these turns, in order."""
     spans = [
         (turn, e.span_id)

@@ -25,7 +25,6 @@ from kit.core.record import Feedback, Measures, Message, Note, PurposeUsage
 from kit.core.secret import is_url
 from kit.stores.live_logs import EVERY
 from kit.stores.opening import open_store
-from kit.stores.protocol import Store
 from kit.stores.rows import row_of
 from kit.stores.sqlite import MANY, SqliteStore, open_for_reading
 from kit.stores.statements import BEGIN_TURN
@@ -49,7 +48,7 @@ def file(path: Path) -> Iterator[SqliteStore]:
 
 def test_everything_comes_back_as_it_was_after_reopening(place: str) -> None:
     session = Session(id="s1", principal=ANN, locale="de-DE", location="Ulm")
-    store: Store = open_store(place)
+    store: TurnStore = open_store(place)
     store.open_session(session)
     store.open_session(session.model_copy(update={"locale": "en-US"}))
     ended = finish(store, a_turn())

@@ -13,9 +13,9 @@ from kit.core.outcome import Answer
 from kit.core.record import ShownComponent, TurnRecord
 from kit.core.value import Value
 from kit.metrics.summary import ALL, Label, turns_since
-from kit.stores.protocol import Store
 from kit.stores.rows import log_of
 from kit.stores.shown import shown_in
+from kit.stores.turn_store import TurnStore
 
 NOBODY = "(nobody)"
 """The stratum of turns in which no sub-agent was called."""
@@ -70,7 +70,7 @@ def sample(turns: Iterable[TurnRecord], per_stratum: int, seed: int) -> dict[str
 
 
 def items(
-    store: Store, per_stratum: int, seed: int, since: float = 0.0, tenant: str | None = None
+    store: TurnStore, per_stratum: int, seed: int, since: float = 0.0, tenant: str | None = None
 ) -> list[Item]:
     """The sample of a store's turns begun at `since` (seconds since the epoch) or later, nothing labelled yet."""
     turns = {turn.id: turn for turn in turns_since(store, since, tenant)}
@@ -80,7 +80,7 @@ def items(
     return sheet
 
 
-def item_of(store: Store, turn: TurnRecord, strata: Sequence[str] = ()) -> Item:
+def item_of(store: TurnStore, turn: TurnRecord, strata: Sequence[str] = ()) -> Item:
     """A stored turn with what came before it in its session."""
     past: list[TurnRecord] = []
     for earlier_turn in store.turns(turn.session_id, turn.tenant_id, limit=ALL):

@@ -13,10 +13,10 @@ from kit.core.display.count import many
 from kit.core.errors import KitError
 from kit.service.limits import ALL_RUN, Limits, TurnCounts
 from kit.settings import Settings
-from kit.stores.protocol import Store
 
 if TYPE_CHECKING:
     from kit.stores.bus.shared_turns import SharedTurns
+    from kit.stores.turn_store import TurnStore
 
 USUAL = Limits(turns_at_once=8, turns_a_minute=60)
 """Outside the demo, where nothing else is set; the page Compare starts seven turns with one click."""
@@ -35,7 +35,7 @@ class Allowance:
     """Counts the turns that visitors begin, in all processes that share a Redis, and adds up what their stored ones
     cost."""
 
-    def __init__(self, settings: Settings, store: Store, shared: "SharedTurns | None"):
+    def __init__(self, settings: Settings, store: "TurnStore", shared: "SharedTurns | None"):
         usual = USUAL
         if settings.visitor == "demo":
             usual = NO_LIMIT
@@ -93,7 +93,7 @@ class Allowance:
             raise
 
 
-def _cost_since(store: Store, principal: Principal, since: float) -> float:
+def _cost_since(store: "TurnStore", principal: Principal, since: float) -> float:
     """Returns what the turns of a principal cost that began since a moment; those that still run, nothing yet."""
     newest = NEWEST
     while True:

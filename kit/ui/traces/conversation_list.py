@@ -1,21 +1,23 @@
 """The list of the visitor's conversations, and the head of one of them: where to go on with it."""
 
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from kit.core.context import Principal
 from kit.core.display.count import many
-from kit.stores.protocol import Store
 from kit.ui.shared.frame import draw_link
 from kit.ui.shared.selection import draw_rows
 from kit.ui.shared.wording import literal
 
+if TYPE_CHECKING:
+    from kit.stores.turn_store import TurnStore
+
 PAGE = 15
 
 
-def draw_conversations(store: Store, principal: Principal) -> None:
+def draw_conversations(store: "TurnStore", principal: Principal) -> None:
     """Draws the conversations of a principal, the newest first; a click shows the turns of one."""
     page_index = int(st.session_state.get("conversations-page", 1)) - 1
     rows, count = store.conversations(principal, PAGE, page_index * PAGE)
@@ -41,7 +43,7 @@ def draw_conversations(store: Store, principal: Principal) -> None:
             st.pagination(-(-count // PAGE), key="conversations-page")
 
 
-def draw_conversation(store: Store, principal: Principal, session: str) -> None:
+def draw_conversation(store: "TurnStore", principal: Principal, session: str) -> None:
     """Draws the head of one conversation: its first question, the way back, and the way into the chat."""
     turns = store.turns(session, principal.tenant_id, principal.user_id, limit=1)
     with st.container(horizontal=True, vertical_alignment="center", key="conversation-head"):

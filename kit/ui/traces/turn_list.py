@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -10,13 +10,15 @@ from kit.core.context import Principal
 from kit.core.display.count import many
 from kit.core.display.turn_parts import ENDING_WORDS, ending_words
 from kit.core.record import TurnRecord
-from kit.stores.protocol import Store
 from kit.stores.recall import repeated_turn
 from kit.stores.turn_filter import FailureAxis, TurnChoices, TurnFilter
 from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link
 from kit.ui.shared.selection import draw_rows
 from kit.ui.shared.wording import agent_labels, label, model_words, simulated_words
+
+if TYPE_CHECKING:
+    from kit.stores.turn_store import TurnStore
 
 PAGE = 15
 FILTERS = ("f-states", "f-agents", "f-axes", "f-patterns", "f-models", "f-slow")
@@ -28,7 +30,7 @@ AXES: Mapping[FailureAxis, str] = {
 }
 
 
-def draw_turns(store: Store, principal: Principal, agents: Sequence[str]) -> None:
+def draw_turns(store: "TurnStore", principal: Principal, agents: Sequence[str]) -> None:
     """Draws the turns of a principal, those of the conversation that the address names; a click opens a trace.
 
     `agents` are those that the list can be filtered by.

@@ -1,34 +1,21 @@
 """A store for turns that are told their history: it keeps the newest rollups until they are taken, and nothing else."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
-from kit.core.context import OPERATOR, Principal, Reader, Session, SessionKey
+from kit.core.context import OPERATOR, Reader, Session, SessionKey
 from kit.core.errors import StoreError
 from kit.core.event import Event
-from kit.core.record import (
-    CohortPrompt,
-    Feedback,
-    Message,
-    Note,
-    SessionRecall,
-    ShownComponent,
-    TurnRecord,
-)
+from kit.core.record import CohortPrompt, Message, Note, SessionRecall, ShownComponent, TurnRecord
+from kit.stores.sqlite import SqliteStore
 from kit.stores.tally import Tally, tally_of
-from kit.stores.turn_filter import Conversation, TurnChoices, TurnFilter, TurnPage
-
-if TYPE_CHECKING:
-    from kit.stores.documents.protocol import Documents
 
 
-class TransientStore:
-    """The Store protocol without a memory: a session is always new, and a large grid takes no more
-    room than a small one."""
-
-    has_souls = False
+class TransientStore(SqliteStore):
+    """An empty store that stays so: a session is always new, and a large grid takes no more room than a small one."""
 
     def __init__(self) -> None:
+        super().__init__(":memory:")
         self._records: dict[str, TurnRecord] = {}
 
     def take(self, turn_id: str) -> TurnRecord:
@@ -47,7 +34,6 @@ class TransientStore:
     ) -> None:
         self._records[turn.id] = turn
 
-    def open_session(self, session: Session) -> None: ...
     def begin_turn(
         self,
         turn: TurnRecord,
@@ -56,32 +42,18 @@ class TransientStore:
         *,
         wait: bool = True,
     ) -> None: ...
-    def keep_note(self, key: SessionKey, name: str, note: Note) -> None: ...
-    def give_feedback(self, feedback: Feedback) -> None: ...
-    def keep_prompts(self, prompts: Sequence[CohortPrompt]) -> None: ...
+
+    def open_session(self, session: Session) -> None: ...
     def keep_log(self, turn_id: str, events: Sequence[Event]) -> None: ...
+    def keep_note(self, key: SessionKey, name: str, note: Note) -> None: ...
+    def keep_prompts(self, prompts: Sequence[CohortPrompt]) -> None: ...
 
-    def forget(self, principal: Principal) -> dict[str, int]:
-        return {}
-
-    def open_documents(self) -> "Documents":
+    def open_documents(self) -> Any:
         raise StoreError(
             "a store that keeps nothing has no documents: open a kit with a store of its own"
         )
 
-    def with_souls(self, session: Session) -> Session:
-        return session
-
-    def close(self) -> None: ...
-
-    def claim_turn(self, turn_id: str) -> bool:
-        return False
-
-    def prompt(self, cohort: str, at: float) -> CohortPrompt | None:
-        return None
-
-    def session(self, key: SessionKey) -> Session | None:
-        return None
+    # What follows is asked in every turn, and would be looked for in tables that are empty.
 
     def recall(self, key: SessionKey) -> SessionRecall | None:
         return None
@@ -110,40 +82,5 @@ class TransientStore:
             return None
         return record
 
-    def turns(
-        self,
-        session_id: str | None = None,
-        tenant_id: str | None = None,
-        user_id: str | None = None,
-        limit: int = 50,
-    ) -> list[TurnRecord]:
-        return []
-
-    def search(
-        self, principal: Principal, by: TurnFilter, limit: int = 50, offset: int = 0
-    ) -> TurnPage:
-        return TurnPage((), 0, 0.0)
-
-    def choices(self, principal: Principal) -> TurnChoices:
-        return TurnChoices(0, (), (), 0.0)
-
-    def conversations(
-        self, principal: Principal, limit: int = 50, offset: int = 0
-    ) -> tuple[list[Conversation], int]:
-        return [], 0
-
     def tally(self, tenant_id: str | None = None, since: float | None = None) -> Tally:
         return tally_of(self._records.values())
-
-    def events(self, turn_id: str, reader: Reader) -> list[Event]:
-        return []
-
-    def feedback(self, turn_id: str) -> Feedback | None:
-        return None
-
-    def feedbacks(self, score: int) -> list[Feedback]:
-        return []
-
-    def mark_interrupted(self, every: float = 0.0) -> int:
-        """Returns 0: no turn outlives the process that plays it."""
-        return 0
