@@ -10,7 +10,7 @@ from kit.stores.sqlite import SqliteStore
 from kit.stores.turn_store import TurnStore
 
 if TYPE_CHECKING:
-    from kit.stores.documents.protocol import DocumentBackend
+    from kit.stores.opensearch.documents import OpenSearchDocuments
 
 
 def open_store(
@@ -40,7 +40,7 @@ def open_place(place: str) -> TurnStore:
     return open_store(place)
 
 
-def _open_documents(place: str) -> "DocumentBackend":
+def _open_documents(place: str) -> "OpenSearchDocuments":
     require("opensearch", "opensearchpy")
     from kit.stores.opensearch.documents import OpenSearchDocuments  # loads its client, in a second
 

@@ -77,7 +77,8 @@ from kit.stores.tally import Tally
 from kit.stores.turn_filter import Conversation, TurnChoices, TurnFilter, TurnPage
 
 if TYPE_CHECKING:
-    from kit.stores.documents.protocol import DocumentBackend, Documents
+    from kit.stores.documents.protocol import Documents
+    from kit.stores.opensearch.documents import OpenSearchDocuments
 
 _new_message = builder(Message)
 ALL = 1 << 62
@@ -95,10 +96,10 @@ class TurnStore(Database):
     Raises StoreError, with a sentence that says what to do, when the database cannot be opened, read or written.
     """
 
-    backend: "DocumentBackend | None" = None
+    backend: "OpenSearchDocuments | None" = None
     """Where documents are that are not in the same database."""
 
-    def keep_documents_in(self, backend: "DocumentBackend") -> None:
+    def keep_documents_in(self, backend: "OpenSearchDocuments") -> None:
         """Has documents kept elsewhere from now on; the backend is closed with the store."""
         self.backend = backend
         # Whether anybody has a soul is not asked for again and again over a network: each turn reads its own.

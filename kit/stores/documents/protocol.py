@@ -5,24 +5,23 @@ the backend fails; what was acknowledged by a return is kept. Whoever reads says
 given what belongs to another tenant or user.
 """
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from kit.core.context import OPERATOR, Operator, Principal
-from kit.core.documents.check import D
 from kit.core.documents.document import (
     AgentEvent,
-    AgentSession,
     Memory,
     Plan,
     PlanStatus,
     Scope,
     Soul,
 )
-from kit.core.record import LINES
 from kit.core.value import Value
+
+if TYPE_CHECKING:
+    from kit.stores.documents.sessions import SqlSessions
 
 
 class Filter(Value):
@@ -162,20 +161,6 @@ class SoulStore(Protocol):
         ...
 
 
-class SessionStore(Protocol):
-    """Sessions as their turns left them. Turns write, in their own commits, so nothing is written here."""
-
-    async def read(
-        self, principal: Principal, session_id: str, agent: str = "", limit: int = LINES
-    ) -> AgentSession | None:
-        """A session with the newest `limit` messages that an agent is told, "" being the
-        orchestrator; None where there is none.
-
-        The messages that a summary takes in are left out.
-        """
-        ...
-
-
 class PlanStore(Protocol):
     """Plans, each written by whoever has read its newest version."""
 
@@ -234,32 +219,7 @@ class Documents:
 
     memory: MemoryStore
     souls: SoulStore
-    sessions: SessionStore
+    sessions: "SqlSessions"
+    """They stay where the turns are, whose commits write them."""
     plans: PlanStore
     events: EventStore
-
-
-class DocumentBackend(Protocol):
-    """A database that keeps the documents of a store of turns, in the place of the store's own."""
-
-    def open(self, sessions: SessionStore, clock: Callable[[], float] = time.time) -> Documents:
-        """Returns the stores; sessions stay where the turns are. Raises StoreError."""
-        ...
-
-    def souls(self, principal: Principal) -> Souls:
-        """Returns the soul of a principal's tenant, and that of the user, soon: a loop waits. Raises StoreError."""
-        ...
-
-    def sweep(self, now: float, retention: float) -> None:
-        """Deletes expired memories, and events of more than so many seconds ago. Raises StoreError."""
-        ...
-
-    def everything(self, kind: type[D]) -> Iterator[D]:
-        """Gives every document of a kind, of whatever tenant: plans and events as they were made. Raises StoreError."""
-        ...
-
-    def forget(self, principal: Principal) -> dict[str, int]:
-        """Deletes the documents of a user; returns how many of each kind. Raises StoreError."""
-        ...
-
-    def close(self) -> None: ...

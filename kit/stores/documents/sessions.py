@@ -32,13 +32,15 @@ WHERE session_id = :session AND tenant_id = :tenant AND user_id = :user
 
 @dataclass(frozen=True, slots=True)
 class SqlSessions:
-    """The SessionStore protocol over the tables of turns."""
+    """Sessions as their turns left them. Turns write, in their own commits, so nothing is written here."""
 
     tables: Tables
 
     async def read(
         self, principal: Principal, session_id: str, agent: str = "", limit: int = LINES
     ) -> AgentSession | None:
+        """Returns a session with the newest `limit` messages that an agent is told, "" being the orchestrator; None
+        where there is none. The messages that a summary takes in are left out."""
         values = {**reader_values(principal), "session": session_id}
         rows = self.tables.database.read(_SESSION, {**values, "support": f"support:{principal}"})
         if not rows:

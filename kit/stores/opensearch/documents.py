@@ -20,9 +20,9 @@ from kit.stores.documents.protocol import (
     EventFilter,
     PlanField,
     PlanFilter,
-    SessionStore,
     Souls,
 )
+from kit.stores.documents.sessions import SqlSessions
 from kit.stores.opensearch.address import Address, address_of, id_of
 from kit.stores.opensearch.cluster import Cluster, StoredDocument
 from kit.stores.opensearch.memory import OpenSearchMemory, as_date, drop_expired
@@ -231,7 +231,7 @@ class OpenSearchDocuments:
         self._souls = OpenSearchSouls(self.cluster)
         self._events = OpenSearchEvents(self.cluster)
 
-    def open(self, sessions: SessionStore, clock: Callable[[], float] = time.time) -> Documents:
+    def open(self, sessions: SqlSessions, clock: Callable[[], float] = time.time) -> Documents:
         """Returns the stores; sessions stay where the turns are. Raises StoreError."""
         self.cluster.lay_out()
         drop_expired(self.cluster, clock())
