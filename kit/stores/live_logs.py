@@ -32,8 +32,8 @@ class LiveLogs:
         self._logs = logs
         self._keep = WeakMethod(keep)
         self._also = WeakMethod(also)
-        self._texts: dict[str, tuple[int, str]] = {}
-        """How many events of a turn are in words already, and these words: none is put into words twice."""
+        self._counts: dict[str, int] = {}
+        """How many events of a turn are kept already."""
         self._wake = threading.Event()
         self._closed = False
         threading.Thread(target=self._run, name="kit live logs", daemon=True).start()
@@ -71,18 +71,17 @@ class LiveLogs:
 
     def _keep_all(self) -> bool:
         keep = self._keep()
-        logs = dict(self._logs)
         if keep is None:
             return False
-        known = self._texts
-        self._texts = {turn_id: known.get(turn_id, (0, "")) for turn_id in logs}
+        counts: dict[str, int] = {}
         grown: list[tuple[str, str]] = []
-        for turn_id in logs.keys() & known.keys():
-            count, text = known[turn_id]
-            if new := logs[turn_id][count:]:
-                text += ("," if text else "") + log_of(new)[1:-1]
-                grown.append((f"[{text}]", turn_id))
-                self._texts[turn_id] = count + len(new), text
+        for turn_id, turn_log in dict(self._logs).items():
+            known = self._counts.get(turn_id)
+            events = list(turn_log)
+            counts[turn_id] = 0 if known is None else len(events)
+            if counts[turn_id] > (known or 0):
+                grown.append((log_of(events), turn_id))
+        self._counts = counts
         try:
             if grown:
                 keep(grown)
