@@ -13,13 +13,13 @@ from kit.core.record import (
     ShownComponent,
     TurnRecord,
 )
+from kit.stores.turn_filter import AGAIN
 
 if TYPE_CHECKING:
     from kit.stores.turn_store import TurnStore
 
 EVERY = 1_000_000
 """Rows that are read of one session: all of them."""
-AGAIN = "again:"
 
 
 def repeated_turn(session_id: str) -> str:

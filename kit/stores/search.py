@@ -8,11 +8,11 @@ from sqlalchemy import ColumnElement, bindparam, func, not_, or_, select
 from kit.core.context import Principal
 from kit.stores.engines.connection import StoreConnection
 from kit.stores.engines.functions import casefold, instr
-from kit.stores.recall import AGAIN
 from kit.stores.rows import records_of
 from kit.stores.statements import RECORDS, of_reader
 from kit.stores.tables import TURNS
 from kit.stores.turn_filter import (
+    AGAIN,
     Conversation,
     TurnChoices,
     TurnFilter,

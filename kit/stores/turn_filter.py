@@ -6,6 +6,8 @@ from kit.core.display.turn_parts import Ending
 from kit.core.record import TurnRecord
 from kit.core.value import Value
 
+AGAIN = "again:"
+"""How the id of a session begins in which a turn is asked again: a list of conversations leaves it out."""
 FailureAxis = Literal["invocation", "data", "partial", "cap"]
 """A sub-agent failed, data failed, some and not all of several failed, more was asked for than the cap allows."""
 
