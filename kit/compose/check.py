@@ -66,7 +66,6 @@ class Check:
             self._report("card", card.id, contract_faults(card, self.parts.models))
         for danger in self.parts.dangers.values():
             self._report("danger", danger.id, danger_faults(danger))
-        self._check_folders()
         self._check_texts()
         # Where deck.yaml cannot be read, everything that depends on it would be a second fault.
         if not self._is_unreadable("settings", "deck"):
@@ -240,22 +239,6 @@ class Check:
     def _sub_agents(self, card: AgentCard) -> list[AgentCard]:
         cards = self.parts.cards
         return [cards[name] for name in card.sub_agents if name in cards]
-
-    def _check_folders(self) -> None:
-        """A missing blocks folder or models.yaml is one fault, not one for every card that counts on it."""
-        uses_blocks = bool(self.parts.settings.required_blocks)
-        lacks_models = False
-        for card in self.parts.cards.values():
-            uses_blocks = uses_blocks or bool(card.prompt_blocks)
-            if card.run is None:
-                lacks_models = lacks_models or card.model not in self.parts.models
-        for noun, path in self.unreadable:
-            if noun == "blocks" and uses_blocks:
-                fix = "make it and put the prompt blocks there"
-                self.faults.add(f"{path}:1", f"no such folder; {fix}")
-            if noun == "models" and lacks_models:
-                fix = "make it, or let every card name the model 'offline'"
-                self.faults.add(f"{path}:1", f"no such file; {fix}")
 
     def _check_texts(self) -> None:
         """Each description and each request says something, and no two cards say the same."""

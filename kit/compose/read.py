@@ -73,6 +73,7 @@ def read_deck(folder: Path, environment: str, flags: Mapping[str, bool]) -> tupl
     next_cards = _cards("next card", _next_files(folder), draft)
     blocks = _blocks(root / "blocks", draft)
     models = _models(root / "models.yaml", draft)
+    _check_places(root, settings, cards.values(), draft)
     values = _environment(root / "settings", environment, draft)
     parts = Parts(
         name=folder.resolve().name,
@@ -143,6 +144,24 @@ def read_outline(folder: Path) -> Outline:
     cards = _cards("card", _card_files(folder), draft)
     next_cards = _cards("next card", _next_files(folder), draft)
     return Outline(settings, (*cards.values(), *next_cards.values()))
+
+
+def _check_places(
+    root: Path, settings: DeckSettings, cards: Iterable[AgentCard], draft: Draft
+) -> None:
+    """A missing blocks folder or models.yaml is one fault, not one for every card that counts on it."""
+    blocks = root / "blocks"
+    models = root / "models.yaml"
+    uses_blocks = bool(settings.required_blocks)
+    uses_models = False
+    for card in cards:
+        uses_blocks = uses_blocks or bool(card.prompt_blocks)
+        uses_models = uses_models or (card.run is None and card.model != OFFLINE.key)
+    if uses_blocks and not blocks.is_dir():
+        draft.faults.add(f"{blocks}:1", "no such folder; make it and put the prompt blocks there")
+    if uses_models and not models.exists():
+        fix = "make it, or let every card name the model 'offline'"
+        draft.faults.add(f"{models}:1", f"no such file; {fix}")
 
 
 def _settings(path: Path, draft: Draft) -> DeckSettings:
@@ -269,7 +288,7 @@ def _parts_of_files(model: type[P], noun: str, folder: Path, draft: Draft) -> di
 def _blocks(folder: Path, draft: Draft) -> dict[str, Block]:
     blocks: dict[str, Block] = {}
     if not folder.is_dir():
-        draft.unreadable |= {("blocks", str(folder)), ("block", "*")}
+        draft.unreadable.add(("block", "*"))
     # The platform's come first, so that a vertical's namesake is the one at fault.
     platform = sorted(folder.glob(f"{PLATFORM}/**/*.md"))
     verticals = sorted(set(folder.glob("**/*.md")) - {*platform})
@@ -329,7 +348,7 @@ def _namesake_fault(block: Block, namesake: Block, draft: Draft) -> str:
 def _models(path: Path, draft: Draft) -> dict[str, ModelSpec]:
     offline = {OFFLINE.key: OFFLINE}
     if not path.exists():
-        draft.unreadable |= {("models", str(path)), ("model", "*")}
+        draft.unreadable.add(("model", "*"))
         return offline
     source = _parse(path, draft)
     if source is None:
