@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, delete, insert, or_, select, update
 from kit.core.context import Principal
 from kit.core.documents.check import document_of
 from kit.core.documents.document import Memory, Scope
-from kit.core.errors import MemoryLockError, StorageSchemaError
+from kit.stores.documents.refusals import check_length, check_write
 from kit.stores.documents.tables import MEMORY, Tables, row_of
 from kit.stores.documents.vectors import Owner, Space, VectorSearch, as_blob, of_blob
 from kit.stores.engines.connection import StoreConnection
@@ -41,17 +41,8 @@ class SqlMemory:
 
     def _replace(self, db: StoreConnection, memory: Memory, row: dict[str, Any]) -> None:
         is_it = (_column.tenant_id == memory.tenant_id) & (_column.key == memory.key)
-        for kept in db.execute(select(MEMORY).where(is_it)):
-            if (kept.scope, kept.user_id) != (row["scope"], row["user_id"]):
-                raise StorageSchemaError(
-                    f"memory {memory.key!r} belongs to another scope or user; write it under another key"
-                )
-            expires = kept.lock_expires
-            is_locked = expires is None or expires > self.tables.clock()
-            if kept.locked_by and kept.locked_by != memory.locked_by and is_locked:
-                raise MemoryLockError(
-                    f"memory {memory.key!r} is held by task {kept.locked_by!r}; try again when it was read"
-                )
+        for stored in db.execute(_MEMORIES.where(is_it)):
+            check_write(memory, _memory(stored), self.tables.clock())
         # A replaced row gets a new number.
         db.execute(delete(MEMORY).where(is_it))
         (seq,) = db.execute(insert(MEMORY), row).inserted_primary_key
@@ -85,10 +76,7 @@ class SqlMemory:
     ) -> list[Memory]:
         """The memories of that scope whose vectors are nearest by angle to this one of the same
         embedder, nearest first. Raises StorageSchemaError."""
-        if len(vector) != self.dimension:
-            raise StorageSchemaError(
-                f"the vector has {len(vector)} numbers, the embedder gives {self.dimension}"
-            )
+        check_length(vector, self.dimension)
         space = Space(_owner(principal, scope, session_id), embedder)
         now = self.tables.clock()
         seqs = self.vectors.nearest(self.tables.database.read, space, vector, top_k, now)

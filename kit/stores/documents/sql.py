@@ -1,7 +1,6 @@
 """Souls, plans and events in the database of a store, and all five stores over it."""
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ from sqlalchemy import (
 from kit.core.context import Principal
 from kit.core.documents.check import check, document_of
 from kit.core.documents.document import DIMENSION, WAITING, AgentEvent, Plan, Soul
-from kit.core.errors import StoreError, VersionConflict
 from kit.stores.documents.memory import SqlMemory
 from kit.stores.documents.protocol import (
     Counts,
@@ -31,6 +29,7 @@ from kit.stores.documents.protocol import (
     PlanFilter,
     Souls,
 )
+from kit.stores.documents.refusals import plan_has_changed, plan_is_there, readable_plans
 from kit.stores.documents.sessions import SqlSessions
 from kit.stores.documents.souls import read_souls
 from kit.stores.documents.tables import (
@@ -51,7 +50,6 @@ _plan = PLANS.c
 _PLANS = select(_plan.document)
 # The database numbers the events.
 _INSERT_EVENT = insert_new(EVENTS, [column.name for column in EVENTS.c if column.name != "seq"])
-log = logging.getLogger("kit.store")
 
 
 def open_documents(
@@ -114,7 +112,7 @@ class SqlPlans:
 
         def work(db: StoreConnection) -> None:
             if not db.execute(statement, row).rowcount:
-                raise VersionConflict(f"plan {plan.plan_id!r} is there already; read it")
+                raise plan_is_there(plan)
 
         await self.tables.write(work)
 
@@ -146,9 +144,7 @@ class SqlPlans:
         statement = update(PLANS).where(is_it).values(row_of(PLANS, newer))
         rows = await self.tables.write(lambda db: db.execute(statement).rowcount)
         if not rows:
-            raise VersionConflict(
-                f"plan {plan.plan_id!r} has changed since its version {plan.version} was read; read it again"
-            )
+            raise plan_has_changed(plan)
         return newer
 
     async def unfinished(self, limit: int = 500) -> list[Plan]:
@@ -158,14 +154,7 @@ class SqlPlans:
             .order_by(_plan.plan_id)
             .limit(limit)
         )
-        plans: list[Plan] = []
-        for plan_id, text in self.tables.database.read(query):
-            try:
-                plans.append(document_of(Plan, text))
-            except StoreError as error:
-                # One tenant's damage keeps no other tenant's plan from going on.
-                log.error("plan %s is left alone: %s", plan_id, error)
-        return plans
+        return readable_plans(self.tables.database.read(query))
 
 
 def _is_of(owner: Principal | Plan) -> ColumnElement[bool]:

@@ -2,7 +2,6 @@
 
 import datetime
 import json
-import logging
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import Any
 from kit.core.context import OPERATOR, Operator, Principal
 from kit.core.documents.check import D, check, document_of
 from kit.core.documents.document import WAITING, AgentEvent, Plan, Soul
-from kit.core.errors import StorageSchemaError, StoreError, VersionConflict
+from kit.core.errors import StorageSchemaError, StoreError
 from kit.stores.documents.protocol import (
     Counts,
     Documents,
@@ -22,13 +21,13 @@ from kit.stores.documents.protocol import (
     PlanFilter,
     Souls,
 )
+from kit.stores.documents.refusals import plan_has_changed, plan_is_there, readable_plans
 from kit.stores.documents.sessions import SqlSessions
 from kit.stores.opensearch.address import Address, address_of, id_of
 from kit.stores.opensearch.cluster import Cluster, StoredDocument
 from kit.stores.opensearch.memory import OpenSearchMemory, as_date, drop_expired
 from kit.stores.opensearch.templates import EVENTS, KINDS, MEMORY, PLANS, SOULS
 
-log = logging.getLogger("kit.store")
 SOUL_TIMEOUT = 2.0
 """Seconds that a turn waits for its souls, and the loop with it."""
 DAY = 86_400
@@ -84,7 +83,7 @@ class OpenSearchPlans:
         name = id_of(plan.tenant_id, plan.plan_id)
         # Not made again by itself: it would find what it has written, and take that for another's.
         if not await self.cluster.run(self.cluster.put, index, name, text, None):
-            raise VersionConflict(f"plan {plan.plan_id!r} is there already; read it")
+            raise plan_is_there(plan)
 
     async def read(self, principal: Principal, plan_id: str) -> Plan | None:
         document = await self.cluster.run(self._find, principal, plan_id)
@@ -119,9 +118,7 @@ class OpenSearchPlans:
         check(plan)
         newer = plan.replace(version=plan.version + 1)
         if not await self.cluster.run(self._replace, plan, check(newer)):
-            raise VersionConflict(
-                f"plan {plan.plan_id!r} has changed since its version {plan.version} was read; read it again"
-            )
+            raise plan_has_changed(plan)
         return newer
 
     def _replace(self, plan: Plan, text: str) -> bool:
@@ -140,14 +137,9 @@ class OpenSearchPlans:
             limit,
             ({"plan_id": "asc"}, {"_index": "asc"}, {"_seq_no": "asc"}),
         )
-        plans: list[Plan] = []
-        for document in documents:
-            try:
-                plans.append(_value_of(Plan, document))
-            except StoreError as error:
-                # One tenant's damage keeps no other tenant's plan from going on.
-                log.error("plan %s is left alone: %s", document.fields.get("plan_id"), error)
-        return plans
+        return readable_plans(
+            (document.fields.get("plan_id"), json.dumps(document.fields)) for document in documents
+        )
 
 
 @dataclass(frozen=True, slots=True)

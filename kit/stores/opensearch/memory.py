@@ -8,7 +8,8 @@ from typing import Any
 from kit.core.context import Principal
 from kit.core.documents.check import check, document_of
 from kit.core.documents.document import OWNER, Memory, Scope
-from kit.core.errors import MemoryLockError, StorageSchemaError, StoreBusy
+from kit.core.errors import StoreBusy
+from kit.stores.documents.refusals import check_length, check_write
 from kit.stores.opensearch.address import id_of
 from kit.stores.opensearch.cluster import MOST, Cluster, StoredDocument
 from kit.stores.opensearch.templates import MEMORY
@@ -38,24 +39,10 @@ class OpenSearchMemory:
         for _ in range(TRIES):
             document = self.cluster.get(index, name, memory.tenant_id)
             if document is not None:
-                self._refuse(memory, document.fields)
+                check_write(memory, _memory(document), self.clock())
             if self.cluster.put(index, name, text, over=document):
                 return
         raise StoreBusy(f"memory {memory.key!r} is written by many at once; try again")
-
-    def _refuse(self, memory: Memory, document: Mapping[str, Any]) -> None:
-        """Raises for a key that is another user's, or that another task holds."""
-        if _owner_of(document) != _owner_of(memory.model_dump()):
-            raise StorageSchemaError(
-                f"memory {memory.key!r} belongs to another scope or user; write it under another key"
-            )
-        holder = document["locked_by"]
-        expires = document["lock_expires"]
-        is_locked = expires is None or expires > self.clock()
-        if holder and holder != memory.locked_by and is_locked:
-            raise MemoryLockError(
-                f"memory {memory.key!r} is held by task {holder!r}; try again when it was read"
-            )
 
     async def read(self, principal: Principal, key: str) -> Memory | None:
         return await self.cluster.run(self._read, principal, key)
@@ -103,11 +90,7 @@ class OpenSearchMemory:
         top_k: int = 5,
         session_id: str = "",
     ) -> list[Memory]:
-        dimension = self.cluster.address.dimension
-        if len(vector) != dimension:
-            raise StorageSchemaError(
-                f"the vector has {len(vector)} numbers, the embedder gives {dimension}"
-            )
+        check_length(vector, self.cluster.address.dimension)
         condition = self._condition(principal, scope, session_id)
         condition["bool"]["filter"].append({"term": {"embedder": embedder}})
         # The condition stands within the clause: one that is laid over the nearest of all tenants may leave none.
@@ -162,10 +145,3 @@ def as_date(seconds: float) -> str:
 
 def _memory(document: StoredDocument) -> Memory:
     return document_of(Memory, json.dumps(document.fields))
-
-
-def _owner_of(fields: Mapping[str, Any]) -> tuple[str, str | None]:
-    """Returns the scope of a memory and the user whose it is; a tenant's is no user's."""
-    if fields["scope"] == "tenant":
-        return "tenant", None
-    return fields["scope"], fields["user_id"]
