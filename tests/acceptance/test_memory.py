@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from kit.core.bodies.call import AgentStarted, ModelStarted
+from kit.core.bodies.call import AgentStarted, ModelStarted, ToolStarted
 from kit.core.bodies.memory import Compacted, ContextCarried
 from kit.core.bodies.speech import Component, Text
 from kit.core.card import AgentCard, Handoff
@@ -26,7 +26,6 @@ from kit.runtime.clock import run_virtual
 from kit.runtime.speech.narration import NarrationFilter, narration
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
-from kit.stores.shown import tool_messages
 from kit.tools.render import render_tool
 from kit.tools.tool import ToolContext, ToolResult, tool_context
 from kit.wire import open_kit
@@ -213,14 +212,28 @@ def rendering() -> SmallKit:
 async def test_a_render_call_is_stored_as_a_tool_message_with_ids_titles_tags_and_data():
     kit = rendering()
     reply = await run_turn("find coffee", ALICE, kit)
-    stored = tool_messages(kit.store.events(reply.turn_id, ALICE.principal))
-    [message] = [message for message in stored if (message.tool or "").startswith("render_")]
-    assert message.sub_agent_id == "shop"
-    assert message.component_ids == ["of-3", "of-1"]
-    assert message.titles == ["Third", "Offer 1"]
-    assert message.analytics_tags == ["cheapest"]
-    assert message.arguments["component_ids"] == ["of-3", "of-1", "of-9"]
-    assert [component.payload["points"] for component in message.components] == [3, 1]
+    events = kit.store.events(reply.turn_id, ALICE.principal)
+    [(span_id, call)] = [
+        (event.span_id, event.body)
+        for event in events
+        if isinstance(event.body, ToolStarted) and event.body.tool.startswith("render_")
+    ]
+    assert call.agent == "shop" and call.call_id
+    assert call.args == {
+        "component_ids": ["of-3", "of-1", "of-9"],
+        "titles": ["Third"],
+        "analytics_tags": ["cheapest"],
+    }
+    shown = [
+        (event.turn_id, event.body.agent, event.body.payload)
+        for event in events
+        if event.span_id == span_id and isinstance(event.body, Component)
+    ]
+    assert [(turn_id, agent) for turn_id, agent, _ in shown] == [(reply.turn_id, "shop")] * 2
+    assert [(data["id"], data["title"], data["points"]) for *_, data in shown] == [
+        ("of-3", "Third", 3),
+        ("of-1", "Offer 1", 1),
+    ]
     assert not any(
         "of-" in line.text
         for line in kit.store.history(ALICE.key) + kit.store.history(ALICE.key, "shop")
