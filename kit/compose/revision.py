@@ -7,7 +7,7 @@ import re
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
@@ -26,14 +26,12 @@ def load_deck_at(
     revision: str,
     path: str | Path,
     known: Collection[str] | None = None,
-    environment: str = "default",
-    flags: Mapping[str, bool] = {},
 ) -> Deck:
     """Loads the deck at `path` as it was at `revision` (a commit, a tag, HEAD~2); the working tree
     is left alone.
 
-    The folder beside it (blocks, models.yaml, settings) is taken from the same revision. The other
-    arguments are load_deck's. Raises DeckError when git knows no such revision or folder, and with
+    The folder beside it (blocks, models.yaml, settings) is taken from the same revision. `known` is
+    load_deck's. Raises DeckError when git knows no such revision or folder, and with
     every fault of the old deck; faults name files as `revision:path`.
     """
     name = Path(path).absolute().name
@@ -41,7 +39,7 @@ def load_deck_at(
     try:
         with checkout(Path(path), revision) as (root, folder):
             scratch = f"{root}/"
-            deck = load_deck(folder, known, environment, flags)
+            deck = load_deck(folder, known)
     except RevisionError as error:
         raise DeckError(f"no deck of {name!r} at revision {revision!r}:", [str(error)]) from error
     except DeckError as error:

@@ -113,19 +113,18 @@ def _of(counts: Counts, tenant_id: str) -> Counts:
 
 
 async def count_health(
-    documents: Documents, whose: Principal | str | None, since: float, until: float | None = None
+    documents: Documents, whose: Principal | str | None, since: float
 ) -> HealthCounts:
-    """Has the store count the plans that ended, and the events that happened, from `since` to before `until`
-    (seconds since the epoch): those of a user, of a tenant, or of everybody. Four queries, whatever
-    there is. Raises StoreError."""
+    """Has the store count the plans that ended, and the events that happened, from `since` on (seconds since the
+    epoch): those of a user, of a tenant, or of everybody. Four queries, whatever there is. Raises StoreError."""
     user_id = None
     if isinstance(whose, Principal):
         user_id = whose.user_id
         tenant_id = whose.tenant_id
     else:
         tenant_id = whose or OPERATOR
-    plans = PlanFilter(tenant_id=tenant_id, user_id=user_id, ended_since=since, ended_until=until)
-    events = EventFilter(tenant_id=tenant_id, user_id=user_id, since=since, until=until)
+    plans = PlanFilter(tenant_id=tenant_id, user_id=user_id, ended_since=since)
+    events = EventFilter(tenant_id=tenant_id, user_id=user_id, since=since)
     return HealthCounts(
         plans=await documents.plans.count(plans, PLAN_FIELDS),
         sessions=await documents.plans.count(plans, SESSION_FIELDS),
