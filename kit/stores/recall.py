@@ -60,8 +60,10 @@ def recall_before(
         lines += _history_of(store, turn, agent, order)[-limit:]
     ended: list[TurnRecord] = []
     for turn_id in reversed(order):
-        if records[turn_id].status != "interrupted":
-            ended.append(records[turn_id])
+        record = records.get(turn_id)
+        # One whose row cannot be read is left out.
+        if record is not None and record.status != "interrupted":
+            ended.append(record)
     routed = _last_routed(ended)
     unanswered: dict[str, None] = {}
     for line in lines:
