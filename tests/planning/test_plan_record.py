@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from tests.plan_kits import (
     Described,
     PlanKit,
     draft,
+    events_of,
     gives_rows,
     manifest,
     plan_kit,
@@ -251,6 +252,32 @@ async def stopped(turn: Turn) -> Reply:
         if isinstance(event.body, PlanTaken):
             turn.cancel()
     return await turn
+
+
+async def test_no_key_stands_in_a_plan_or_its_events(tmp_path: Path) -> None:
+    key = "a-key-that-nobody-may-read"
+
+    async def gives_up(scope: StepScope, services: PlanServices) -> str | None:
+        if scope.step.task == "one":
+            await scope.journal.write(
+                "subagent.insufficient", reason=f"it said {key}", suggestion=key
+            )
+            scope.insufficient = f"it said {key}", key
+            return None
+        raise OSError(f"401 for {key}")
+
+    kit = plan_kit(
+        tmp_path, draft("one"), draft("two"), f"the service refuses {key}", doing=gives_up
+    )
+    kit.team = replace(kit.team, secrets=frozenset({key}))
+    reply = await run_turn(f"Do it with {key}.", ALICE, kit)
+    plan = await plan_of(kit, reply)
+    stored = [
+        plan,
+        *await events_of(kit),
+    ]
+    text = " ".join(document.model_dump_json() for document in stored)
+    assert key not in text and len(plan.replan_history) == 2 and text.count("[secret]") >= 5
 
 
 async def test_a_step_whose_input_is_gone_fails_and_does_not_work_on_nothing(
