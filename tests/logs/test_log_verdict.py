@@ -3,6 +3,7 @@ written by those tools themselves (`make logs`)."""
 
 import csv
 import json
+import re
 import zipfile
 from collections import defaultdict
 from pathlib import Path
@@ -199,6 +200,19 @@ def test_a_scale_and_a_score_of_which_less_is_better_are_taken_as_they_are_said(
     assert one["verdict"] == "better" and one["difference"]["value"] == pytest.approx(0.5)
     lower = kit("verdict", first, second, "--scale", "rating=1:5", "--lower", "rating", "--json")
     assert json.loads(lower.stdout)["comparisons"][0]["verdict"] == "worse"
+
+
+def test_a_verdict_at_any_look_takes_more_than_one_at_the_planned_size(tmp_path: Path):
+    first = write(tmp_path, "first", rows_of("0" * 8 + "1" * 52))
+    second = write(tmp_path, "second", rows_of("1" * 60))
+    assert kit("verdict", first, second).stdout.count(": better") == 1
+    assert "at any look: cannot tell" in kit("verdict", first, second, "--any-look").stdout
+
+
+def test_seconds_are_compared_where_the_log_has_them():
+    pair = [str(FOLDER / name) for name in PAIRS["inspect"]]
+    printed = kit("verdict", *pair, "--by", "seconds").stdout
+    assert re.search(r"^seconds: careful .* against plain", printed, re.MULTILINE)
 
 
 # what is refused

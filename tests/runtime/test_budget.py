@@ -56,6 +56,14 @@ def test_what_an_account_was_charged_is_all_told_when_it_is_settled_and_booked_o
     assert root.settle() == spent
 
 
+def test_what_is_charged_to_an_account_that_is_closed_is_booked_on_its_parent():
+    root = Ledger("root")
+    own = Ledger("own", root)
+    own.settle()
+    own.charge(Usage(tool_calls=1))
+    assert root.settle() == Usage(tool_calls=1)
+
+
 def bounded(
     policy: Policy,
     model: ScriptedModel,
