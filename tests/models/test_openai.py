@@ -184,3 +184,15 @@ async def test_a_local_endpoint_needs_no_key(server: Loopback):
     server.plays(Say(["fine"]))
     assert (await chat_model(spec(), base_url=server.url).ainvoke("hi")).text == "fine"
     assert server.bearers == [NO_KEY]
+
+
+async def test_a_key_is_not_sent_to_an_endpoint_it_does_not_belong_to(server: Loopback):
+    server.plays(Say(["a"]), Say(["b"]), Say(["c"]))
+    await chat_model(spec(base_url=server.url), api_key=KEY).ainvoke("hi")
+    await chat_model(
+        spec(base_url=server.url), api_key=KEY, base_url="https://elsewhere.example/v1"
+    ).ainvoke("hi")
+    await chat_model(spec(base_url=server.url + "/"), api_key=KEY, base_url=server.url).ainvoke(
+        "hi"
+    )
+    assert server.bearers == [NO_KEY, NO_KEY, KEY]

@@ -16,10 +16,13 @@ from kit.core.card import AgentCard, EvalPolicy, Handoff, HandoffField, Policy, 
 from kit.core.context import OPERATOR
 from kit.core.errors import DeckError
 from kit.core.model import ModelSpec
-from kit.core.outcome import Answer, ComponentPayload, Failure, Outcome, tell
+from kit.core.outcome import AgentCall, Answer, ComponentPayload, Failure, Outcome, tell
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.agents.contract import refusal
 from kit.runtime.agents.llm_agent import LLMAgent
+from kit.runtime.context import RunContext
+from kit.runtime.dispatch import dispatch
+from kit.runtime.pattern import Pattern
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
@@ -31,6 +34,7 @@ from tests.kits import (
     asks,
     bodies,
     failing,
+    logged,
     small_deck,
     small_kit,
     spans,
@@ -228,6 +232,23 @@ async def test_a_personal_field_reaches_the_agent_and_no_event_beside_the_answer
         event.model_dump_json() for event in reply.events if event.kind not in told
     )
     assert started(reply).fields["email"] == "[personal]"
+
+
+@pytest.mark.req("SO-3")
+async def test_fields_that_no_card_declares_do_not_cross_by_a_direct_call_either():
+    shop = answering("Deals.")
+    kit = small_kit([], {"shop": shop})
+
+    async def straight(call: AgentCall, ctx: RunContext) -> Outcome:
+        return await dispatch(
+            AgentCall(call_id="c", agent="shop", query="q", fields={"password": "hunter2"}), ctx
+        )
+
+    reply = await run_turn("one", ALICE, kit, Pattern("straight", straight))
+    assert "Deals." in reply.text and "hunter2" not in str(shop.seen) + logged(reply)
+    assert started(reply).fields == {} and started(reply).limited == (
+        "password is not declared: left out",
+    )
 
 
 @pytest.mark.req("SO-4", "SO-23")
@@ -519,3 +540,29 @@ def test_the_model_that_models_yaml_names_takes_over_where_the_card_names_none()
         "b": "offline",
         "c": None,
     }
+
+
+@pytest.mark.req("SO-11")
+@pytest.mark.parametrize(
+    ("flags", "bound"), [({}, False), ({"refunds": False}, False), ({"refunds": True}, True)]
+)
+def test_a_new_tool_is_bound_only_where_its_flag_is_on(flags: dict[str, bool], bound: bool):
+    grants = {"refund": ToolGrant(since=datetime.date(2026, 10, 20), flag="refunds")}
+    card = AgentCard(
+        id="a",
+        description="d",
+        model="offline",
+        tools=("refund",),
+        tool_grants=grants,
+        eval=EVALUATED,
+    )
+
+    @tool
+    def refund() -> str:
+        """Refunds."""
+        return "done"
+
+    agent = bind(
+        Deck.of([card], required_blocks=(), flags=flags), answering("x"), {"refund": refund}
+    ).agents["a"]
+    assert isinstance(agent, LLMAgent) and ("refund" in agent.tools) == bound
