@@ -53,7 +53,8 @@ JOINER = re.compile(
         |(?:,|(?<!\s))\s+(?:and\s+(?:also|then|lastly|finally|besides|after\s+that)|as\s+well\s+as|also
             |plus|then|btw|by\s+the\s+way|but\s+also
             |y\s+además|y\s+también|además|también|luego)\s+
-        |,\s*(?:and|but|then|y|pero)\s+|(?<!\s)\s+[-–—]\s+)\s*""",
+        |,\s*(?:and|but|then|y|pero)\s+|(?<!\s)\s+[-–—]\s+
+        |(?<!\s)\s+(?:lol|lmao|haha|bro|bc),?(?=\s))\s*""",
     re.I | re.X,
 )
 """Ends a clause whatever follows: the end of a sentence, a joining word, the mark of a list's next item."""

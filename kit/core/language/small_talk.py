@@ -58,7 +58,7 @@ _THANKS = (
     _either(
         r"""(?:many |much )?thanks
     thank (?:you|u)
-    thankyou|thanx|thx|ty|cheers
+    thankyou|thanx|thx|ty|cheers|(?:god )?bless (?:you|u)
     much appreciated""",
         rf"(?:i |we )?(?:really |truly |do |so )*appreciate (?:it|{_HELP})",
         r"""(?:muchas|mil) gracias|gracias|te lo agradezco|muy amable

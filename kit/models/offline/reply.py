@@ -11,6 +11,7 @@ from typing import Any
 from langchain_core.messages import HumanMessage, ToolCall
 
 from kit.core.card import PlanExample
+from kit.core.language.clauses import clauses
 from kit.core.language.retry import retries
 from kit.core.language.small_talk import small_talk
 from kit.core.language.words import STOP, content_words
@@ -34,7 +35,7 @@ from kit.models.offline.routing import (
     is_for_nobody,
     points_back,
 )
-from kit.models.offline.similarity import Document, index, spoken
+from kit.models.offline.similarity import Document, Index, index, spoken
 
 _ENTITY = re.compile(
     r"""(?<![.!?]\s)(?<!^)\b[A-Z][\w'&-]*(?:\s+(?:&\s+)?[A-Z][\w'&-]*)*
@@ -373,7 +374,7 @@ def _look_up(request: Request) -> Reply:
     able = [tool for tool in tools if fillable(tool.schema)] or (list(tools) if must else [])
     if not able:
         return Reply(_unaided(talk))
-    text = _with_antecedent(talk)
+    text = _with_antecedent(talk, _without_remarks(request))
     documents = _documents(able)
     # The lookups of one agent answer one matter, or two; whoever has those of several agents is asked as they are.
     most = talk.most_calls if any(tool.requests for tool in able) else 2
@@ -397,13 +398,39 @@ def _look_up(request: Request) -> Reply:
 def _is_elsewhere(request: Request, *, doubt: float = 0.0) -> bool:
     """Whether a request is for none of an agent's lookups, nor worded like what the agent is asked."""
     talk = request.talk
+    table = _own_table(request)
+    if table is None:
+        return False
+    asked = _without_remarks(request)
+    return is_for_nobody(asked, talk.last_reply, table, leans=leans(talk), doubt=doubt)
+
+
+def _without_remarks(request: Request) -> str:
+    """Returns the request of an agent without its clauses that are for nobody: "finals week is killing me".
+
+    A lookup that is sent their words finds nothing. What points back is left as it is: "the second one" is for
+    nobody either, by its words.
+    """
+    talk = request.talk
+    pieces = [clause.text for clause in clauses(talk.request)]
+    table = _own_table(request)
+    if len(pieces) < 2 or table is None or leans(talk):
+        return talk.request
+    for_agent = [piece for piece in pieces if not table.is_elsewhere(piece)]
+    if not for_agent or len(for_agent) == len(pieces):
+        return talk.request
+    return ". ".join(for_agent)
+
+
+def _own_table(request: Request) -> Index | None:
+    """What an agent is asked and its lookups are about; None where that is not known well enough to doubt a request."""
+    talk = request.talk
     if not (request.tools and request.own_requests) or talk.picture_text:
         # Whoever sent the request here knows more of it than a few descriptions of lookups say.
-        return False
+        return None
     first, *others = _documents(request.tools)
     # Whichever lookup they are for, the requests of the agent are none that are asked elsewhere.
-    table = index((first._replace(requests=request.own_requests), *others), talk.embedder)
-    return is_for_nobody(talk.request, talk.last_reply, table, leans=leans(talk), doubt=doubt)
+    return index((first._replace(requests=request.own_requests), *others), talk.embedder)
 
 
 def leans(talk: Conversation) -> bool:
@@ -412,12 +439,12 @@ def leans(talk: Conversation) -> bool:
     return bool(earlier) and points_back(talk.request, talk.last_reply)
 
 
-def _with_antecedent(talk: Conversation) -> str:
-    """The request, with what it points at in front when it cannot stand alone: its picture, or the request before."""
+def _with_antecedent(talk: Conversation, asked: str) -> str:
+    """What is asked, with what it points at in front when it cannot stand alone: its picture, or the request before."""
     if talk.referent:
         return f'"{talk.referent[0]}". {talk.request}'
     if not talk.ids and not points_back(talk.request, talk.last_reply):
-        return talk.request
+        return asked
     if talk.picture_text:
         return f"{talk.picture_text}. {talk.request}"
     if talk.ids:
