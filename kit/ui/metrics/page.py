@@ -19,6 +19,7 @@ from kit.metrics.catalogue import Group, Metric, Unit
 from kit.metrics.latency import Spread, spread
 from kit.metrics.sample import Label
 from kit.metrics.summary import Metrics, metrics
+from kit.metrics.watchdog import Silence
 from kit.service.monitor import ActiveAlert
 from kit.stores.tally import Mismatch, Tally
 from kit.ui.metrics.charts import draw_endings, draw_times
@@ -61,6 +62,7 @@ def page(host: Host, _: DeltaGenerator) -> None:
     watch = host.documents(lambda stores: watch_plans(stores, principal.tenant_id, back, now))
     st.markdown(f"### {_headline(tally)}")
     _alerts(watch.alerts, tally.mismatches, now)
+    _silences(host.silences(since or 0.0))
     summary = metrics(store, since, principal.tenant_id, _labels(), tally)
     st.caption(" ".join(_notes(tally, principal)))
     turns = store.turns(tenant_id=principal.tenant_id, limit=NEWEST)
@@ -209,6 +211,24 @@ def _list_mismatches(mismatches: Sequence[Mismatch]) -> None:
             st.caption(f"The newest {ALERTS}; `{command('data', 'metrics')}` lists all.")
         head = ("From, within five minutes", "Replies", "In")
         st.html(table_html(title, rows, head, kind="metrics rows"))
+
+
+def _silences(noted: Sequence[Silence]) -> None:
+    """Says in red how often one piece of code held up all others, and which it was."""
+    if not noted:
+        return
+    longest = max(silence.seconds for silence in noted)
+    st.error(
+        f"**The server stood still {many(len(noted), 'time')}**, for {longest:.2f} s at most: meanwhile no turn moved. "
+        "A busy machine or blocking code does that.",
+        icon=":material/heart_broken:",
+    )
+    with st.expander("What it was at", icon=":material/list:"):
+        if len(noted) > ALERTS:
+            st.caption(f"The newest {ALERTS} of {len(noted)}.")
+        for silence in reversed(noted[-ALERTS:]):
+            st.markdown(f"{moment(silence.at)}, {silence.seconds:.2f} s")
+            st.code("\n".join(silence.stack), language=None)
 
 
 def _replies(count: int) -> str:

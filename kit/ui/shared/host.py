@@ -13,12 +13,13 @@ from kit.compose.page import Person, Renderer
 from kit.conformance.recorded_turn import PlainTurn, Recording, play_plain
 from kit.core.context import OPERATOR, Principal, Session
 from kit.core.documents.document import AgentEvent, Plan
-from kit.core.errors import FaultError, ResumeError, StoreBusy
+from kit.core.errors import FaultError, ResumeError, StoreBusy, StoreError
 from kit.core.event import INTERNAL
 from kit.core.fault import Fault, Kind, parse
 from kit.core.picture import Picture, mark_pictures
 from kit.core.record import SessionRecall, TurnRecord
 from kit.metrics.plan_health import PlanHealth, count_health, plan_health
+from kit.metrics.watchdog import Silence, Watchdog, note_silence, silences
 from kit.patterns import modes_of
 from kit.patterns.fork import fork_turn
 from kit.patterns.plan_execute import PLAN
@@ -433,8 +434,11 @@ class Host:
         async with open_kit(settings, faults=True) as kit, shadow_judges(kit):
             self.people = load_people(kit.deck, kit.settings)
             self.renderers = load_renderers(kit.deck)
+            watchdog = Watchdog(self._loop, partial(self._on_silence, kit))
+            watchdog.start()
             opening.set_result(kit)
             await self._closing.wait()
+            watchdog.stop()
             await self._end_turns()
 
     async def _end_turns(self) -> None:
@@ -443,6 +447,25 @@ class Host:
             if isinstance(live.turn, Turn):
                 live.turn.interrupt()
         await asyncio.gather(*self._pumps, return_exceptions=True)
+
+    def _on_silence(self, kit: Kit, silence: Silence) -> None:
+        """Logs a silence of the loop and keeps it for the page Metrics; called in the watchdog's thread."""
+        where = " ".join(silence.stack[-1:]) or "unknown"
+        log.warning("the loop was silent for %.2f s: %s", silence.seconds, where)
+        tenant_id = kit.session("").principal.tenant_id
+
+        async def note() -> None:
+            try:
+                await note_silence(kit.store.open_documents().events, tenant_id, silence)
+            except StoreError as error:
+                log.warning("the silence could not be stored: %s", error)
+
+        asyncio.run_coroutine_threadsafe(note(), self._loop)
+
+    def silences(self, since: float) -> list[Silence]:
+        """Returns the silences of the loop since a moment, the oldest first. Raises StoreError."""
+        tenant_id = self.kit.session("").principal.tenant_id
+        return self.documents(lambda documents: silences(documents.events, tenant_id, since))
 
     def _play(
         self,
