@@ -49,6 +49,14 @@ async def test_points_are_redeemed_with_a_yes_and_stay_with_a_no(tmp_path: Path,
         assert "The account has 5,000 points." in theirs.text
 
 
+async def test_more_points_than_there_are_are_not_redeemed(tmp_path: Path):
+    async with open_kit(settings(tmp_path)) as kit:
+        asked = await kit.ask("Redeem 9000 points for a gift card", kit.session("s"))
+        reply = await kit.resume(asked.turn_id, True)
+        assert "Nothing was redeemed: the account has 5,000 points." in reply.text
+        assert await redeemed(kit) == []
+
+
 def say_yes_and_die(folder: Path) -> None:
     """Answers with a yes, and kills its own process once the points are gone and nothing says so yet."""
 

@@ -280,6 +280,13 @@ def test_the_line_of_sub_agents_goes_back_alone(deck: Path, capsys: pytest.Captu
     assert "says nothing under 'topics'" in capsys.readouterr().err
 
 
+def test_a_card_that_was_removed_comes_back(deck: Path, capsys: pytest.CaptureFixture[str]):
+    (deck / "shop.yaml").unlink()
+    git(deck, "commit", "-qam", "second")
+    assert main(["evolve", "rollback", "shop", "--to", "v1"]) == 0
+    assert (deck / "shop.yaml").read_text() == FILES["desk/shop.yaml"]
+
+
 def test_a_file_with_changes_is_left_alone(deck: Path, capsys: pytest.CaptureFixture[str]):
     path = deck / "rewards.yaml"
     path.write_text(path.read_text() + "# mine\n")
@@ -308,3 +315,11 @@ def test_a_part_whose_deck_does_not_stand_with_it_is_told(
     assert main(["evolve", "rollback", "rewards", "--to", "v1"]) == 1
     out = capsys.readouterr().out
     assert "cannot be used with it" in out and "unknown block 'plain'" in out
+
+
+def test_without_git_it_says_so(
+    deck: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["evolve", "rollback", "rewards", "--to", "v1"]) == 2
+    assert "git is not there; install it" in capsys.readouterr().err

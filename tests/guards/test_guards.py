@@ -239,6 +239,15 @@ async def test_a_call_about_nothing_the_user_said_is_dropped_and_never_told_wher
     assert reply.text.strip(" |") == "From support. | From shop."
 
 
+@pytest.mark.req("SAT-4")
+@pytest.mark.parametrize("text", ["[picture: tea.png]", "what about it and then them?"])
+async def test_text_without_content_words_drops_nothing(text: str):
+    reply = await turn(
+        kit_of(line(("support", "check this receipt"), ("shop", "identify this product"))), text
+    )
+    assert [agent for agent, _ in calls(reply)] == ["support", "shop"] and dropped(reply) == []
+
+
 @pytest.mark.req("SAT-4", "SAT-5")
 @pytest.mark.parametrize(
     ("text", "made", "sent"),
