@@ -14,7 +14,9 @@ from langchain_core.messages import (
     ToolMessage,
     merge_message_runs,
 )
-from langchain_core.utils.json_schema import dereference_refs
+
+from kit.models.message import chosen_tool
+from kit.models.offline.json_schema import without_references
 
 Function = Mapping[str, Any]
 """The `function` part of a tool in OpenAI's form: name, description, parameters."""
@@ -49,7 +51,7 @@ def answer_schema(functions: Sequence[Function], at_least: int = 0) -> dict[str,
     """The JSON Schema of `{"say", "calls"}` over these tools; tools with equal arguments share one branch."""
     branches: dict[str, tuple[list[str], dict[str, Any]]] = {}
     for function in functions:
-        arguments = _simplify(_inline_refs(_parameters(function)))
+        arguments = _simplify(without_references(_parameters(function)))
         branches.setdefault(json.dumps(arguments), ([], arguments))[0].append(function["name"])
     items: list[dict[str, Any]] = []
     for names, args in branches.values():
@@ -66,16 +68,13 @@ def answer_schema(functions: Sequence[Function], at_least: int = 0) -> dict[str,
 
 def _choose_functions(tools: Sequence[dict[str, Any]], choice: Any) -> tuple[list[Function], bool]:
     """The tools that `tool_choice` leaves, and whether one of them must be called."""
+    name = chosen_tool(choice)
     functions: list[Function] = [tool["function"] for tool in tools]
-    match choice:
-        case None | "auto":
-            return functions, False
-        case False | "none":
-            return [], False
-        case True | "any" | "required":
-            return functions, True
-        case {"function": {"name": only}} | {"name": only} | only:
-            return [function for function in functions if function["name"] == only], True
+    if name == "none":
+        return [], False
+    if name not in (None, "any"):
+        functions = [function for function in functions if function["name"] == name]
+    return functions, name is not None
 
 
 def _parameters(function: Function) -> dict[str, Any]:
@@ -94,13 +93,7 @@ def _strict_object(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _inline_refs(schema: dict[str, Any]) -> dict[str, Any]:
-    if "$defs" in schema:
-        return dereference_refs(schema, skip_keys=[])
-    return schema
-
-
-def _simplify(schema: dict[str, Any]) -> dict[str, Any]:
+def _simplify(schema: Mapping[str, Any]) -> dict[str, Any]:
     simple = {word: schema[word] for word in _GRAMMAR if word in schema}
     if "properties" in schema:
         simple["properties"] = {

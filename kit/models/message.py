@@ -90,6 +90,21 @@ def call_chunks(calls: Iterable[ToolCall]) -> list[ToolCallChunk]:
     return tool_call_chunks
 
 
+def chosen_tool(choice: Any) -> str | None:
+    """Returns a tool choice in one of the usual spellings as a tool's name, "any", "none" or None (free)."""
+    match choice:
+        case None | "auto":
+            return None
+        case False:
+            return "none"
+        case True | "required":
+            return "any"
+        case {"function": {"name": str(name)}} | {"name": str(name)} | str(name):
+            return name
+        case _:
+            return None
+
+
 def token_count(read: int, wrote: int) -> UsageMetadata:
     """Returns the tokens of a call as LangChain counts them."""
     return UsageMetadata(input_tokens=read, output_tokens=wrote, total_tokens=read + wrote)

@@ -22,7 +22,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from kit.core.card import PlanExample
 from kit.core.model import OFFLINE, EmbedderName, ModelSpec
-from kit.models.message import call_chunks, token_count
+from kit.models.message import call_chunks, chosen_tool, token_count
 from kit.models.offline import similarity
 from kit.models.offline.conversation import Conversation, Tool, text_of, tool_of
 from kit.models.offline.reply import Reply, reply
@@ -124,7 +124,7 @@ class OfflineModel(BaseChatModel):
             # What shows components is left to the kit: a lookup's result says which.
             if not tool.name.startswith("render_"):
                 tools.append(tool)
-        choice = _choice(kwargs.get("tool_choice"))
+        choice = chosen_tool(kwargs.get("tool_choice"))
         answer = reply(
             Conversation(messages, self.embedder), tools, choice, self.plan_examples, requests
         )
@@ -140,19 +140,6 @@ class OfflineModel(BaseChatModel):
         for call in call_chunks(answer.calls):
             chunks.append(AIMessageChunk(content="", tool_call_chunks=[call]))
         return [ChatGenerationChunk(message=chunk) for chunk in [*chunks, last]]
-
-
-def _choice(choice: Any) -> str | None:
-    """A tool choice in one of the usual spellings as a tool's name, "any", "none" or None."""
-    match choice:
-        case {"function": {"name": str(name)}} | {"name": str(name)}:
-            return name or None
-        case True | "required" | "any":
-            return "any"
-        case str() if choice != "auto":
-            return choice
-        case _:
-            return None
 
 
 def _input_tokens(messages: Sequence[BaseMessage], tools: Sequence[Tool]) -> int:
