@@ -29,8 +29,6 @@ from kit.models.offline.routing import (
     Part,
     Routes,
     Situation,
-    SmallTalk,
-    classify,
     decide,
     is_for_nobody,
     points_back,
@@ -50,8 +48,8 @@ _ORDER = re.compile(
 _PLAN_STEP = re.compile(r"ask_step_\d+")
 NONE_FOUND = 0.5
 """How much less a request need be worded like what is asked elsewhere once no lookup has found anything for it."""
-Call = tuple[Tool, dict[str, Any]]
-"""A tool to call and its arguments."""
+Call = tuple[str, dict[str, Any]]
+"""The name of a tool to call, and its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +124,24 @@ def _carry_out_step(request: Request) -> Reply | None:
     return _moves(request, executor_turn(request.talk.messages))
 
 
-def _moves(request: Request, turn: str | Sequence[tuple[str, dict[str, Any]]]) -> Reply:
+def _moves(request: Request, turn: str | Sequence[Call]) -> Reply:
     if isinstance(turn, str):
         return Reply(turn)
-    by_name = {tool.name: tool for tool in request.tools}
-    return _make_calls(request.talk, "", [(by_name[name], args) for name, args in turn])
+    return _make_calls(request.talk, "", turn)
+
+
+def _chat(request: Request) -> Reply | None:
+    """The answer to a message that asks for nothing."""
+    talk = request.talk
+    if request.must_call or talk.calls or talk.picture_text:
+        return None
+    if not talk.request and talk.has_picture:
+        return Reply("What does the picture show, and what would you like to know?")
+    if not talk.request:
+        return Reply("I received no text. What can I help you with?")
+    if small_talk(talk.request, talk.last_reply):
+        return Reply(composition.chat(talk.request, talk.phrases))
+    return None
 
 
 def _fill_form(request: Request) -> Reply | None:
@@ -152,7 +163,7 @@ def _fill_form(request: Request) -> Reply | None:
         arguments = fill(
             form.schema, Source(talk.request, "\n".join(texts)[-20_000:], is_form=True)
         )
-    return _make_calls(talk, "", [(form, arguments)])
+    return _make_calls(talk, "", [(form.name, arguments)])
 
 
 def _classify(request: Request) -> Reply | None:
@@ -170,9 +181,14 @@ def _classify(request: Request) -> Reply | None:
     talk = request.talk
     in_play = frozenset(labels.index(label) for label in labels if f"ask_{label}" in talk.in_play)
     situation = Situation(talk.request, tuple(documents), in_play, talk.last_reply, talk.embedder)
-    chosen, query = classify(situation)
+    decision = decide(situation, len(documents))
+    words_of_tools: dict[int, str] = {}
+    if isinstance(decision, Routes):
+        words_of_tools = {part.tool: part.text for part in decision.parts}
+    chosen = sorted(words_of_tools)
+    query = words_of_tools[chosen[0]] if chosen else talk.request
     arguments = {"labels": [labels[number] for number in chosen], "query": query}
-    return _make_calls(talk, "", [(form, arguments)])
+    return _make_calls(talk, "", [(form.name, arguments)])
 
 
 def _share_in_swarm(request: Request) -> Reply | None:
@@ -189,8 +205,10 @@ def _share_in_swarm(request: Request) -> Reply | None:
     for part in parts:
         if part.tool == 0:
             mine = part.text
-        elif not handover and peers[part.tool - 1].name not in talk.previous_speakers:
-            handover.append((peers[part.tool - 1], {"query": part.text, "intent_count": 1}))
+            continue
+        peer = peers[part.tool - 1].name
+        if not handover and peer not in talk.previous_speakers:
+            handover.append((peer, {"query": part.text, "intent_count": 1}))
     if talk.results:
         answer = composition.answer(mine or talk.request, talk.results)
         return _make_calls(talk, answer, handover)
@@ -228,16 +246,23 @@ def _report_plan(request: Request) -> Reply | None:
     return Reply("\n\n".join(result.text for result in results))
 
 
+def _answer_by_schema(request: Request) -> Reply | None:
+    """The answer of an agent whose prompt names a schema for it."""
+    talk = request.talk
+    schema = json_answer.requested_schema(talk.system)
+    looks_up = request.tools and request.choice != "none" and not talk.results
+    if schema is None or looks_up:
+        return None
+    texts = [result.text for result in talk.results if not result.failed]
+    return Reply(json_answer.build(schema, talk.request, talk.system, texts))
+
+
 def _compose(request: Request) -> Reply | None:
     """The answer to results that have come back."""
     talk = request.talk
     results = talk.results
     if not results:
         return None
-    schema = json_answer.requested_schema(talk.system)
-    if schema is not None:
-        texts = [result.text for result in results if not result.failed]
-        return Reply(json_answer.build(schema, talk.request, talk.system, texts))
     if request.routers or any(result.of_agent for result in results):
         results += talk.left_out
         return Reply(composition.compose(results, talk.phrases))
@@ -248,20 +273,10 @@ def _compose(request: Request) -> Reply | None:
 
 
 def _answer_unaided(request: Request) -> Reply | None:
+    """Without tools: what the text given says about the request."""
     if request.tools and request.choice != "none":
         return None
-    return Reply(_unaided(request.talk))
-
-
-def _unaided(talk: Conversation) -> str:
-    """Without tools: small talk, or what the text given says about the request."""
-    schema = json_answer.requested_schema(talk.system)
-    if schema is not None:
-        return json_answer.build(schema, talk.request, talk.system, ())
-    if small_talk(talk.request, talk.last_reply):
-        return composition.chat(talk.request, talk.phrases)
-    if not talk.request:
-        return _puzzled(talk)
+    talk = request.talk
     facts: list[str] = []
     for line in composition.sentences(talk.system):
         if not _ORDER.search(line):
@@ -269,7 +284,7 @@ def _unaided(talk: Conversation) -> str:
     for message in talk.history:
         if not isinstance(message, HumanMessage):
             facts.append(text_of(message))
-    return composition.from_context(talk.request, "\n".join(facts))
+    return Reply(composition.from_context(talk.request, "\n".join(facts)))
 
 
 def _route(request: Request) -> Reply | None:
@@ -278,15 +293,11 @@ def _route(request: Request) -> Reply | None:
     tools = [request.forced] if request.forced else request.routers
     if not tools:
         return None
-    if not talk.request and not must:
-        return Reply(_puzzled(talk))
     documents = _documents(tools)
     names = [tool.name for tool in tools]
     in_play = frozenset(names.index(name) for name in talk.in_play if name in names)
     situation = Situation(talk.request, documents, in_play, talk.last_reply, talk.embedder)
     decision = _decide(talk, situation, names)
-    if isinstance(decision, SmallTalk) and not must:
-        return Reply(composition.chat(talk.request, talk.phrases))
     if not isinstance(decision, Routes):
         if talk.no_fit in names:
             default = names.index(talk.no_fit)
@@ -297,13 +308,15 @@ def _route(request: Request) -> Reply | None:
             return Reply(composition.outside(labels, talk.phrases))
         decision = Routes((Part(default, talk.request, 0.0),), 1)
     calls: list[Call] = []
+    asked: list[str] = []
     for part in decision.parts:
         is_switch = part.tool not in in_play
         tool = tools[part.tool]
-        calls.append((tool, _routing_args(talk, tool, part.text, decision.intents, is_switch)))
+        asked.append(tool.label)
+        calls.append((tool.name, _routing_args(talk, tool, part.text, decision.intents, is_switch)))
     if talk.phrases is not ENGLISH:
         return _make_calls(talk, "", calls)  # the line of the card or of the language is said
-    return _make_calls(talk, composition.preamble([tool.label for tool, _ in calls]), calls)
+    return _make_calls(talk, composition.preamble(asked), calls)
 
 
 def _decide(talk: Conversation, situation: Situation, names: Sequence[str]) -> Decision:
@@ -364,16 +377,12 @@ def _look_up(request: Request) -> Reply:
     """The calls of the one or two lookups that a request is for."""
     talk = request.talk
     must = request.must_call
-    if not must and not talk.request:
-        return Reply(_puzzled(talk))
-    if not must and small_talk(talk.request, talk.last_reply):
-        return Reply(composition.chat(talk.request, talk.phrases))
     if talk.may_pass and not must and _is_elsewhere(request):
         return Reply(NO_ANSWER)
     tools = request.tools
     able = [tool for tool in tools if fillable(tool.schema)] or (list(tools) if must else [])
     if not able:
-        return Reply(_unaided(talk))
+        return reply(talk, (), None)
     text = _with_antecedent(talk, _without_remarks(request))
     documents = _documents(able)
     # The lookups of one agent answer one matter, or two; whoever has those of several agents is asked as they are.
@@ -391,7 +400,7 @@ def _look_up(request: Request) -> Reply:
         unknown = unknown_name(tool.schema, arguments, part.text)
         if unknown is not None and not must:
             return Reply(talk.phrases.unknown.format(name=unknown))
-        calls.append((tool, arguments))
+        calls.append((tool.name, arguments))
     return _make_calls(talk, "", calls)
 
 
@@ -456,12 +465,6 @@ def _with_antecedent(talk: Conversation, asked: str) -> str:
     return talk.request
 
 
-def _puzzled(talk: Conversation) -> str:
-    if talk.has_picture:
-        return "What does the picture show, and what would you like to know?"
-    return "I received no text. What can I help you with?"
-
-
 def _documents(tools: Sequence[Tool]) -> tuple[Document, ...]:
     return tuple(tool.document for tool in tools)
 
@@ -469,12 +472,14 @@ def _documents(tools: Sequence[Tool]) -> tuple[Document, ...]:
 def _make_calls(talk: Conversation, text: str, calls: Sequence[Call]) -> Reply:
     """The calls, with ids that are the same for the same conversation."""
     tool_calls: list[ToolCall] = []
-    for number, (tool, args) in enumerate(calls):
+    for number, (name, args) in enumerate(calls):
         arguments = json.dumps(args, sort_keys=True, default=str)
-        seed = f"{len(talk.messages)}\n{talk.system[:2000]}\n{talk.request}{number}{tool.name}{arguments}"
+        seed = (
+            f"{len(talk.messages)}\n{talk.system[:2000]}\n{talk.request}{number}{name}{arguments}"
+        )
         digest = blake2s(seed.encode(errors="replace")).hexdigest()
         tool_calls.append(
-            ToolCall(name=tool.name, args=args, id=f"call_{digest[:16]}", type="tool_call")
+            ToolCall(name=name, args=args, id=f"call_{digest[:16]}", type="tool_call")
         )
     return Reply(text, tuple(tool_calls))
 
@@ -484,9 +489,11 @@ MODES: tuple[Callable[[Request], Reply | None], ...] = (
     _carry_out_step,
     _classify,
     _fill_form,
+    _chat,
     _share_in_swarm,
     _call_in_turns,
     _report_plan,
+    _answer_by_schema,
     _compose,
     _answer_unaided,
     _route,

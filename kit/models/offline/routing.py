@@ -284,16 +284,6 @@ def _matter(clause: Clause, table: Index, head_start: Floats) -> _Matter:
     return _Matter(clause, closeness + table.wording(clause.text) + head_start, weight)
 
 
-def classify(situation: Situation) -> tuple[list[int], str]:
-    """Returns the tools that a request is for, in the order they are bound, and the words for the first of them."""
-    decision = decide(situation, len(situation.tools))
-    if not isinstance(decision, Routes):
-        return [], situation.request
-    words_of_tools = {part.tool: part.text for part in decision.parts}
-    tools = sorted(words_of_tools)
-    return tools, words_of_tools[tools[0]]
-
-
 def _head_start(situation: Situation) -> Floats:
     """What the tools in play are given beforehand: little when the request stands on its own."""
     head_start = np.zeros(len(situation.tools), np.float32)
