@@ -23,25 +23,25 @@ def in_words(text: str) -> str:
 def _lines(value: object) -> Iterator[str]:
     if isinstance(value, list):
         items = cast("list[object]", value)
-        if plain := [_plain(item) for item in items if _is_plain(item)]:
-            yield f"{', '.join(plain)}."
+        plain = ", ".join([_plain(item) for item in items if _is_plain(item)])
+        if plain:
+            yield f"{plain}."
         for item in items:
-            if not _is_plain(item):
-                yield from _lines(item)
+            yield from _lines(item)
     elif isinstance(value, dict):
-        fields: dict[str, object] = {}
-        for key, part in cast("dict[object, object]", value).items():
-            fields[spoken(str(key))] = part
         pairs: list[str] = []
-        for key, part in fields.items():
+        nested: list[str] = []
+        for key, part in cast("dict[object, object]", value).items():
+            name = spoken(str(key))
+            words = " ".join(_lines(part))
             if _is_plain(part):
-                pairs.append(f"{key} {_plain(part)}")
+                pairs.append(f"{name} {_plain(part)}")
+            elif words:
+                nested.append(f"{name.capitalize()}: {words}")
         if pairs:
             line = ", ".join(pairs)
             yield f"{line[:1].upper()}{line[1:]}."
-        for key, part in fields.items():
-            if words := " ".join(() if _is_plain(part) else _lines(part)):
-                yield f"{key.capitalize()}: {words}"
+        yield from nested
 
 
 def _is_plain(value: object) -> bool:
