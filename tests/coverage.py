@@ -21,8 +21,8 @@ from kit.bench.grid.provenance import equal_messages
 from kit.bench.routing_report import RoutedTurn
 from kit.bench.scoring.agreement import agreement
 from kit.bench.scoring.labelling_sheet import Item, Label
-from kit.bench.statistics.clusters import clustered
-from kit.bench.statistics.difference import newcombe, paired_difference
+from kit.bench.statistics.clusters import share_of_sums, sum_clusters
+from kit.bench.statistics.difference import difference_of, newcombe
 from kit.bench.statistics.means import SCORES, mean_of
 from kit.metrics.estimate import wilson
 
@@ -100,7 +100,8 @@ def cluster_share_holds(
     shares = random.beta(truth * odds, (1 - truth) * odds, groups)
     names = np.repeat(np.arange(groups), each)
     outcomes = random.random(len(names)) < shares[names]
-    return not clustered(outcomes.tolist(), names.tolist()).excludes(truth)
+    found = share_of_sums(*sum_clusters(outcomes.tolist(), names.tolist()))
+    return not found.excludes(truth)
 
 
 def mean_holds(
@@ -130,22 +131,16 @@ def cluster_mean_holds(groups: int, random: Random) -> bool:
 
 def paired_shares_hold(items: int, only_first: float, only_second: float, random: Random) -> bool:
     drawn = random.choice(3, items, p=(only_first, only_second, 1 - only_first - only_second))
-    first = {str(place): [float(one == 0)] for place, one in enumerate(drawn)}
-    second = {str(place): [float(one == 1)] for place, one in enumerate(drawn)}
-    return not paired_difference(first, second).excludes(only_second - only_first)
+    gains = {str(place): float(one == 1) - float(one == 0) for place, one in enumerate(drawn)}
+    return not difference_of(gains).excludes(only_second - only_first)
 
 
 def paired_scores_hold(items: int, random: Random) -> bool:
     """Three repeats of each case, whose difficulty both ways share."""
     truth = random.beta(4, 1, items)
-    first, second = (
-        {
-            str(place): (random.random(3) < share).astype(float).tolist()
-            for place, share in enumerate(truth)
-        }
-        for _ in range(2)
-    )
-    return not paired_difference(first, second).excludes(0.0)
+    first, second = ((random.random((items, 3)) < truth[:, None]).mean(axis=1) for _ in range(2))
+    gains = {str(place): float(gain) for place, gain in enumerate(second - first)}
+    return not difference_of(gains).excludes(0.0)
 
 
 def three_times_slower_holds(items: int, random: Random) -> bool:

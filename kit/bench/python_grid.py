@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from kit.bench.case import Case, check_cases, make_case, read_cases
+from kit.bench.case import Case
 from kit.bench.grid.comparison import Comparison, Summary
 from kit.bench.grid.forecast import announce
 from kit.bench.grid.grid import Grid
@@ -29,9 +29,9 @@ from kit.bench.own_parts import (
     own_patterns,
     tools_identity,
 )
+from kit.bench.systems.case_table import GivenCases, file_name, given_cases
 from kit.compose.deck import Deck, load_deck
 from kit.compose.yaml_source import Source
-from kit.core.errors import DataError
 from kit.experiment_kits import ExperimentKits
 from kit.runtime.pattern import Pattern
 from kit.runtime.pattern import Run as RunTurn
@@ -41,9 +41,6 @@ from kit.wire import Kit
 
 if TYPE_CHECKING:
     from kit.bench.charts.frame import Frame
-
-Cases = str | Path | Iterable[Case | Mapping[str, Any]]
-"""A file of cases, or cases as they would stand on its lines."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,7 @@ class GridResult:
 
 def compare(
     models: GivenModels,
-    cases: Cases,
+    cases: GivenCases,
     *,
     patterns: Iterable[str | Pattern | RunTurn] = ("mediated",),
     judges: GivenJudges = (),
@@ -186,7 +183,7 @@ class _Arguments(Source):
 
 def _spec(
     models: GivenModels,
-    cases: Cases,
+    cases: GivenCases,
     patterns: Iterable[str | Pattern | RunTurn],
     judges: GivenJudges,
     deck: Deck | str | Path,
@@ -204,12 +201,7 @@ def _spec(
         rules,
         {**model_ids, **pattern_ids, **judge_ids, **tools_identity(more_tools)},
     )
-    file = "(given in Python)"
-    rows: list[Case | Mapping[str, Any]] | None = None
-    if isinstance(cases, str | Path):
-        file = str(cases)
-    else:
-        rows = list(cases)
+    cases = str(cases) if isinstance(cases, str | Path) else list(cases)
     baseline: dict[str, str] = {}
     if len(ways) > 1:
         baseline = {"pattern": ways[0]}
@@ -221,10 +213,10 @@ def _spec(
         "verdicts": ("exact", *rules),
         **fields,
         "scorers": (*scorers, *rules),
-        "name": name or f"compare-{digest(names, ways, rows or file, fields)[:6]}",
+        "name": name or f"compare-{digest(names, ways, cases, fields)[:6]}",
         "models": names,
         "patterns": ways,
-        "cases": [{"file": file}],
+        "cases": [{"file": file_name(cases)}],
     }
     # A deck that is an object has no folder: its cards are in the keys of the cells.
     if isinstance(deck, Deck):
@@ -235,28 +227,10 @@ def _spec(
         deck_name = str(deck)
     source = _Arguments("compare()", values, None)
     grid = build_value(Grid, source, extra={"deck": deck_name})
-    spec = make_spec(grid, loaded, source, lambda agents: _cases(rows, file, agents), parts)
+
+    def cases_for(agents: Sequence[str]) -> Iterable[Case]:
+        # Named for what it holds, so that a case which is put before others makes no other cells.
+        return given_cases(cases, agents, lambda _, row: f"case-{digest(row)[:8]}")
+
+    spec = make_spec(grid, loaded, source, cases_for, parts)
     return spec, objects
-
-
-def _cases(
-    rows: Sequence[Case | Mapping[str, Any]] | None, file: str, agents: Sequence[str]
-) -> Iterable[Case]:
-    if rows is None:
-        yield from read_cases(Path(file), agents)
-        return
-    numbered: list[tuple[str, Case]] = []
-    for index, row in enumerate(rows):
-        where = f"cases[{index}]"
-        numbered.append((where, _case(row, where)))
-    yield from check_cases(numbered, agents)
-
-
-def _case(row: Case | Mapping[str, Any], where: str) -> Case:
-    if isinstance(row, Case):
-        return row
-    if not isinstance(cast("object", row), Mapping):
-        raise DataError(
-            f"{where}: not a case; give a dict with 'user' and 'expected_sub_agents', or a Case"
-        )
-    return make_case({"id": f"case-{digest(row)[:8]}", **row}, where)

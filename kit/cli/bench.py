@@ -32,7 +32,7 @@ def add(commands: Any) -> None:
         nargs="?",
         type=Path,
         metavar="CASES",
-        help=".csv, .jsonl, .parquet or a saved data set: message, expected_text, expected_agents, cluster, id "
+        help=".csv, .jsonl or .parquet: message, expected_text, expected_agents, cluster, id "
         "(default: the project's cases.jsonl)",
     )
     bench.add_argument(

@@ -41,32 +41,15 @@ def write_json_lines(folder: Path) -> Path:
     return path
 
 
-def _table() -> Any:
-    columns = ("id", "message", "expected_text", "expected_agents", "cluster")
-    return pa.table({name: [row.get(name) for row in ROWS] for name in columns})
-
-
 def write_parquet(folder: Path) -> Path:
     path = folder / "cases.parquet"
-    parquet.write_table(_table(), path)
+    columns = ("id", "message", "expected_text", "expected_agents", "cluster")
+    table: Any = pa.table({name: [row.get(name) for row in ROWS] for name in columns})
+    parquet.write_table(table, path)
     return path
 
 
-def write_saved_data_set(folder: Path) -> Path:
-    """A folder as `datasets` saves one: Arrow's format of a stream, beside two files of JSON."""
-    data_set = folder / "saved"
-    data_set.mkdir()
-    table = _table()
-    with pa.ipc.new_stream(str(data_set / "data-00000-of-00001.arrow"), table.schema) as stream:
-        stream.write_table(table)
-    (data_set / "dataset_info.json").write_text("{}")
-    (data_set / "state.json").write_text("{}")
-    return data_set
-
-
-@pytest.mark.parametrize(
-    "write", [write_csv, write_json_lines, write_parquet, write_saved_data_set]
-)
+@pytest.mark.parametrize("write", [write_csv, write_json_lines, write_parquet])
 def test_every_kind_of_file_holds_the_same_cases(write: Any, tmp_path: Path):
     first, second, third = read_case_file(write(tmp_path))
     assert (first.id, first.turns[0].user) == ("a", "where is it, please")
@@ -113,12 +96,6 @@ def test_a_file_that_is_not_there_names_the_nearest(tmp_path: Path):
     write_csv(tmp_path)
     with pytest.raises(DataError, match=r"casess\.csv: no such file; did you mean 'cases\.csv'"):
         list(read_case_file(tmp_path / "casess.csv"))
-
-
-def test_a_folder_of_several_data_sets_asks_for_one(tmp_path: Path):
-    write_saved_data_set(tmp_path)
-    with pytest.raises(DataError, match=r"several data sets: name one, such as .*saved"):
-        list(read_case_file(tmp_path))
 
 
 @pytest.mark.parametrize(

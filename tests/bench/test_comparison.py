@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kit.bench.grid.comparison import Comparison, compare, standings, summarise
+from kit.bench.grid.comparison import Comparison, compare, summarise
 from kit.bench.statistics.sign_flips import sign_flip_test
 from kit.core.errors import DataError
 from tests.pages import flat_page
@@ -39,7 +39,7 @@ def simulated(
 def test_a_difference_that_is_there_is_called_better_and_in_one_sentence():
     rows = [*simulated("mediated", 0.7, 1), *simulated("direct", 0.92, 2)]
     (found,) = compare(rows, {"pattern": "mediated"}, planned=120)
-    assert found.verdict == "better" and found.more == 0 and not found.difference.low <= 0
+    assert found.verdict == "better" and found.settled and not found.difference.low <= 0
     assert str(found) in flat_page("statistics.md"), (
         f"docs/statistics.md quotes another sentence than: {found}"
     )
@@ -51,7 +51,7 @@ def test_a_difference_too_small_for_its_sample_says_how_many_more_items_it_needs
     (found,) = compare(
         [*simulated("a", 0.84, 3, 60), *simulated("b", 0.88, 4, 60)], {"pattern": "a"}
     )
-    assert found.verdict == "cannot tell" and found.more > 50 and found.cases
+    assert found.verdict == "cannot tell" and found.cases and found.cases > 110
     assert str(found).endswith(
         f"higher is possible; a difference of 5 points takes about {found.cases:,} cases"
     )
@@ -188,28 +188,6 @@ def test_a_p_value_below_what_the_flips_can_show_is_printed_as_such():
     assert "; p < " in str(found) and "p = " not in str(found)
 
 
-def test_ties_get_one_level_and_so_one_interval():
-    """Two scorers with the same data say the same."""
-    values = ([0.0, 1.0] * 30, [1.0, 1.0, 0.0, 1.0] * 15)
-    rows = [*paired(*values, "exact"), *paired(*values, "policy"), *paired(*values, "facts")]
-    found = compare(rows, {"model": "base"}, ("model",), planned=60)
-    assert len({(one.difference.low, one.difference.high) for one in found}) == 1
-
-
-def test_the_more_ways_are_compared_the_more_items_one_of_them_needs():
-    two = [*simulated("a", 0.84, 3, 60), *simulated("b", 0.88, 4, 60)]
-    (alone,) = compare(two, {"pattern": "a"})
-    among, *_ = compare(
-        [*two, *simulated("c", 0.86, 5, 60), *simulated("d", 0.8, 6, 60)], {"pattern": "a"}
-    )
-    assert among.way == alone.way and among.difference.value == alone.difference.value
-    assert (
-        among.difference.low < alone.difference.low
-        and among.difference.high > alone.difference.high
-    )
-    assert alone.cases is not None and among.cases is not None and alone.cases < among.cases
-
-
 def test_an_interval_of_few_pairs_of_shares_ends_at_one_and_that_of_seconds_does_not():
     def way(pattern: str, scorer: str, values: tuple[float, ...]) -> Iterator[Row]:
         yield from (
@@ -317,39 +295,7 @@ def test_the_sign_flip_test_is_as_odd_as_its_coins():
     assert sign_flip_test([0.5, -0.5, 0.25, -0.25]).value == 1.0
 
 
-@pytest.mark.req("PC1-S9.3-3")
-def test_every_vertical_stands_against_its_own_threshold():
-    rows = [
-        {**row, "domain": "rewards", "scorer": "response_quality"}
-        for row in simulated("a", 0.99, 1, 200)
-    ]
-    rows += [
-        {**row, "domain": "support", "scorer": "response_quality"}
-        for row in simulated("a", 0.86, 2, 40)
-    ]
-    found = {
-        s.vertical: s for s in standings(rows, {"rewards": 0.95, "support": 0.95, "play": 0.9})
-    }
-    assert set(found) == {"rewards", "support"}
-    assert found["rewards"].passes and found["rewards"].sure
-    assert not found["support"].passes and str(found["support"]).startswith(
-        "support, response_quality: "
-    )
-    assert str(found["support"]).endswith(
-        "0.95 missed" + ("" if found["support"].sure else " (not for certain)")
-    )
-
-
-def test_a_mean_that_is_no_share_has_a_bootstrap_interval():
-    rows = [
-        {"pattern": "a", "case": f"c{n}", "scorer": "recall", "value": n % 3 / 2} for n in range(90)
-    ]
-    (found,) = summarise(rows, by=("pattern",))
-    assert not found.estimate.is_share and found.estimate.low < 0.5 < found.estimate.high
-
-
-@pytest.mark.parametrize("copies", [3, 10])
-def test_an_answer_that_is_played_again_and_again_counts_once(copies: int):
+def test_an_answer_that_is_played_again_and_again_counts_once():
     def rows(way: str, right: int, times: int) -> list[Row]:
         common = {"model": way, "scorer": "exact"}
         return [
@@ -358,10 +304,10 @@ def test_an_answer_that_is_played_again_and_again_counts_once(copies: int):
             for r in range(times)
         ]
 
-    (once,), (often,) = (summarise(rows("a", 14, times), by=("model",)) for times in (1, copies))
+    (once,), (often,) = (summarise(rows("a", 14, times), by=("model",)) for times in (1, 10))
     assert often.estimate.high - often.estimate.low >= once.estimate.high - once.estimate.low
     first, again = (
         compare([*rows("a", 14, times), *rows("b", 8, times)], {"model": "a"}, by=("model",))
-        for times in (1, copies)
+        for times in (1, 10)
     )
     assert (first[0].difference, first[0].p) == (again[0].difference, again[0].p)

@@ -56,16 +56,14 @@ async def test_a_judge_that_says_the_same_of_all_has_a_figure_and_the_name_of_a_
     found = await measure_judge(RuleJudge(QUALITY, lambda case, seen: 1.0), "good")
     good = sum(line.good for _, _, line in labelled_replies())
     assert str(found) == f"kappa 0: {good} of 60 verdicts as labelled, as a constant"
-    assert (found.value, found.sensitivity.value, found.specificity.value) == (0.0, 1.0, 0.0)
+    assert found.value == 0.0
     assert not found.excludes(0.9), "a constant vouches for nothing"
 
 
-def test_a_judge_is_set_beside_the_best_constant_and_says_which_label_it_misses():
+def test_a_judge_is_set_beside_the_best_constant():
     labels = [True] * 40 + [False] * 20
     found = agreement(labels, [True] * 38 + [False] * 2 + [True] * 5 + [False] * 15)
     assert "53 of 60 verdicts as labelled, a constant has 40" in str(found)
-    assert (found.sensitivity.value, found.specificity.value) == (0.95, 0.75)
-    assert not found.sensitivity.excludes(0.9) and not found.specificity.excludes(0.7)
 
 
 def test_sixty_of_sixty_is_no_certainty():

@@ -39,15 +39,6 @@ async def test_a_turn_in_flight_holds_little_memory():
 
 @pytest.mark.realtime
 @pytest.mark.parametrize("streaming", [False, True])
-@pytest.mark.parametrize("n", [1, 3, 8])
-async def test_both_loops_compose_the_same_results(n: int, streaming: bool):
-    expected = " | ".join(f"R:{chr(97 + i)}:hello" for i in range(n))
-    assert await HandLoop(n, streaming).turn("hello") == expected
-    assert await KitLoop(n, streaming).turn("hello") == expected
-
-
-@pytest.mark.realtime
-@pytest.mark.parametrize("streaming", [False, True])
 async def test_a_turn_leaves_nothing_to_the_garbage_collector(streaming: bool):
     """What refers to itself in a circle lives until the collector visits every object of the
     process, in one long pause."""

@@ -79,14 +79,6 @@ def test_the_routing_report_has_a_command(tmp_path: Path, capsys: pytest.Capture
     )
 
 
-def test_a_question_that_was_lost_twice_is_shown_once():
-    lost = [
-        RoutedTurn(case_id=str(n), turn=0, query="q", expected=("shop",), called=("play",))
-        for n in range(2)
-    ]
-    assert report(lost).lines()[-1] == "shop loses 2 to play: 'q'"
-
-
 @pytest.mark.req("PC2-S5.9")
 def test_the_report_says_which_description_loses_which_questions_to_which_card():
     def turn(query: str, expected: tuple[str, ...], called: tuple[str, ...]) -> RoutedTurn:
@@ -191,16 +183,6 @@ def test_a_trial_plays_the_draft_judges_its_answers_and_writes_when_told_to(
     )
 
 
-@pytest.mark.req("PC2-PF1", "PC2-S9.3-5")
-def test_a_card_that_falls_short_of_its_own_threshold_stays_a_draft(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
-    card = drafted(tmp_path)
-    card.write_text(card.read_text().replace("threshold: 0.95", "threshold: 1.0"))
-    assert main(["promote", "rewards", "--deck", str(card.parent), "--write"]) == 1
-    assert "100% are needed" in capsys.readouterr().out and "status: draft" in card.read_text()
-
-
 @pytest.mark.req("PC2-PF1")
 def test_answers_that_the_judge_turns_down_stop_a_promotion():
     verdict = promote(draft_deck(), "play", switches(), passed=[True] * 9 + [False])
@@ -232,14 +214,6 @@ async def test_a_card_of_the_deck_judges_by_a_rubric_of_the_deck():
     for wrong in ({"judge": "critik"}, {"rubric": "kindness"}):
         with pytest.raises(UnknownId, match="did you mean"):
             judge_of(cards[0].model_copy(update={"eval": eval_.model_copy(update=wrong)}), team)
-
-
-@pytest.mark.req("PC2-PF1")
-def test_a_draft_is_not_bound_and_its_promoted_version_is():
-    deck = draft_deck()
-    assert set(bind(deck, ScriptedModel()).agents) == {"orchestrator", "shop", "rewards"}
-    live = promote(deck, "play", switches()).card
-    assert "play" in bind(small_deck(TRIO, [live]), ScriptedModel()).agents
 
 
 def test_a_turn_without_a_prediction_is_a_sentence(tmp_path: Path):

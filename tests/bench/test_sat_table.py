@@ -11,8 +11,6 @@ import pytest
 
 from kit.bench.grid.cell import cells
 from kit.bench.grid.grid_file import GridSpec, read_grid
-from kit.bench.grid.report import compare_ways
-from kit.bench.grid.results import read_results
 from kit.bench.grid.run import run_grid
 from kit.core.errors import DataError
 from kit.home import HOME
@@ -68,28 +66,6 @@ def test_the_table_is_thirty_pairs_in_three_batches_on_every_model_pattern_and_f
     assert spec.grid.others == "gpt-4.1-mini" and spec.grid.sub_agents == "cards"
 
 
-@pytest.mark.req("SAT-25")
-def test_the_table_can_be_played(tmp_path: Path):
-    text = TABLE.read_text().replace("repeats: 3", "repeats: 1")
-    for name in ("gpt-5.4-nano-low", "gpt-5.4-nano", "gpt-4.1-mini"):
-        text = text.replace(f"{name},", f"simulated-{name},").replace(
-            f"{name}]", f"simulated-{name}]"
-        )
-    text = text.replace("others: gpt", "others: simulated-gpt").replace(
-        "baseline: gpt", "baseline: simulated-gpt"
-    )
-    (tmp_path / "table.yaml").write_text(f"{text}\nsub_agents: stubs\n")
-    spec = read_grid(tmp_path / "table.yaml")
-    run = run_grid(spec, tmp_path / "out", OPENER, 1)
-    ways, verdicts = compare_ways(spec, read_results(tmp_path / "out"))
-    exact = [way for way in ways if way.scorer == "exact"]
-    assert run.complete and len(exact) == 12 and {way.estimate.n for way in exact} == {30}
-    assert {one.way["model"] for one in verdicts} == {
-        "simulated-gpt-5.4-nano",
-        "simulated-gpt-5.4-nano-low",
-    }
-
-
 def test_the_orchestrator_varies_over_the_same_sub_agents(tmp_path: Path):
     roles = {"orchestrator": ["simulated-a", "simulated-b"], "others": "offline"}
     spec = changed(tmp_path, models=roles)
@@ -110,18 +86,3 @@ def test_the_orchestrator_varies_over_the_same_sub_agents(tmp_path: Path):
         changed(tmp_path, models={"orchestrator": "simulated-a", "others": "ofline"})
     with pytest.raises(DataError, match=r"models by role are {orchestrator: KEY"):
         changed(tmp_path, models={"lead": "simulated-a"})
-
-
-def test_a_baseline_may_be_named_as_a_report_names_it(tmp_path: Path):
-    fields: dict[str, Any] = {
-        "models": ["simulated-a", "simulated-b"],
-        "patterns": ["mediated", "direct"],
-    }
-    assert changed(tmp_path, baseline="simulated-b / direct", **fields).grid.baseline == {
-        "model": "simulated-b",
-        "pattern": "direct",
-    }
-    with pytest.raises(DataError, match=r"no way has 'simulated-c'.*simulated-"):
-        changed(tmp_path, baseline="simulated-c / direct", **fields)
-    with pytest.raises(DataError, match=r"'deck' is on several axes: write {prompt: deck}"):
-        changed(tmp_path, baseline="deck", settings={"deck": {}}, **fields)

@@ -2,6 +2,7 @@
 models of known truth."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,26 +11,27 @@ from scipy import stats
 from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.multitest import multipletests
 
-from kit.bench.statistics.clusters import clustered
+from kit.bench.statistics.clusters import share_of_sums, sum_clusters
 from kit.bench.statistics.difference import (
-    by_item,
     difference_of,
     holm,
     holm_levels,
-    mcnemar,
-    mcnemar_of,
+    mid_p,
     newcombe,
-    paired_difference,
 )
 from kit.bench.statistics.means import SCORES, mean_of
-from kit.bench.statistics.power import items_for_mean
+from kit.bench.statistics.power import items_for_reach
 from kit.core.errors import DataError
-from kit.metrics.estimate import Estimate, wilson
-from studies.sample_size import items_for_shares, items_for_target, target
+from kit.metrics.estimate import Estimate, normal_reach, wilson
+from studies.sample_size import items_for_target, target
 from tests import coverage
 from tests.pages import flat_page
 
 RATES, TARGETS = (0.5, 0.7, 0.8, 0.85, 0.9, 0.93, 0.97, 0.99), (0.5, 0.7, 0.8, 0.9, 0.95)
+
+
+def clustered(outcomes: Sequence[bool], clusters: Sequence[Any]) -> Estimate:
+    return share_of_sums(*sum_clusters(outcomes, clusters))
 
 
 def intervals(n: int) -> list[Estimate]:
@@ -130,13 +132,16 @@ def test_newcombe_gives_the_figures_of_his_paper():
     assert newcombe((10, 10), (20, 20)).low < 0 < newcombe((10, 10), (20, 20)).high
 
 
+def chance(worse: int, better: int) -> float:
+    gains = [-1.0] * worse + [1.0] * better
+    return mid_p({str(place): gain for place, gain in enumerate(gains)})
+
+
 def test_mcnemar_counts_coins_and_the_mid_p_takes_half_of_the_seen_one():
-    found = mcnemar(3, 12)
     tail = sum(math.comb(15, k) for k in range(4)) / 2**15
-    assert found.exact == pytest.approx(2 * tail)
-    assert found.mid_p == pytest.approx(2 * tail - math.comb(15, 3) / 2**15)
-    assert mcnemar(0, 0).exact == mcnemar(4, 4).mid_p == 1.0
-    assert mcnemar_of({"a": 0.5, "b": -0.5, "c": 0.0, "d": 1.0}) == mcnemar(1, 2)
+    assert chance(3, 12) == pytest.approx(2 * tail - math.comb(15, 3) / 2**15)
+    assert chance(4, 4) == mid_p({}) == 1.0
+    assert mid_p({"a": 0.5, "b": -0.5, "c": 0.0, "d": 1.0}) == chance(1, 2)
 
 
 def test_holm_agrees_with_another_implementation():
@@ -154,21 +159,8 @@ def test_holm_agrees_with_another_implementation():
     )
 
 
-def test_repeats_of_an_item_are_no_items_of_their_own():
-    once = {str(i): [float(i % 3 > 0)] for i in range(60)}
-    better = {item: [1.0] for item in once}
-    fivefold = {item: scores * 5 for item, scores in once.items()}
-    assert (
-        paired_difference(fivefold, better).model_dump()
-        == paired_difference(once, better).model_dump()
-    )
-    with pytest.raises(DataError, match="item '7' was scored on one side only"):
-        by_item(once, {item: s for item, s in better.items() if item != "7"})
-
-
 def test_sixty_items_alike_are_no_certainty():
-    same = {str(i): [1.0] for i in range(60)}
-    found = paired_difference(same, same)
+    found = difference_of({str(i): 0.0 for i in range(60)})
     assert found.value == 0.0 and found.low == pytest.approx(-1.96 * math.sqrt(2) / 62, rel=1e-3)
     assert not found.excludes(0.02)
 
@@ -211,17 +203,12 @@ def test_all_right_needs_73_in_a_row_to_exclude_95_percent():
 def test_the_sample_for_a_paired_difference_shows_it_eight_times_in_ten(
     gap: float, discordant: float
 ):
-    n = items_for_mean(gap, math.sqrt(discordant - gap**2))
-    assert n is not None
+    n = items_for_reach(gap, math.sqrt(discordant - gap**2), normal_reach())
     rng = np.random.default_rng(9)
     gain, loss = (discordant + gap) / 2, (discordant - gap) / 2
     drawn = rng.multinomial(n, [gain, loss, 1 - gain - loss], size=2000)
-    shown = [mcnemar(int(worse), int(better)).mid_p < 0.05 for better, worse, _ in drawn]
+    shown = [chance(int(worse), int(better)) < 0.05 for better, worse, _ in drawn]
     assert 0.75 <= np.mean(shown) <= 0.85
-
-
-def test_the_sample_for_no_difference_at_all_is_unknown():
-    assert items_for_mean(0.0, 0.2) is None and items_for_shares(0.5, 0.5) is None
 
 
 @pytest.mark.parametrize(
@@ -229,12 +216,9 @@ def test_the_sample_for_no_difference_at_all_is_unknown():
     [
         lambda: wilson(1, 0),
         lambda: wilson(3, 2),
-        lambda: clustered([], []),
         lambda: mean_of([]),
-        lambda: paired_difference({}, {}),
         lambda: items_for_target(0.5, 1.0),
         lambda: mean_of([0.5, 1.5], within=SCORES),
-        lambda: paired_difference({"a": [1.0]}, {"a": [7.5]}),
         lambda: difference_of({"a": -3.0, "b": 0.2}),
     ],
 )

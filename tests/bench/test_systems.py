@@ -4,7 +4,6 @@ fail by is owned up to."""
 import asyncio
 import json
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -251,33 +250,6 @@ def test_a_run_that_is_told_to_stops_when_it_is_decided(
 
 
 @realtime
-def test_ctrl_c_says_what_is_kept_and_how_to_go_on(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-):
-    (folder / "mine.py").write_text(
-        "import asyncio, os, signal\n"
-        "count = 0\n"
-        "async def answer(message):\n"
-        "    global count\n"
-        "    count += 1\n"
-        "    if count == 7:\n"
-        "        os.kill(os.getpid(), signal.SIGINT)\n"
-        "        await asyncio.sleep(600)\n"
-        "    return 'gate 4'\n"
-    )
-    # A shell that runs this in the background has the signal ignored.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        code, _, words = bench("./mine.py:answer", "cases.csv", "--concurrency", "1", capsys=capsys)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert code == 2
-    assert (
-        "kit: stopped: 6 of 20 cells are played and kept in out; the same command goes on" in words
-    )
-
-
-@realtime
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -343,7 +315,7 @@ def test_a_grid_file_of_systems_alone_expects_agents_that_no_deck_has(folder: Pa
     grid: dict[str, Any] = {
         "systems": {"mine": "./mine.py:answer", "silent": "./mine.py:silent"},
         "cases": [{"file": "cases.csv"}],
-        "baseline": "silent",
+        "baseline": {"model": "silent"},
         "scorers": ["contains", "exact"],
         "verdicts": ["contains"],
     }

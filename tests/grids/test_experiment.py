@@ -8,7 +8,7 @@ import json
 import logging
 import socket
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Generator
 from dataclasses import dataclass
 from functools import partial
@@ -26,12 +26,9 @@ from kit.bench.grid.results import read_results
 from kit.bench.grid.run import RESULTS, TRACES, run_grid
 from kit.bench.scoring.run_case import turn_id
 from kit.cli import main
-from kit.core.context import OPERATOR
-from kit.core.trace import trace_of
 from kit.experiment_kits import ExperimentKits, trace_home
 from kit.home import HOME
 from kit.settings import Settings
-from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
 from studies.loopback_opik import OpikStub, opik_stub
 from tests.pages import flat_page
@@ -112,46 +109,6 @@ def trace_ids(sent: Sent) -> dict[str, dict[str, Any]]:
     """Trace id in Opik -> the row of the grid that it is of."""
     rows = {turn_id(row["cell"], row["turn"]): row for row in sent.rows}
     return {key: rows[trace["metadata"]["turn_id"]] for key, trace in sent.stub.traces.items()}
-
-
-@pytest.mark.req("SAT-22")
-def test_agents_as_tools_and_the_gateway_are_scored_for_quality_and_policy_in_one_experiment(
-    sent: Sent,
-):
-    told = {
-        (row["pattern"], name)
-        for row in sent.rows
-        for name, value in row["scores"].items()
-        if value is not None
-    }
-    assert told >= {
-        (way, name)
-        for way in ("mediated", "classifier_gateway")
-        for name in ("response_quality", "policy")
-    }
-    cases = {
-        way: Counter(row["case"] for row in sent.rows if row["pattern"] == way)
-        for way in ("mediated", "classifier_gateway")
-    }
-    assert cases["mediated"] == cases["classifier_gateway"] and len(cases["mediated"]) == len(
-        sent.spec.cases
-    )
-    _, verdicts = compare_ways(sent.spec, sent.rows)
-    quality, policy = (
-        {v.scorer: v for v in verdicts}[name] for name in ("response_quality", "policy")
-    )
-    assert (quality.baseline["pattern"], quality.way["pattern"]) == (
-        "classifier_gateway",
-        "mediated",
-    )
-    assert quality.difference.n == policy.difference.n == len(sent.spec.cases)
-    assert quality.difference.low <= quality.difference.value <= quality.difference.high
-    assert policy.difference.low < policy.difference.high
-    kept = {(row["case"], row["pattern"]): row["scores"]["policy"] for row in sent.rows}
-    assert {kept["injection-told-01", way] for way in cases} == {0.0}, (
-        "the stand-in quotes what its data told it to say"
-    )
-    assert kept["mixed-2-001", "mediated"] == 1.0
 
 
 @pytest.mark.req("SAT-22")
@@ -278,20 +235,6 @@ def test_a_server_that_refuses_changes_no_result_and_is_one_line(sent: Sent, tmp
     run_grid(sent.spec, tmp_path, ExperimentKits(Settings(pace=0.0)), 1)
     assert (tmp_path / RESULTS).read_bytes() == (sent.folder / RESULTS).read_bytes()
     assert not (tmp_path / TRACES).exists(), "nobody asked for them"
-
-
-def test_every_turn_is_kept_as_a_trace_that_agrees_with_its_row(sent: Sent):
-    store = SqliteStore(sent.folder / TRACES)
-    try:
-        for row in sent.rows:
-            turn = store.turn(turn_id(row["cell"], row["turn"]), OPERATOR)
-            assert (
-                turn is not None and turn.session_id == row["cell"] and turn.status == row["status"]
-            )
-            trace = trace_of(store.events(turn.id, OPERATOR))
-            assert trace.routing is not None and set(trace.routing.invoked) <= set(row["called"])
-    finally:
-        store.close()
 
 
 def test_a_dead_server_costs_under_three_seconds_and_is_said_once(

@@ -22,10 +22,9 @@ from kit.bench.grid.cell import cells
 from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.ledger import Ledger
 from kit.bench.grid.report import compare_ways, report
-from kit.bench.grid.results import read_results, routed_turns
+from kit.bench.grid.results import read_results
 from kit.bench.grid.run import LEDGER, PROVENANCE, RESULTS, TIMINGS, TRACES, Run, run_grid
 from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
-from kit.bench.promotion import promote
 from kit.bench.scoring.run_case import turn_id
 from kit.core.context import OPERATOR
 from kit.core.trace import trace_of
@@ -387,24 +386,6 @@ def test_prompt_tokens_are_those_of_prompt_message_and_tool_schemas_of_one_large
         [read for agent, read in first["mediated"].items() if agent != "orchestrator"],
     )
     assert len(narrow) == 2 and large > 4 * max(narrow)
-
-
-@pytest.mark.req("PC2-NFR-3")
-def test_switches_of_a_grid_decide_which_vertical_may_be_promoted(tmp_path: Path):
-    law = {"latency": {"median": 1.0}}
-    spec = spec_of(
-        tmp_path,
-        specs={"simulated-test": {"provider": "simulated", "law": law}},
-        cases=[{"file": "data/cases/switches.jsonl"}],
-        sub_agents="stubs",
-    )
-    _, rows = play(spec, tmp_path / "out")
-    turns = routed_turns(rows, spec.cases)
-    assert len(turns) == 280 and sum(turn.switch for turn in turns) == 168
-    subs = spec.deck.cards["orchestrator"].sub_agents
-    assert {promote(spec.deck, card, turns).promoted for card in subs} == {True}
-    astray = [turn.model_copy(update={"called": turn.previous}) for turn in turns if turn.switch]
-    assert {promote(spec.deck, card, astray).promoted for card in subs} == {False}
 
 
 @pytest.mark.req("PC2-NFR-7")

@@ -1,6 +1,5 @@
 """A grid that cannot be played or finished: bad input, limits and full disks, each as one sentence."""
 
-import json
 import resource
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -16,7 +15,6 @@ from kit.bench.grid.results import read_results
 from kit.bench.grid.run import LEDGER, RESULTS, run_grid
 from kit.cli import main
 from kit.core.errors import DataError
-from kit.home import HOME
 from tests.grids.test_grid import MIXED, OPENER, play, spec_of, write
 
 
@@ -107,30 +105,6 @@ def test_bad_input_is_one_sentence_with_file_and_line_and_the_nearest_name(
     assert said.startswith("kit: ") and said.count("\n") == 1
     with pytest.raises(DataError, match=sentence):
         spec_of(tmp_path, **fields)
-
-
-@pytest.mark.parametrize(
-    ("line", "sentence"),
-    [
-        ({"id": "", "user": "x", "expected_sub_agents": []}, "cases.jsonl:3: a case without an id"),
-        (
-            {"id": "c", "user": "x", "expected_sub_agents": ["rewrads"]},
-            "cases.jsonl:3: unknown agent 'rewrads': did you mean 'rewards'",
-        ),
-    ],
-)
-def test_a_bad_case_is_named_with_its_line_and_finished_cells_are_kept(
-    line: dict[str, Any], sentence: str, tmp_path: Path
-):
-    lines = (HOME / "data" / "cases" / "mixed.jsonl").read_text().splitlines()[:2]
-    (tmp_path / "cases.jsonl").write_text("\n".join(lines))
-    fields: dict[str, Any] = {"cases": [{"file": "cases.jsonl"}]}
-    play(spec_of(tmp_path, **fields), tmp_path / "out")
-    (tmp_path / "cases.jsonl").write_text("\n".join([*lines, json.dumps(line)]))
-    with pytest.raises(DataError, match=sentence):
-        spec_of(tmp_path, **fields)
-    (tmp_path / "cases.jsonl").write_text("\n".join(lines))
-    assert play(spec_of(tmp_path, **fields), tmp_path / "out")[0].before == 2
 
 
 @contextmanager

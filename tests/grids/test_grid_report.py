@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from benchmarks.cell_cost import CALLS, cell_costs
-from kit.bench.charts.frame import load_frame
 from kit.bench.grid.cell import cells
 from kit.bench.grid.grid_file import read_grid
 from kit.bench.grid.provenance import Plan
 from kit.bench.grid.report import compare_ways, report
-from kit.bench.grid.results import Results, read_results, tidy
+from kit.bench.grid.results import Results, read_results
 from kit.bench.grid.run import Bar
 from kit.cli import main
 from kit.core.errors import DataError
@@ -83,16 +82,6 @@ def test_the_grids_that_are_shipped_can_be_read():
     assert shipped and all(list(cells(read_grid(path))) for path in shipped)
 
 
-def test_rows_are_tidy(tmp_path: Path):
-    spec = spec_of(tmp_path)
-    _, rows = play(spec, tmp_path / "out")
-    told = list(tidy(rows, ["exact", "seconds"]))
-    assert len(told) == 2 * len(rows) and {row["scorer"] for row in told} == {"exact", "seconds"}
-    assert list(load_frame(tmp_path / "out")["exact"]) == [
-        row["value"] for row in told if row["scorer"] == "exact"
-    ]
-
-
 @pytest.mark.req("PC1-S9.3-3")
 def test_a_report_on_quality_sets_every_vertical_against_its_own_threshold(tmp_path: Path):
     quality: dict[str, Any] = {
@@ -126,22 +115,6 @@ def test_a_report_holds_of_a_turn_no_more_than_its_scores(tmp_path: Path):
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert (peaks[2] - peaks[1]) / (5 * len(text.splitlines())) < 700
-
-
-def test_rows_of_a_large_grid_hold_what_lines_have_in_common_once(tmp_path: Path):
-    text = (
-        HOME / "data" / "results" / "reference" / "patterns_example" / "results.jsonl"
-    ).read_text()
-    (tmp_path / "results.jsonl").write_text(text * 5)
-    tracemalloc.start()
-    rows = read_results(tmp_path)
-    size, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    lines = len(text.splitlines()) * 5
-    assert len(rows) == lines and size / lines < 3_000, (
-        "a line alone has 840 characters and 43 names"
-    )
-    assert peak - size < len(text), "the file is read line by line"
 
 
 @pytest.mark.req("SAT-24")

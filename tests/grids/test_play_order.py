@@ -43,15 +43,6 @@ def cases_by_model(folder: Path) -> dict[str, list[str]]:
     return cases
 
 
-@pytest.mark.parametrize("concurrency", [1, 5])
-def test_a_limit_of_dollars_leaves_the_same_cases_on_every_way(tmp_path: Path, concurrency: int):
-    spec = priced(tmp_path, 2.0, concurrency)
-    run = run_grid(spec, tmp_path / "out", OPENER, 1)
-    cases = cases_by_model(tmp_path / "out")
-    assert cases["simulated-dear"] == cases["simulated-test"]
-    assert 0 < len(cases["simulated-dear"]) < len(spec.cases) and not run.complete
-
-
 def test_the_cases_of_a_run_that_stopped_are_drawn_by_the_seed_and_are_not_the_first_of_the_file(
     tmp_path: Path,
 ):
@@ -99,20 +90,6 @@ def test_a_port_where_nothing_listens_is_asked_five_times_and_the_other_models_a
     assert len(cases_by_model(tmp_path / "out")["own"]) == CASES and not run.complete
     assert f"model 'other' failed {STREAK} times for the same reason (network)" in text
     assert f"stopped early, {CASES - STREAK} cells are missing" in text
-
-
-@pytest.mark.realtime
-@pytest.mark.req("SAT-24")
-def test_an_account_without_credit_is_asked_five_times_and_each_time_once(tmp_path: Path):
-    with loopback() as server, loopback() as poor:
-        server.answer = lambda _: HELLO
-        poor.answer = lambda _: Refuse(
-            429, "You exceeded your current quota", code="insufficient_quota"
-        )
-        _, text = played(two_models(tmp_path, server.url, poor.url), tmp_path / "out")
-    assert len(poor.requests) == STREAK, "a client that asks again is refused again"
-    assert "model 'other' failed 5 times for the same reason (auth)" in text
-    assert "the account has no credit left" in text and "ask less at once" not in text
 
 
 @pytest.mark.realtime

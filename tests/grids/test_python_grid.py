@@ -15,7 +15,7 @@ import pytest
 from langchain_openai import ChatOpenAI
 from streamlit.testing.v1 import AppTest
 
-from kit import ExperimentKits, Line, OfflineModel, Reported, ScriptedModel, Settings, compare
+from kit import ExperimentKits, Line, OfflineModel, ScriptedModel, Settings, compare
 from kit.bench.case import Case
 from kit.bench.grid.failures import STREAK
 from kit.bench.grid.results import Results
@@ -105,7 +105,7 @@ def test_models_patterns_cases_and_judges_of_ones_own_are_compared_and_kept(
         one.difference.n == 3
         and one.before.value == 1.0
         and one.after.value == pytest.approx(2 / 3)
-        and one.more
+        and one.cases
     )
     assert (
         str(one) in str(result)
@@ -361,20 +361,6 @@ def test_tools_are_called_for_real_and_a_judge_may_be_asked(kits: ExperimentKits
     assert len(calls) == 1 and list(result.frame.severe) == [0.25]
 
 
-async def test_a_single_turn_is_asked_with_a_pattern_of_ones_own(kits: ExperimentKits):
-    from kit import open_kit
-
-    async with open_kit(kits.settings, models="offline", pattern=Pattern("mine", mine)) as kit:
-        first = await kit.ask("how many points do I have", kit.session("one"))
-        other = await kit.ask("how many points do I have", kit.session("two"), "mediated")
-        again = await kit.ask(
-            "how many points do I have", kit.session("three"), Pattern("again", mine)
-        )
-        stored = [kit.store.turn(reply.turn_id, OPERATOR) for reply in (first, other, again)]
-    assert first.text == other.text == again.text
-    assert [turn.pattern for turn in stored if turn] == ["mine", "mediated", "again"]
-
-
 def shown(run: str, kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch) -> str:
     """What the page Benchmarks says of a run."""
     monkeypatch.setenv("KIT_STORE", kits.settings.store)
@@ -529,17 +515,3 @@ def test_a_system_that_says_nothing_of_whom_it_called_has_no_routing_score_and_i
         (0.01, 2, 100)
     }
     assert result.run.dollars == pytest.approx(0.01 * len(asked)), "so limits.dollars holds for it"
-
-
-async def test_a_service_says_what_it_has_spent(kits: ExperimentKits):
-    from kit import open_kit
-
-    async def helpdesk(question: str) -> Reported:
-        return Reported("It is open.", usage=Usage(cost=0.02))
-
-    services: Any = {"shop": helpdesk}
-    async with open_kit(kits.settings, models="offline", services=services) as kit:
-        reply = await kit.ask("find coffee deals", kit.session("one"))
-    assert "It is open." in reply.text and reply.usage.cost == pytest.approx(0.02)
-    (outcome,) = reply.outcomes
-    assert (outcome.agent, outcome.usage.cost) == ("shop", 0.02)

@@ -26,7 +26,7 @@ from kit.bench.statistics.difference import (
     difference_of,
     holm,
     holm_levels,
-    mcnemar_of,
+    mid_p,
 )
 from kit.bench.statistics.means import (
     ANYTHING,
@@ -170,13 +170,6 @@ class Comparison(Value):
     @property
     def settled(self) -> bool:
         return self.verdict in ("better", "worse", "equivalent")
-
-    @property
-    def more(self) -> int:
-        """Cases still needed until a difference of the margin shows; 0 once it is settled."""
-        if self.settled or self.cases is None:
-            return 0
-        return max(0, self.cases - self.difference.n)
 
     @property
     def words(self) -> str:
@@ -523,7 +516,7 @@ def _test(pair: _Pair, gains: Mapping[str, float], comparisons: int, seed: int) 
     if not pair.is_planned:
         return PValue(value=any_look_p(list(sums.values())))
     if len(sums) == len(gains) and all_or_nothing(gains):
-        return PValue(value=mcnemar_of(gains).mid_p)
+        return PValue(value=mid_p(gains))
     return sign_flip_test(list(sums.values()), comparisons=comparisons, seed=seed)
 
 

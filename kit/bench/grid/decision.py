@@ -1,13 +1,15 @@
 """Whether a run that is under way has settled every verdict, so that no further case need be paid for."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from itertools import chain
 
-from kit.bench.grid.comparison import compare
+from kit.bench.grid.comparison import Comparison, Summary, compare, is_of, summarise
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.ledger import FinishedCell
 from kit.bench.grid.provenance import Plan
-from kit.bench.grid.results import AXES, Row, tidy
+from kit.bench.grid.results import AXES, Results, Row, tidy
 
 FEWEST = 10
 """Samples of the baseline before the first look: of fewer hardly anything can be settled."""
@@ -53,18 +55,37 @@ class Decision:
         for ways_of_sample in ends.values():
             ways |= ways_of_sample
         self.samples = sum(ways_of_sample == ways for ways_of_sample in ends.values())
-        baseline = self._spec.grid.baseline
-        has_baseline = any(
-            all(row[axis] == name for axis, name in baseline.items()) for row in self._rows
-        )
-        if self.samples < FEWEST or not baseline or not has_baseline:
+        if self.samples < FEWEST:
             return
-        verdicts = compare(
-            tidy(self._rows, self._spec.grid.verdicts, self._failures.values()),
-            baseline,
-            AXES,
-            planned=self._plan.planned,
-            margin=self._plan.margin,
-            clusters=self._plan.clusters,
+        grid = self._spec.grid
+        failures = list(self._failures.values())
+        _, verdicts = compare_rows(
+            self._rows, failures, AXES, grid.verdicts, grid.baseline, self._plan
         )
         self.is_settled = bool(verdicts) and all(verdict.settled for verdict in verdicts)
+
+
+def compare_rows(
+    rows: Sequence[Row] | Results,
+    failures: Sequence[Row],
+    by: Sequence[str],
+    measures: Sequence[str],
+    baseline: Mapping[str, str],
+    plan: Plan,
+) -> tuple[list[Summary], list[Comparison]]:
+    """Every way of these axes by every measure, and beside the baseline where that was played and is not alone."""
+    ways = summarise(tidy(rows, measures, failures), by, clusters=plan.clusters)
+    baseline = {axis: name for axis, name in baseline.items() if axis in by}
+    is_played = any(map(partial(is_of, wanted=baseline), chain(rows, failures)))
+    several = len({tuple(summary.way.items()) for summary in ways}) > 1
+    if not (baseline and is_played and several):
+        return ways, []
+    verdicts = compare(
+        tidy(rows, measures, failures),
+        baseline,
+        by,
+        planned=plan.planned,
+        margin=plan.margin,
+        clusters=plan.clusters,
+    )
+    return ways, verdicts

@@ -1,12 +1,10 @@
 """What a grid compares, on what and how often: the values that its file holds (docs/bench.md)."""
 
-from collections.abc import Mapping
 from operator import not_
 from typing import Any, Literal, cast
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PositiveFloat, model_validator
 
-from kit.bench.grid.results import AXES
 from kit.bench.scoring.scorers import ROUTING
 from kit.bench.systems.source import CommandLine
 from kit.core.errors import nearest
@@ -110,11 +108,10 @@ class Grid(Value):
     judges: dict[str, GridJudge] = Field(default={}, exclude_if=lambda judges: not judges)
     """Name -> a judge, whose scores stand under that name beside those of the scorers."""
     baseline: dict[str, str] = {}
-    """The way all others are compared with; empty compares nothing. Also in words as a report names
-    it: `offline / mediated`."""
+    """The way all others are compared with, by its names on the axes; empty compares nothing."""
     verdicts: tuple[str, ...] = ("exact",)
     """Scorers and measures that are compared."""
-    margin: float | dict[str, float] | None = Field(default=None, exclude_if=not_)
+    margin: PositiveFloat | dict[str, PositiveFloat] | None = Field(default=None, exclude_if=not_)
     """The difference that is too small to matter: of every score, or by scorer or measure. Ways that
     differ by less for certain are equivalent; without it no two are called so."""
     planned: int | None = Field(default=None, gt=0, exclude_if=not_)
@@ -130,79 +127,29 @@ class Grid(Value):
     @model_validator(mode="before")
     @classmethod
     def _in_words(cls, data: dict[str, Any]) -> dict[str, Any]:
+        if data.get("patterns") == "all":
+            data = {**data, "patterns": tuple(PATTERNS)}
         match data:
             case {"models": {"orchestrator": lead, "others": others, **more}} if not more:
-                data = {
-                    **data,
-                    "models": cast("Any", lead) if isinstance(lead, list) else [lead],
-                    "others": others,
-                }
+                models = cast("Any", lead) if isinstance(lead, list) else [lead]
+                return {**data, "models": models, "others": others}
             case {"models": dict()}:
                 raise ValueError(
                     "models by role are {orchestrator: KEY, or a list of them, others: KEY}"
                 )
             case _:
-                pass
-        match data:
-            case {"baseline": str(words)}:
-                return {**data, "baseline": _axes_of(words, data)}
-            case _:
                 return data
 
-    @field_validator("margin")
-    @classmethod
-    def _positive(cls, value: float | dict[str, float] | None) -> float | dict[str, float] | None:
-        margins = value if isinstance(value, dict) else {"": value}
-        if any(margin is not None and margin <= 0 for margin in margins.values()):
-            raise ValueError("a margin is a difference greater than 0")
-        return value
-
     @model_validator(mode="after")
-    def _has_ways(self) -> "Grid":
+    def _agrees(self) -> "Grid":
         if not self.models and not self.systems:
             raise ValueError("nothing to play: name `models`, or whole `systems`")
         for name in self.systems:
             if name in self.models:
                 raise ValueError(f"{name!r} is a model and a system: give the system another name")
-        return self
-
-    @model_validator(mode="after")
-    def _margins_of_verdicts(self) -> "Grid":
         for name in self.margin if isinstance(self.margin, dict) else ():
             if name not in self.verdicts:
                 raise ValueError(
                     f"margin of {name!r}, which is no verdict of this grid: {nearest(name, self.verdicts)}"
                 )
         return self
-
-    @field_validator("patterns", mode="before")
-    @classmethod
-    def _every(cls, value: Any) -> Any:
-        if value == "all":
-            return tuple(PATTERNS)
-        return value
-
-
-def _axes_of(words: str, grid: Mapping[str, Any]) -> dict[str, str]:
-    """The axes that the names of a way are of. Raises ValueError for a name that is on none of them, or on several."""
-    usual = {"pattern": ["mediated"]}
-    names_of_axes: dict[str, list[str]] = {}
-    known_names: list[str] = []
-    for axis in AXES:
-        names = grid.get(f"{axis}s") or usual.get(axis, ["deck"])
-        if names == "all":
-            names = list(PATTERNS)
-        if axis == "model":
-            names = [*grid.get("models", ()), *grid.get("systems", ())]
-        names_of_axes[axis] = names
-        known_names += names
-    names_of_way: dict[str, str] = {}
-    for part in words.split(" / "):
-        name = part.strip()
-        axes = [axis for axis in AXES if name in names_of_axes[axis]]
-        if not axes:
-            raise ValueError(f"no way has {name!r}: {nearest(name, known_names)}")
-        if len(axes) > 1:
-            raise ValueError(f"{name!r} is on several axes: write {{{axes[0]}: {name}}}")
-        names_of_way[axes[0]] = name
-    return names_of_way

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from kit.bench.grid.comparison import summarise
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.results import Results, Row, tidy
-from kit.bench.statistics.measures import PEER_MEASURES
+from kit.bench.statistics.measures import COUNTS, PEER_MEASURES
 from kit.core.bodies.call import Hop
 from kit.core.display.count import many
 from kit.core.event import Event
+from kit.core.outcome import total
 from kit.patterns.a2a import A2A
 
 Figures = dict[str, float | None]
@@ -23,45 +24,27 @@ def hops_of(events: Iterable[Event]) -> list[Hop]:
 def hop_counts(hops: Sequence[Hop]) -> Figures:
     """What hops carried and what the peers spent, by name; None where a peer is silent. What a cell
     costs is counted in calls."""
-    size = model_calls = input_tokens = output_tokens = 0
-    cost: float | None = None
-    silent = False
-    for hop in hops:
-        size += hop.bytes_out + hop.bytes_in
-        usage = hop.usage
-        if usage is None:
-            silent = True
-            continue
-        model_calls += usage.model_calls
-        input_tokens += usage.input_tokens
-        output_tokens += usage.output_tokens
-        if usage.cost is not None:
-            cost = (cost or 0.0) + usage.cost
-    return {
+    usages = [hop.usage for hop in hops if hop.usage is not None]
+    spent = total(usages)
+    silent = len(usages) < len(hops)
+    figures: Figures = {
         "hops": len(hops),
-        "hop_bytes": size,
-        "peer_model_calls": None if silent else model_calls,
-        "peer_input_tokens": None if silent else input_tokens,
-        "peer_output_tokens": None if silent else output_tokens,
-        "peer_cost": None if silent else cost,
+        "hop_bytes": sum(hop.bytes_out + hop.bytes_in for hop in hops),
     }
+    for name in COUNTS:
+        figures[f"peer_{name}"] = None if silent else getattr(spent, name)
+    return figures
 
 
 def hop_times(hops: Sequence[Hop]) -> Figures:
     """What the same took, hops that were under way together added up; None where a peer does not
     say how long it worked."""
-    crossing = writing = work = 0.0
-    silent = False
-    for hop in hops:
-        writing += hop.writing
-        if hop.seconds is None or hop.peer_seconds is None:
-            silent = True
-        else:
-            crossing = crossing + hop.seconds
-            work = work + hop.peer_seconds
+    silent = any(hop.seconds is None or hop.peer_seconds is None for hop in hops)
+    crossing = sum(hop.seconds or 0.0 for hop in hops)
+    work = sum(hop.peer_seconds or 0.0 for hop in hops)
     return {
         "hop_ms": None if silent else round(1e3 * crossing, 3),
-        "hop_writing_ms": round(1e3 * writing, 3),
+        "hop_writing_ms": round(1e3 * sum(hop.writing for hop in hops), 3),
         "peer_seconds": None if silent else round(work, 6),
     }
 

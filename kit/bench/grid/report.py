@@ -1,7 +1,7 @@
 """The report of a grid: every way with its intervals, every verdict beside the baseline, each as one sentence."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -11,11 +11,10 @@ from kit.bench.grid.comparison import (
     Comparison,
     Row,
     Summary,
-    compare,
     is_of,
     standings,
-    summarise,
 )
+from kit.bench.grid.decision import compare_rows
 from kit.bench.grid.failures import (
     CellCount,
     count_cells,
@@ -109,32 +108,6 @@ def compare_ways(
 def compare_run(spec: GridSpec, folder: Path) -> tuple[list[Summary], list[Comparison]]:
     """The same of all that a grid has left in its folder."""
     return compare_ways(spec, Results(folder), plan_of(spec, folder), read_failures(folder))
-
-
-def compare_rows(
-    rows: Sequence[Row] | Results,
-    failures: Sequence[Row],
-    by: Sequence[str],
-    measures: Sequence[str],
-    baseline: Mapping[str, str],
-    plan: Plan,
-) -> tuple[list[Summary], list[Comparison]]:
-    """Every way of these axes by every measure, and beside the baseline where that was played and is not alone."""
-    ways = summarise(tidy(rows, measures, failures), by, clusters=plan.clusters)
-    baseline = {axis: name for axis, name in baseline.items() if axis in by}
-    is_played = any(map(partial(is_of, wanted=baseline), chain(rows, failures)))
-    several = len({tuple(summary.way.items()) for summary in ways}) > 1
-    if not (baseline and is_played and several):
-        return ways, []
-    verdicts = compare(
-        tidy(rows, measures, failures),
-        baseline,
-        by,
-        planned=plan.planned,
-        margin=plan.margin,
-        clusters=plan.clusters,
-    )
-    return ways, verdicts
 
 
 def unscored(

@@ -1,4 +1,4 @@
-"""Reads the results of a grid: tidy rows for comparisons, routed turns for promotions."""
+"""Reads the results of a grid, as tidy rows for comparisons."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,6 @@ from typing import Any
 
 import orjson
 
-from kit.bench.case import Case
-from kit.bench.routing_report import RoutedTurn
 from kit.bench.statistics.measures import COUNTS, MEASURES, PEER_MEASURES
 from kit.core.errors import DataError
 
@@ -142,12 +140,3 @@ def tidy(
         common = {name: row[name] for name in (*AXES, "case", "repeat", "domain")}
         for turn, name in product(range(row["turns"]), names):
             yield {**common, "turn": turn, "scorer": name, "value": None, "lost": True}
-
-
-def routed_turns(rows: Iterable[Row], cases: Iterable[Case]) -> list[RoutedTurn]:
-    """Every turn with whom it was for and who was called: what `promote` and the routing report read."""
-    case_of = {case.id: case for case in cases}
-    turns: list[RoutedTurn] = []
-    for row in rows:
-        turns.append(RoutedTurn.of(case_of[row["case"]], int(row["turn"]), row["called"]))
-    return turns

@@ -9,9 +9,10 @@ from typing import Any
 
 from kit.bench.case import Case, read_cases
 from kit.bench.grid.comparison import LOWER, Comparison, Summary
+from kit.bench.grid.decision import compare_rows
 from kit.bench.grid.failures import failure_lines, read_failures
 from kit.bench.grid.ledger import Ledger
-from kit.bench.grid.report import compare_rows, differing_axes, rows_by_way
+from kit.bench.grid.report import differing_axes, rows_by_way
 from kit.bench.grid.results import AXES, Row, read_results
 from kit.bench.grid.run import CASES, LEDGER, PROVENANCE, RESULTS
 from kit.bench.grid.stored_runs import StoredRun, read_run

@@ -16,7 +16,7 @@ from kit.compose.yaml_loader import load_yaml
 from kit.core.errors import DataError
 from kit.core.value import Value
 from kit.home import HOME
-from kit.metrics.estimate import Estimate, share
+from kit.metrics.estimate import Estimate
 
 SOURCE = HOME / "data" / "source" / "cases"
 Quality = Literal["good", "lawful"]
@@ -60,16 +60,6 @@ class Kappa(Estimate):
         """As many verdicts as a judge would have right that says of every reply what most labels say."""
         labelled_no = sum(self.table[0])
         return max(labelled_no, self.n - labelled_no)
-
-    @property
-    def sensitivity(self) -> Estimate:
-        """Of the replies labelled yes, how many the judge passes."""
-        return share(self.table[1][1], sum(self.table[1]))
-
-    @property
-    def specificity(self) -> Estimate:
-        """Of the replies labelled no, how many the judge fails."""
-        return share(self.table[0][0], sum(self.table[0]))
 
     def __str__(self) -> str:
         note = ""

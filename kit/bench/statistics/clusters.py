@@ -3,14 +3,13 @@
 Nothing here reads a clock or a global random state: a seed gives the same bytes on every machine.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kit.bench.statistics.distributions import student_reach
-from kit.core.errors import DataError
 from kit.metrics.estimate import Estimate, normal_reach, wilson_bounds
 
 Floats = NDArray[np.float64]
@@ -19,26 +18,15 @@ PSEUDO_CLUSTER = 0.75
 variance comes out too small whenever the few clusters that differ happen not to be drawn."""
 
 
-def clustered(outcomes: Sequence[bool], clusters: Sequence[Hashable]) -> Estimate:
-    """A share whose outcomes come in clusters: an item asked several times, the turns of one
-    dialogue.
+def share_of_sums(sums: Floats, sizes: Floats) -> Estimate:
+    """A share whose outcomes come in clusters, such as an item asked several times or the turns of one
+    dialogue, from the right outcomes and the size of every cluster.
 
     Wilson's interval on the effective sample size, that is on as many independent outcomes as give
     the cluster-robust variance (Kish 1965; Korn and Graubard 1998; Dean and Pagano 2015), with the
     correction CR2 and the degrees of freedom of clusters of unequal size (Bell and McCaffrey 2002;
-    Carter, Schnepel and Steigerwald 2017). Raises DataError for no outcome, or for as many clusters
-    as not outcomes.
+    Carter, Schnepel and Steigerwald 2017).
     """
-    if not outcomes or len(outcomes) != len(clusters):
-        raise DataError(
-            f"{len(outcomes)} outcomes in {len(clusters)} clusters are no share: name the cluster of each outcome"
-        )
-    sums, sizes = sum_clusters(outcomes, clusters)
-    return share_of_sums(sums, sizes)
-
-
-def share_of_sums(sums: Floats, sizes: Floats) -> Estimate:
-    """The same from the right outcomes and the size of every cluster."""
     total = int(sizes.sum())
     right = round(float(sums.sum()))
     effective = _effective(sums, sizes)

@@ -1,6 +1,6 @@
 """Two ways set side by side: differences with their intervals, tests by item, and what they entitle one to say."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from math import comb, hypot, sqrt
 from statistics import fmean as mean
 from typing import TypeVar
@@ -8,25 +8,15 @@ from typing import TypeVar
 import numpy as np
 
 from kit.bench.statistics.clusters import sum_clusters
-from kit.bench.statistics.distributions import student_reach
 from kit.bench.statistics.means import DIFFERENCES_OF_SCORES, Range, check_range, mean_of_sums
 from kit.core.display.count import many
-from kit.core.errors import DataError
-from kit.core.value import Value
 from kit.metrics.estimate import LEVEL, Estimate, normal_reach, wilson
 
 K = TypeVar("K", bound=Hashable)
-Scores = Mapping[str, Sequence[float]]
-"""Item -> its scores, one a repeat."""
 
 
 class Difference(Estimate):
     """How much more one way scores than another; positive where the second is ahead."""
-
-    def at(self, level: float) -> "Difference":
-        """The same at another confidence: both ends are moved by as much as Student's reach grows."""
-        freedom = max(1, self.n - 1)
-        return self.widened(student_reach(freedom, level) / student_reach(freedom))
 
     def reaching(self, errors: float) -> "Difference":
         """The same where an interval reaches so many standard errors to either side."""
@@ -52,22 +42,6 @@ class Difference(Estimate):
         return f"difference {self:+.3f}, {self.basis}"
 
 
-class McNemar(Value):
-    """Items on which exactly one of two ways was right (or scored higher), and how odd so uneven a count would be."""
-
-    only_first: int
-    only_second: int
-    exact: float
-    mid_p: float
-    """Less cautious than `exact`, which is nearly always too cautious."""
-
-    def __str__(self) -> str:
-        return (
-            f"{self.only_first} items only the first got right, {self.only_second} only the second: "
-            f"exact p = {self.exact:.4f}, mid-p = {self.mid_p:.4f}"
-        )
-
-
 def newcombe(first: tuple[int, int], second: tuple[int, int]) -> Difference:
     """Two shares of different items, each (right, total): the hybrid score interval (Newcombe 1998,
     "Interval estimation for the difference between independent proportions", method 10). Raises
@@ -87,21 +61,6 @@ def unpaired_difference(
     above = hypot(second.high - second.value, first.value - first.low)
     basis = f"{many(n, unit)}, not paired"
     return Difference(value=gap, low=gap - below, high=gap + above, n=n, basis=basis)
-
-
-def paired_difference(
-    first: Scores,
-    second: Scores,
-    *,
-    clusters: Mapping[str, Hashable] | None = None,
-    within: Range = DIFFERENCES_OF_SCORES,
-) -> Difference:
-    """The mean difference over the same items. Repeats of an item are averaged first: they are no
-    items of their own. `clusters` says which items belong together; `within` between which figures
-    the difference of an item lies. Raises DataError where the items are not the same, and for a
-    difference outside of `within`.
-    """
-    return difference_of(by_item(first, second), clusters=clusters, within=within)
 
 
 def difference_of(
@@ -150,41 +109,19 @@ def _bonett_price(gains: Mapping[str, float]) -> tuple[float, float]:
     return max(-1.0, middle - half), min(1.0, middle + half)
 
 
-def by_item(first: Scores, second: Scores) -> dict[str, float]:
-    """Item -> mean score of the second less that of the first. Raises DataError where the items are not the same."""
-    odd = sorted(first.keys() ^ second.keys())
-    missing = ""
-    if odd:
-        missing = f"item {odd[0]!r} was scored on one side only"
-    elif not first:
-        missing = "no item was scored"
-    if missing:
-        raise DataError(f"{missing}: a paired comparison needs the same items on both sides")
-    return {item: mean(second[item]) - mean(first[item]) for item in sorted(first)}
-
-
-def mcnemar(only_first: int, only_second: int) -> McNemar:
-    """McNemar's test from the discordant items: exact, and by mid-p (McNemar 1947; Fagerland,
-    Lydersen and Laake 2013).
+def mid_p(gains: Mapping[str, float]) -> float:
+    """McNemar's test by its mid-p, which is less cautious than the exact one (McNemar 1947;
+    Fagerland, Lydersen and Laake 2013).
 
     Of items with repeats, those count whose mean score is higher on one side: the sign test, which
     is the same for single tries.
     """
-    fewer = min(only_first, only_second)
-    tosses = only_first + only_second
+    first, second = _items_ahead(gains)
+    fewer = min(first, second)
+    tosses = first + second
     below = sum(comb(tosses, heads) for heads in range(fewer + 1)) / 2**tosses
     as_uneven = comb(tosses, fewer) / 2**tosses
-    return McNemar(
-        only_first=only_first,
-        only_second=only_second,
-        exact=min(1.0, 2 * below),
-        mid_p=min(1.0, 2 * below - as_uneven),
-    )
-
-
-def mcnemar_of(gains: Mapping[str, float]) -> McNemar:
-    """The same from the differences by item."""
-    return mcnemar(*_items_ahead(gains))
+    return min(1.0, 2 * below - as_uneven)
 
 
 def _items_ahead(gains: Mapping[str, float]) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from kit.bench.case import Case, check_cases
+from kit.bench.case import Case
 from kit.bench.grid.grid import CaseFile, Grid, Limits
 from kit.bench.grid.grid_file import GridSpec, digest
 from kit.bench.own_parts import GivenJudges, OwnParts, own_judges
@@ -14,7 +14,7 @@ from kit.bench.python_grid import GridResult, play_grid
 from kit.bench.scoring.expected_text import EXPECTED_TEXT
 from kit.bench.scoring.scorers import ROUTING, Scorer
 from kit.bench.statistics.verdict import Margin
-from kit.bench.systems.case_table import case_of, read_case_file
+from kit.bench.systems.case_table import GivenCases, file_name, given_cases
 from kit.bench.systems.source import SystemSource, check_apart, load_code, read_source
 from kit.compose.deck import Deck
 from kit.compose.deck_code import DeckCode
@@ -48,7 +48,7 @@ Systems = Mapping[str, object] | Sequence[str]
 
 def compare_systems(
     systems: Systems,
-    cases: str | Path | Iterable[Case | Mapping[str, Any]],
+    cases: GivenCases,
     *,
     judges: GivenJudges = (),
     baseline: str | None = None,
@@ -91,7 +91,7 @@ def compare_systems(
 
 def systems_spec(
     sources: Sequence[SystemSource],
-    cases: str | Path | Iterable[Case | Mapping[str, Any]],
+    cases: GivenCases,
     *,
     judges: GivenJudges = (),
     baseline: str | None = None,
@@ -103,10 +103,12 @@ def systems_spec(
     """The grid of these systems on these cases. Raises DataError for what cannot be played."""
     check_apart(sources)
     names = [source.name for source in sources]
-    every = _cases(cases)
+    every = list(given_cases(cases))
+    if not every:
+        raise DataError(f"{cases}: no case to play; write one a row")
     rules, identities = own_judges(judges)
     scorers, verdicts = _scorers(every, rules)
-    file = str(cases) if isinstance(cases, str | Path) else "(given in Python)"
+    file = file_name(cases)
     if baseline is None and len(names) > 1:
         baseline = names[-1]
     if baseline is not None and baseline not in names:
@@ -148,21 +150,6 @@ def load_judges(references: Iterable[str], folder: Path) -> dict[str, Any]:
             raise DataError(f"{reference} is no function (case, observation) -> 0 to 1, or None")
         judges[reference.rpartition(":")[2]] = judge
     return judges
-
-
-def _cases(cases: str | Path | Iterable[Case | Mapping[str, Any]]) -> list[Case]:
-    if isinstance(cases, str | Path):
-        every = list(read_case_file(Path(cases)))
-    else:
-        numbered: list[tuple[str, Case]] = []
-        for index, row in enumerate(cases):
-            where = f"cases[{index}]"
-            case = row if isinstance(row, Case) else case_of(row, where, f"row-{index + 1}")
-            numbered.append((where, case))
-        every = list(check_cases(numbered))
-    if not every:
-        raise DataError(f"{cases}: no case to play; write one a row")
-    return every
 
 
 def _scorers(

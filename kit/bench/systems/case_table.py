@@ -1,4 +1,4 @@
-"""Cases as tables: CSV, JSON lines, Parquet and folders that `datasets` saved, a row for each case.
+"""Cases as tables: CSV, JSON lines and Parquet, a row for each case.
 
 Columns: `message`, and where known `expected_text`, `expected_agents` (parted by |), `cluster`, `id`.
 Other columns are left alone, unless their names are nearly one of these.
@@ -17,10 +17,12 @@ from kit.bench.json_lines import read_objects, read_text
 from kit.core.errors import DataError, nearest
 
 COLUMNS = ("message", "expected_text", "expected_agents", "cluster", "id")
-_TABLES = (".csv", ".jsonl", ".parquet", ".arrow")
+_TABLES = (".csv", ".jsonl", ".parquet")
 _LIKE_A_COLUMN = 0.75
 """How alike a name has to be to one of COLUMNS to be taken for a slip of the pen."""
 Row = Mapping[str, Any]
+GivenCases = str | Path | Iterable[Case | Row]
+"""A file of cases, or cases as they would stand in one."""
 
 
 def read_case_file(path: Path, agents: Sequence[str] | None = None) -> Iterator[Case]:
@@ -33,11 +35,38 @@ def read_case_file(path: Path, agents: Sequence[str] | None = None) -> Iterator[
         near = [file.name for file in path.parent.glob("*") if file.suffix in _TABLES]
         hint = f"; {nearest(path.name, near)}" if near else ""
         raise DataError(f"cannot read the cases of {path}: no such file{hint}")
-    is_lines = path.suffix not in _TABLES and not path.is_dir()
-    if is_lines or (path.suffix == ".jsonl" and not _is_table(path)):
+    if path.suffix not in _TABLES or (path.suffix == ".jsonl" and not _is_table(path)):
         yield from read_cases(path, agents)
         return
     yield from check_cases(_cases(path), agents)
+
+
+def given_cases(
+    cases: GivenCases,
+    agents: Sequence[str] | None = None,
+    name_of: Callable[[int, Row], str] = lambda index, _: f"row-{index + 1}",
+) -> Iterator[Case]:
+    """The same of cases given in Python: of a file, or of rows and dialogues as they would stand in
+    one, where `name_of` gives the id of a row without one."""
+    if isinstance(cases, str | Path):
+        return read_case_file(Path(cases), agents)
+    numbered: list[tuple[str, Case]] = []
+    for index, row in enumerate(cases):
+        where = f"cases[{index}]"
+        if not isinstance(cast("object", row), Case | Mapping):
+            raise DataError(
+                f"{where}: not a case; give a dict with 'user' and 'expected_sub_agents', or a Case"
+            )
+        case = row if isinstance(row, Case) else case_of(row, where, name_of(index, row))
+        numbered.append((where, case))
+    return check_cases(numbered, agents)
+
+
+def file_name(cases: GivenCases) -> str:
+    """The file of cases, by which the grid's own file would name it."""
+    if isinstance(cases, str | Path):
+        return str(cases)
+    return "(given in Python)"
 
 
 def _is_table(path: Path) -> bool:
@@ -64,10 +93,8 @@ def _rows(path: Path) -> Iterator[tuple[str, Row]]:
             for where, row in read_objects(path, "case"):
                 _check_columns(row, where)
                 yield where, row
-        case ".parquet" | ".arrow":
-            yield from _arrow_rows([path])
         case _:
-            yield from _arrow_rows(_files_in(path))
+            yield from _parquet_rows(path)
 
 
 def csv_rows(
@@ -99,38 +126,17 @@ def csv_rows(
         raise DataError(f"{path}:{reader.line_num}: no CSV ({error})") from error
 
 
-def _files_in(folder: Path) -> list[Path]:
-    """The files of one saved data set. Raises DataError for a folder of several, or of none."""
-    files = sorted((*folder.glob("*.arrow"), *folder.glob("*.parquet")))
-    if files:
-        return files
-    splits = sorted({file.parent.name for file in folder.glob("*/*.arrow")})
-    if splits:
-        raise DataError(f"{folder} holds several data sets: name one, such as {folder / splits[0]}")
-    raise DataError(f"{folder} holds no .arrow and no .parquet file; give the folder of a data set")
-
-
-def _arrow_rows(files: Iterable[Path]) -> Iterator[tuple[str, Row]]:
+def _parquet_rows(path: Path) -> Iterator[tuple[str, Row]]:
     if find_spec("pyarrow") is None:
-        raise DataError(
-            "a table of Parquet or Arrow is read with pyarrow; run: pip install pyarrow"
-        )
-    arrow: Any = import_module("pyarrow")
+        raise DataError("a table of Parquet is read with pyarrow; run: pip install pyarrow")
     parquet: Any = import_module("pyarrow.parquet")
-    number = 0
-    for file in files:
-        try:
-            if file.suffix == ".parquet":
-                table: Any = parquet.read_table(file)
-            else:
-                # `datasets` writes the format of a stream.
-                table = arrow.ipc.open_stream(arrow.OSFile(str(file))).read_all()
-        except (OSError, ValueError) as error:
-            raise DataError(f"cannot read the cases of {file}: {error}") from error
-        _check_columns(table.column_names, str(file))
-        for row in table.to_pylist():
-            number += 1
-            yield f"{file}:{number}", row
+    try:
+        table: Any = parquet.read_table(path)
+    except (OSError, ValueError) as error:
+        raise DataError(f"cannot read the cases of {path}: {error}") from error
+    _check_columns(table.column_names, str(path))
+    for number, row in enumerate(table.to_pylist(), 1):
+        yield f"{path}:{number}", row
 
 
 def _check_columns(names: Iterable[str], where: str) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -47,16 +47,21 @@ _OF_BRIDGES: Mapping[str, ErrorClass] = {"unavailable": "network", "rate_limited
 
 
 @dataclass
-class _TurnParts:
-    """What came of one turn so far."""
+class _Turn:
+    """What came of one turn so far; of one that has ended, what it came to."""
 
     pieces: list[str] = field(default_factory=list[str])
     calls: list[Called] = field(default_factory=list[Called])
     names: dict[str, str] = field(default_factory=dict[str, str])
     """Id of a call -> its name, which some frameworks say when it begins and not when it ends."""
     usages: list[Usage] = field(default_factory=list[Usage])
+    spans: list[Any] = field(default_factory=list[Any])
     report: Reported | None = None
+    seconds: float = 0.0
     first_text: float | None = None
+    status: str = "ok"
+    error: str = ""
+    """What the system failed by."""
 
     def take(self, part: Part, seconds: float) -> None:
         match part:
@@ -74,33 +79,20 @@ class _TurnParts:
             case Reported():
                 self.report = part
         if self.first_text is None and isinstance(part, Piece | Reported):
-            self.first_text = seconds
-
-    def check(self) -> None:
-        """Raises TypeError for what is no answer."""
-        text = cast("object", self.text)
-        if not isinstance(text, str):
-            raise TypeError(f"answered a value of type {type(text).__name__}; answer with text")
+            self.first_text = round(seconds, 6)
 
     @property
     def text(self) -> str:
-        if self.report is not None:
-            return self.report.text
-        return "".join(self.pieces)
-
-
-@dataclass(frozen=True)
-class _Turn:
-    """One answered turn, or one that the system failed by itself."""
-
-    text: str
-    calls: tuple[str, ...] | None
-    """None: the system does not say whom it asked."""
-    usage: Usage | None
-    seconds: float
-    first_text: float | None
-    status: str = "ok"
-    error: str = ""
+        """The answer. Raises TypeError for what is none."""
+        # What an unfinished answer had streamed is no answer.
+        if self.error:
+            return ""
+        if self.report is None:
+            return "".join(self.pieces)
+        text = cast("object", self.report.text)
+        if not isinstance(text, str):
+            raise TypeError(f"answered a value of type {type(text).__name__}; answer with text")
+        return text
 
 
 @dataclass(frozen=True)
@@ -129,76 +121,66 @@ class System:
             turn = await self._turn(_question(case, number, self.seconds))
             if isinstance(turn, Loss):
                 return turn
-            observation = _observation(turn, number)
-            played.append(
-                PlayedTurn(observation=observation, fields=_fields(case, observation, turn))
-            )
+            usage = self._usage(turn)
+            observation = _observation(turn, number, self._calls(turn))
+            fields = _fields(case, observation, turn.error, usage)
+            played.append(PlayedTurn(observation=observation, fields=fields))
             times.append(
                 {"seconds": turn.seconds, "ttft": turn.first_text, "routing_seconds": None}
             )
-            if turn.usage is not None and turn.usage.cost is not None:
-                costs.append(turn.usage.cost)
+            if usage is not None and usage.cost is not None:
+                costs.append(usage.cost)
             if turn.error:
                 errors.append(turn.error)
+        seconds = sum(turn["seconds"] or 0.0 for turn in times)
         # No fault of a case can be made to happen in a system that is somebody else's.
         return PlayedCell(
             cell=cell,
             turns=tuple(played),
             void=", ".join(case.faults),
             dollars=sum(costs) if costs else None,
-            timing={"wall_ms": round(1e3 * sum(_seconds(times)), 3), "turns": times},
+            timing={"wall_ms": round(1e3 * seconds, 3), "turns": times},
             error=errors[0] if len(errors) == len(played) else "",
         )
 
     async def _turn(self, question: Question) -> _Turn | Loss:
         loop = asyncio.get_running_loop()
-        parts_of_turn = _TurnParts()
-        status = "ok"
-        error_line = ""
+        turn = _Turn()
         began = loop.time()
         timer = asyncio.timeout(self.seconds)
-        with _turn_spans() as spans:
+        with _turn_spans() as turn.spans:
             try:
                 async with timer, aclosing(self.bridge.ask(question)) as parts:
                     async for part in parts:
-                        parts_of_turn.take(part, loop.time() - began)
-                parts_of_turn.check()
+                        turn.take(part, loop.time() - began)
+                # Reading it says whether it is one.
+                _ = turn.text
             # A border: a system is somebody else's code, and may raise anything, or end the process.
             except (Exception, SystemExit, asyncio.CancelledError) as error:
                 task = asyncio.current_task()
                 if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
                     raise
-                status = "failed"
-                error_line = f"{describe_error(error)}{own_line(error)}"
+                turn.status = "failed"
+                turn.error = f"{describe_error(error)}{own_line(error)}"
                 if timer.expired():
-                    status = "deadline"
-                    error_line = f"no answer within {self.seconds:g} s"
+                    turn.status = "deadline"
+                    turn.error = f"no answer within {self.seconds:g} s"
                 loss = loss_of(error)
                 if loss is not None and not timer.expired():
-                    line = f"system {self.name!r}: {error_line}; {_REMEDIES.get(loss, '')}"
+                    line = f"system {self.name!r}: {turn.error}; {_REMEDIES.get(loss, '')}"
                     return Loss(loss, line, "")
-        seconds = loop.time() - began
-        # What an unfinished answer had streamed is no answer.
-        text = "" if error_line else parts_of_turn.text
-        return _Turn(
-            text,
-            self._calls(parts_of_turn, spans),
-            self._usage(parts_of_turn, spans),
-            round(seconds, 6),
-            None if parts_of_turn.first_text is None else round(parts_of_turn.first_text, 6),
-            status,
-            error_line,
-        )
+        turn.seconds = round(loop.time() - began, 6)
+        return turn
 
-    def _calls(self, parts_of_turn: _TurnParts, spans: Sequence[Any]) -> tuple[str, ...] | None:
+    def _calls(self, turn: _Turn) -> tuple[str, ...] | None:
         """Whom the system says it asked, by the first of three ways in which it says anything."""
-        if parts_of_turn.report is not None and parts_of_turn.report.calls is not None:
-            return tuple(dict.fromkeys(map(str, parts_of_turn.report.calls)))
-        calls = parts_of_turn.calls
-        if not calls and spans:
+        if turn.report is not None and turn.report.calls is not None:
+            return tuple(dict.fromkeys(map(str, turn.report.calls)))
+        calls = turn.calls
+        if not calls and turn.spans:
             from kit.bench.systems.spans import calls_of
 
-            calls = calls_of(spans)
+            calls = calls_of(turn.spans)
         names: dict[str, None] = {}
         for call in calls:
             if call.kind == "agent" or call.name in self.agents:
@@ -207,20 +189,20 @@ class System:
         # silence on agents does not say that nobody was asked. A Reported says it: `calls=[]`.
         return tuple(names) or None
 
-    def _usage(self, parts_of_turn: _TurnParts, spans: Sequence[Any]) -> Usage | None:
-        if parts_of_turn.report is not None and parts_of_turn.report.usage is not None:
-            return parts_of_turn.report.usage
-        if parts_of_turn.usages:
+    def _usage(self, turn: _Turn) -> Usage | None:
+        if turn.report is not None and turn.report.usage is not None:
+            return turn.report.usage
+        if turn.usages:
             fields: set[str] = set()
-            for usage in parts_of_turn.usages:
+            for usage in turn.usages:
                 fields |= usage.model_fields_set
-            summed = total(parts_of_turn.usages)
+            summed = total(turn.usages)
             return Usage(**{name: getattr(summed, name) for name in fields})
-        if not spans:
+        if not turn.spans:
             return None
         from kit.bench.systems.spans import usage_of
 
-        return usage_of(spans, self.prices)
+        return usage_of(turn.spans, self.prices)
 
 
 def loss_of(error: BaseException) -> ErrorClass | None:
@@ -264,47 +246,44 @@ def _question(case: Case, number: int, seconds: float) -> Question:
     return Question(case.turns[number].user, principal, "\n".join(lines) or None, seconds)
 
 
-def _observation(turn: _Turn, number: int) -> Observation:
+def _observation(turn: _Turn, number: int, calls: tuple[str, ...] | None) -> Observation:
+    """`calls` None: the system does not say whom it asked."""
     return Observation(
         turn=number,
         status=turn.status,
         text=turn.text,
         visible_texts=(turn.text,),
-        routed=turn.calls is not None,
-        invoked=turn.calls or (),
-        intent_count=len(turn.calls or ()),
+        routed=calls is not None,
+        invoked=calls or (),
+        intent_count=len(calls or ()),
         acknowledged=None,
     )
 
 
-def _fields(case: Case, observation: Observation, turn: _Turn) -> dict[str, Any]:
+def _fields(
+    case: Case, observation: Observation, error: str, usage: Usage | None
+) -> dict[str, Any]:
     """What a turn's line says beside its names and its scores; what is not told is None there."""
     fields: dict[str, Any] = {
         "turn": observation.turn,
         "domain": case.domain,
         "parts": len(case.turns[observation.turn].expected),
-        "status": turn.status,
+        "status": observation.status,
     }
     if not observation.routed:
         fields["routed"] = False
     fields["called"] = sorted(observation.called)
     fields["failed"] = []
     fields["failsafe"] = None
-    usage = turn.usage
     for name in COUNTS:
         is_told = usage is not None and name in usage.model_fields_set
         if usage is not None and usage.untold_tokens and name.endswith("_tokens"):
             is_told = False
         fields[name] = getattr(usage, name) if is_told else None
-    fields["text"] = turn.text[:_LONGEST]
-    if turn.error:
-        fields["error"] = turn.error
+    fields["text"] = observation.text[:_LONGEST]
+    if error:
+        fields["error"] = error
     return fields
-
-
-def _seconds(times: Sequence[Mapping[str, float | None]]) -> Iterator[float]:
-    for turn in times:
-        yield turn["seconds"] or 0.0
 
 
 def _turn_spans() -> AbstractContextManager[list[Any]]:

@@ -255,8 +255,9 @@ def _bases(folder: str, stamp: int, grid_base: dict[str, str]) -> list[dict[str,
 def _compare(
     folder: str, stamp: int, measures: tuple[str, ...], base: dict[str, str]
 ) -> _Comparisons:
+    from kit.bench.grid.decision import compare_rows
     from kit.bench.grid.failures import read_failures
-    from kit.bench.grid.report import compare_rows, differing_axes, unscored
+    from kit.bench.grid.report import differing_axes, unscored
     from kit.bench.grid.results import AXES
     from kit.bench.grid.stored_runs import read_run
 
