@@ -2,13 +2,12 @@
 the offline stand-in."""
 
 import asyncio
-import hashlib
-import json
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from kit.bench.case import Case, as_line, read_cases
+from kit.bench.case import Case, read_cases
+from kit.bench.grid.grid_file import digest
 from kit.bench.routing import RoutingKit, catalog_of, catalog_team, route_case
 from kit.bench.routing_report import RoutedTurn, RoutingReport, report
 from kit.compose.deck import Deck, load_deck
@@ -40,8 +39,7 @@ class DeckRoutes:
     def key(self) -> str:
         """A digest of descriptions and dialogues: two reports are of the same exactly when theirs are equal."""
         wordings = {card.id: [card.description, *card.requests] for card in self._catalog.cards}
-        text = json.dumps([wordings, *map(as_line, self.cases)])
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
+        return digest(wordings, *self.cases)
 
     def run(self, tell: Callable[[int], object] = lambda done: None) -> RoutingReport:
         """Routes them one after another, and tells how many are done; nothing is stored, no paid model is called.

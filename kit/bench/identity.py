@@ -54,22 +54,32 @@ def model_identity(key: str, model: BaseModel, *, named: bool) -> dict[str, Any]
     A parameter that is no plain value is left out of a model that its caller `named`. Raises
     DataError for one that is not named.
     """
-    parts: dict[str, Any] = {"class": _name(type(model))}
+    values: dict[str, object] = {}
     for name, field in type(model).model_fields.items():
         value = getattr(model, name)
-        if name == "name" or field.exclude or value is None or value == field.default:
-            # What a later version of its package adds at a default changes nothing.
-            continue
+        # What a later version of its package adds at a default changes nothing.
+        if name != "name" and not field.exclude and value is not None and value != field.default:
+            values[name] = value
+    return {"class": _name(type(model)), **stable(f"model {key!r}", "models", values, named=named)}
+
+
+def stable(
+    owner: str, argument: str, values: Mapping[str, object], *, named: bool
+) -> dict[str, Any]:
+    """The plain values of what its caller gave by this argument. Raises DataError where it is not
+    `named` and holds something that no other run could know again, such as a client."""
+    state: dict[str, Any] = {}
+    for name, value in values.items():
         try:
-            parts[name] = plain(value)
+            state[name] = plain(value)
         except UnstableError as error:
             if not named:
                 raise DataError(
-                    f"model {key!r} holds a value of type {error} in {name!r}, so that no other "
-                    f"run can know it again: give it a "
-                    f"name, models={{'my-model': ...}}, and another name whenever it changes"
+                    f"{owner} holds a value of type {error} in {name!r}, so that no other run can "
+                    f"know it again: give it a name, {argument}={{'mine': ...}}, and another name "
+                    f"whenever it changes"
                 ) from None
-    return parts
+    return state
 
 
 def tool_identity(tool: BaseTool | ConfiguredTool | LimitedTool | ToolFactory) -> list[Any]:

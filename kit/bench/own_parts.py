@@ -9,12 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 from kit.bench.identity import (
-    UnstableError,
     code_identity,
     model_identity,
-    plain,
     plain_or_name,
     source_of,
+    stable,
     tool_identity,
 )
 from kit.bench.scoring.judge import Judge, LLMJudge
@@ -194,29 +193,12 @@ def _judge_identity(name: str, judge: Scorer | Judge, *, named: bool) -> Any:
         return [rubric, model_identity(name, cast("Any", judge.model), named=False)]
     code = cast("Callable[..., Any]", getattr(judge, "scorer", type(judge)))
     identity = [rubric, code_identity(code)]
-    state = _judge_state(name, judge, named=named)
-    if state:
-        identity.append(state)
+    values = {**getattr(judge, "__dict__", {})}
+    values.pop("rubric", None)
+    values.pop("scorer", None)
+    if values:
+        identity.append(stable(f"judge {name!r}", "judges", values, named=named))
     return identity
-
-
-def _judge_state(name: str, judge: Judge, *, named: bool) -> dict[str, Any]:
-    """What a judge holds beside its rubric and its rule. Raises DataError where it is not `named`
-    and holds something that no other run could know again, such as a client."""
-    state: dict[str, Any] = {}
-    for field_name, value in getattr(judge, "__dict__", {}).items():
-        if field_name in ("rubric", "scorer"):
-            continue
-        try:
-            state[field_name] = plain(value)
-        except UnstableError as error:
-            if not named:
-                raise DataError(
-                    f"judge {name!r} holds a value of type {error} in {field_name!r}, so that no "
-                    f"other run can know it again: give it a name, judges={{'my-judge': ...}}, and "
-                    f"another name whenever it changes"
-                ) from None
-    return state
 
 
 def _digest(parts: Any) -> str:

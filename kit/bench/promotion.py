@@ -71,13 +71,12 @@ def promote(
     tool_results: Iterable[ToolCaseResult] = (),
     passed: Collection[bool] | None = None,
     gates: Sequence[Gate] = (),
-    today: date | None = None,
 ) -> Promotion:
     """Checks one card of a deck against the schema, the deck, its tool cases, and then a draft
     against its switches and its judge, a card's new version against `gates`; nothing is written.
 
     `gates`: the evaluations of the card's new version (`gates_of`), which then is the card that is
-    checked, and all of which must hold. A tool that it gained must be of age `today`.
+    checked, and all of which must hold. A tool that it gained must be of age today.
 
     `results`: routed turns, as measured with the card bound. Only switches that touch the card
     count: turns that are for it after another, or for another after it. Every ordered pair with the
@@ -102,7 +101,7 @@ def promote(
     faults = [
         *_unfit(deck, card),
         *_failed_tool_cases(card, tool_results),
-        *_young_tools(deck.cards[card_id], card, today or date.today()),
+        *_young_tools(deck.cards[card_id], card, date.today()),
         *[str(gate) for gate in gates if not gate.holds],
     ]
     if not gates:

@@ -5,9 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kit.bench.case import Case, read_cases
-from kit.bench.json_lines import numbered, read_text
+from kit.bench.json_lines import read_objects
 from kit.core.errors import DataError
-from kit.core.limits import read_json
 from kit.core.value import Value
 from kit.metrics.estimate import Estimate, share
 
@@ -100,9 +99,8 @@ def read_routed_turns(cases: Path, predictions: Path) -> list[RoutedTurn]:
     Raises DataError for a missing file, a broken line, or a turn without a prediction.
     """
     predicted: dict[tuple[str, int], tuple[str, ...]] = {}
-    for turn, line in numbered(read_text(predictions), predictions):
+    for turn, raw in read_objects(predictions, "prediction"):
         try:
-            raw = read_json(line)
             predicted[str(raw["id"]), int(raw["turn"])] = tuple(raw["called"])
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(f"{turn}: needs id, turn, called") from error

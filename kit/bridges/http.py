@@ -103,7 +103,7 @@ class HttpBridge:
         except httpx.HTTPError as error:
             detail = f"{self.url}: {type(error).__name__}: {error}"
             raise BridgeFault("unavailable", detail) from error
-        for part in _parts(text):
+        for part in answer_parts(text):
             yield part
 
 
@@ -192,14 +192,14 @@ async def _events(response: "httpx.Response") -> AsyncGenerator[Part, None]:
             data.clear()
             if text == "[DONE]":
                 return
-            for part in _parts(text):
+            for part in answer_parts(text):
                 yield part
     # A stream that broke off in the middle of an event has said nothing whole with it.
     if data:
         raise BridgeFault("contract_violation", "the stream ended in the middle of an event")
 
 
-def _parts(text: str) -> list[Part]:
+def answer_parts(text: str) -> list[Part]:
     """Reads one JSON object: a piece, a call, or the whole reply. Raises BridgeFault."""
     try:
         value: Any = json.loads(text)

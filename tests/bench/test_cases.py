@@ -169,11 +169,6 @@ def test_a_bad_line_is_one_sentence_with_file_and_line_and_earlier_cases_are_kep
     )
 
 
-def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path):
-    with pytest.raises(DataError, match=r"cannot read the cases of .*nowhere\.jsonl: No such file"):
-        list(read_cases(tmp_path / "nowhere.jsonl"))
-
-
 def test_cases_and_catalogue_of_ones_own_need_the_least_there_can_be(tmp_path: Path):
     (tmp_path / "mine.jsonl").write_text(
         '{"id": 7, "user": "my bill?", "expected_sub_agents": ["Billing 1"], "extra": {}}\n'

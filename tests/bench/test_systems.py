@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from starlette.applications import Starlette
@@ -18,6 +18,7 @@ from starlette.routing import Route
 from benchmarks import foreign_systems
 from kit import Reported, Usage
 from kit.bench.case import Case
+from kit.bench.grid.grid import Limits
 from kit.bench.grid.grid_file import read_grid
 from kit.bench.grid.report import report
 from kit.bench.grid.results import read_results
@@ -57,9 +58,6 @@ def nervous(message):
     if "7" in message:
         raise ValueError("seven")
     return f"It is {GATE}."
-
-def junk(message):
-    return 42
 
 def unreachable(message):
     raise ConnectionRefusedError("nobody is there")
@@ -124,7 +122,6 @@ def test_what_a_system_does_not_tell_is_none_and_never_nought(
     ("name", "error_class", "words"),
     [
         ("keyless", "system", "KeyError: 'MY_API_KEY' (mine.py:"),
-        ("junk", "system", "returned a value of type int"),
         ("unreachable", "network", "nothing answers there"),
     ],
 )
@@ -260,7 +257,6 @@ def test_a_run_that_is_told_to_stops_when_it_is_decided(
         (["./mine.py:silent", "plain.csv"], "nothing says what a right answer is"),
         (["./mine.py:silent"], "name the file of cases"),
         (["./mine.py:silent", "cases.csv", "--dollars", "-1"], "dollars cannot be used"),
-        (["./mine.py:silent", "cases.csv", "--repeats", "0"], "repeats cannot be used"),
         (["./mine.py:silent", "cases.csv", "--margin", "cost=1"], "no verdict of this grid"),
     ],
 )
@@ -351,7 +347,7 @@ async def test_an_answer_that_is_late_is_none_and_the_work_on_it_is_stopped():
         finally:
             ended.append(message)
 
-    played = await play(slow, seconds=30)
+    played = await play(slow, limits=Limits(seconds=30))
     (turn,) = played.turns
     assert (turn.observation.status, turn.observation.text) == ("deadline", "")
     assert played.error == "no answer within 30 s" and ended == ["where is it"]
@@ -383,6 +379,13 @@ async def test_who_says_no_agent_may_still_have_asked_one_and_who_says_nobody_ha
     assert not turn.observation.routed
     (turn,) = (await play(nobody)).turns
     assert turn.observation.routed and turn.observation.called == ()
+
+
+async def test_what_is_no_text_is_no_answer():
+    async def junk(message: str) -> Any:
+        return Reported(cast("str", 42))
+
+    assert "answered a value of type int" in (await play(junk)).error
 
 
 async def test_a_call_that_is_named_only_as_it_begins_has_that_name():

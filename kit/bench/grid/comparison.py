@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
+from operator import attrgetter
 
 import numpy as np
 
@@ -32,7 +33,6 @@ from kit.bench.statistics.means import (
     ANYTHING,
     DIFFERENCES_OF_SCORES,
     SCORES,
-    SEED,
     Range,
     mean_of_sums,
 )
@@ -214,47 +214,19 @@ class Comparison(Value):
         return f"{self.scorer}: {figures}; {chance}: {self.words}"
 
 
-class Standing(Value):
-    """One vertical's quality against its own threshold."""
-
-    vertical: str
-    estimate: Estimate
-    threshold: float
-
-    @property
-    def passes(self) -> bool:
-        """The figure as measured decides, as for a promotion; the interval says how sure that is."""
-        return self.estimate.value >= self.threshold
-
-    @property
-    def sure(self) -> bool:
-        return self.estimate.excludes(self.threshold)
-
-    def __str__(self) -> str:
-        verdict = "missed"
-        if self.passes:
-            verdict = "reached"
-        if not self.sure:
-            verdict += " (not for certain)"
-        return f"{self.vertical}, {QUALITY}: {self.estimate}, {self.threshold:g} {verdict}"
-
-
 def summarise(
     rows: Iterable[Row], by: Sequence[str] = WAYS, *, clusters: Clusters = NO_CLUSTERS
 ) -> list[Summary]:
     """Every way by every scorer, with an interval that takes a case's repeats and turns for one
-    item, and the cases of a cluster for one cluster, in order of way."""
-    groups: dict[tuple[str, ...], Tallies] = defaultdict(dict)
-    for row in rows:
-        key = (row["scorer"], *way_of(row, by))
-        groups[key].setdefault(row["case"], CaseTally()).add(row)
+    item, and the cases of a cluster for one cluster, in order of scorer and way."""
     summaries: list[Summary] = []
-    for (scorer, *names), tallies in sorted(groups.items()):
-        way = dict(zip(by, names, strict=True))
-        summary = _summary(way, scorer, tallies, clusters)
-        if summary is not None:
-            summaries.append(summary)
-    return summaries
+    for way in _ways_of(rows, by, None):
+        for scorer, tallies in way.tallies.items():
+            summary = _summary(way.names, scorer, tallies, clusters)
+            if summary is not None:
+                summaries.append(summary)
+    # Sorting keeps the order of the ways of one scorer.
+    return sorted(summaries, key=attrgetter("scorer"))
 
 
 def _summary(
@@ -291,7 +263,6 @@ def compare(
     planned: int | None = None,
     margin: Margin | None = None,
     clusters: Clusters = NO_CLUSTERS,
-    seed: int = SEED,
 ) -> list[Comparison]:
     """Every other way beside the baseline, by every scorer, over the cases decided on both sides.
 
@@ -322,7 +293,7 @@ def compare(
                 if pair.gains:
                     pairs.append(pair)
     # All verdicts are corrected together, so none is settled before the last p-value is known.
-    p_values = [_p_value(pair, len(pairs), seed) for pair in pairs]
+    p_values = [_p_value(pair, len(pairs)) for pair in pairs]
     chances = {index: p.value for index, p in enumerate(p_values)}
     adjusted = holm(chances)
     levels = holm_levels(chances)
@@ -331,20 +302,6 @@ def compare(
         p = p_values[index]
         verdicts.append(_settle(pair, p, adjusted[index], levels[index], len(pairs)))
     return verdicts
-
-
-def standings(rows: Iterable[Row], thresholds: Mapping[str, float]) -> list[Standing]:
-    """Every vertical's quality against its own threshold; a row's `domain` is its vertical."""
-    tallies: dict[str, Tallies] = defaultdict(dict)
-    for row in rows:
-        if row["scorer"] == QUALITY and row["value"] is not None:
-            tallies[row.get("domain", "")].setdefault(row["case"], CaseTally()).add(row)
-    in_order: list[Standing] = []
-    for vertical, threshold in thresholds.items():
-        if vertical in tallies:
-            figure = _estimate(tallies[vertical], QUALITY, NO_CLUSTERS)
-            in_order.append(Standing(vertical=vertical, estimate=figure, threshold=threshold))
-    return in_order
 
 
 def _estimate(tallies: Tallies, scorer: str, clusters: Clusters) -> Estimate:
@@ -497,19 +454,19 @@ def _range_of(scorer: str) -> Range:
     return ANYTHING
 
 
-def _p_value(pair: _Pair, comparisons: int, seed: int) -> PValue:
+def _p_value(pair: _Pair, comparisons: int) -> PValue:
     """The greater of the p-values at both ends of what is missing, over the part this look may spend."""
     ends = [pair.gains]
     if pair.one_sided:
         ends = [pair.lowest, pair.highest]
         if sum(pair.lowest.values()) < 0 < sum(pair.highest.values()):
             return PValue(value=1.0)
-    tests = [_test(pair, gains, comparisons, seed) for gains in ends]
+    tests = [_test(pair, gains, comparisons) for gains in ends]
     worst = max(tests, key=lambda p: p.value)
     return PValue(value=min(1.0, worst.value / pair.spends), is_bound=worst.is_bound)
 
 
-def _test(pair: _Pair, gains: Mapping[str, float], comparisons: int, seed: int) -> PValue:
+def _test(pair: _Pair, gains: Mapping[str, float], comparisons: int) -> PValue:
     sums: dict[str, float] = defaultdict(float)
     for case, gain in gains.items():
         sums[pair.cluster_of(case)] += gain
@@ -517,7 +474,7 @@ def _test(pair: _Pair, gains: Mapping[str, float], comparisons: int, seed: int) 
         return PValue(value=any_look_p(list(sums.values())))
     if len(sums) == len(gains) and all_or_nothing(gains):
         return PValue(value=mid_p(gains))
-    return sign_flip_test(list(sums.values()), comparisons=comparisons, seed=seed)
+    return sign_flip_test(list(sums.values()), comparisons=comparisons)
 
 
 def _settle(pair: _Pair, p: PValue, adjusted: float, level: float, comparisons: int) -> Comparison:

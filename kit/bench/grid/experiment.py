@@ -134,18 +134,14 @@ def _scored_turns(rows: Iterable[Row], store: SqliteStore) -> Iterator[ScoredTur
 
 def _common(spec: GridSpec, run: Run) -> dict[str, Any]:
     provenance = json.loads((run.folder / PROVENANCE).read_text(encoding="utf-8"))
-    revisions: set[str] = set()
-    versions: dict[str, Any] = {}
-    for made_of in provenance["runs"].values():
-        revisions.add(made_of["revision"])
-        versions[json.dumps(made_of["versions"], sort_keys=True)] = made_of["versions"]
+    runs = provenance["runs"].values()
     return {
         "grid": spec.grid.name,
         "seed": spec.grid.seed,
         "repeats": spec.grid.repeats,
         "clock": "virtual" if spec.virtual else "real",
-        "revision": sorted(revisions),
-        "versions": [versions[text] for text in sorted(versions)],
+        "revision": sorted({made_of["revision"] for made_of in runs}),
+        "versions": [made_of["versions"] for made_of in runs],
         "complete": run.complete,
         "failed": run.failed,
     }

@@ -115,14 +115,6 @@ def read_failures(folder: Path) -> list[dict[str, Any]]:
     return []
 
 
-def count_cells(rows: Iterable[Row], by: Sequence[str]) -> dict[tuple[str, ...], CellCount]:
-    """Way -> its cells; rows of failed cells are marked `lost`."""
-    cells: dict[tuple[str, ...], CellEnds] = defaultdict(dict)
-    for row in rows:
-        cells[way_of(row, by)][row["case"], row.get("repeat")] = bool(row.get("lost"))
-    return {names: CellCount.of(ends) for names, ends in cells.items()}
-
-
 def way_of(row: Row, by: Sequence[str]) -> tuple[str, ...]:
     """The names of the way that a row is of, on these axes."""
     return tuple(str(row.get(name, "")) for name in by)

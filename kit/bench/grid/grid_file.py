@@ -249,32 +249,32 @@ def _with_models(
     return replace(deck, models=Registry("model", models))
 
 
+def _check_known(name: str, noun: str, known: Iterable[str], where: str) -> None:
+    """Raises DataError, with the place and the nearest name, for a name that is none of these."""
+    names = list(known)
+    if name not in names:
+        raise DataError(f"{where}: unknown {noun} {name!r}: {nearest(name, names)}")
+
+
 def _check_names(spec: GridSpec, source: Source) -> None:
     grid = spec.grid
     models = spec.deck.models
-    if grid.others is not None and grid.others not in models:
-        raise DataError(
-            f"{source.at('models', 'others')}: unknown model {grid.others!r}: {nearest(grid.others, models)}"
-        )
-    for names, noun, registry in (
+    if grid.others is not None:
+        _check_known(grid.others, "model", models, source.at("models", "others"))
+    for names, noun, known in (
         ("models", "model", models),
         ("patterns", "pattern", {**patterns_of(spec.deck), **spec.own.patterns}),
         ("scorers", "scorer", spec.scorers),
         ("verdicts", "scorer or measure", (*grid.scorers, *grid.judges, *MEASURES)),
     ):
         for index, name in enumerate(getattr(grid, names)):
-            if name not in registry:
-                raise DataError(
-                    f"{source.at(names, index)}: unknown {noun} {name!r}: {nearest(name, registry)}"
-                )
+            _check_known(name, noun, known, source.at(names, index))
     ways: dict[str, Any] = {axis: getattr(grid, f"{axis}s") for axis in AXES}
     ways["model"] = (*grid.models, *grid.systems)
     for axis, name in grid.baseline.items():
         where = source.at("baseline", axis)
-        if axis not in ways:
-            raise DataError(f"{where}: unknown axis {axis!r}: {nearest(axis, ways)}")
-        if name not in ways[axis]:
-            raise DataError(f"{where}: unknown {axis} {name!r}: {nearest(name, ways[axis])}")
+        _check_known(axis, "axis", ways, where)
+        _check_known(name, axis, ways[axis], where)
 
 
 def _systems(grid: Grid, source: Source) -> dict[str, SystemSource]:
@@ -303,8 +303,7 @@ def _rubric(spec: GridSpec, name: str, source: Source) -> Rubric:
             f"{source.at('judges', name)}: {name!r} is the name of a scorer or measure; choose one of your own"
         )
     where = source.at("judges", name, "model")
-    if judge.model not in models:
-        raise DataError(f"{where}: unknown model {judge.model!r}: {nearest(judge.model, models)}")
+    _check_known(judge.model, "model", models, where)
     if models[judge.model].provider in _KINDS:
         raise DataError(f"{where}: {judge.model!r} is no language model: it has no verdict to give")
     if judge.rubric in rubrics:
@@ -319,10 +318,7 @@ def _rubric(spec: GridSpec, name: str, source: Source) -> Rubric:
 def _deck(deck: Deck, grid: Grid, prompt: str, setting: str, source: Source) -> Deck:
     blocks: dict[str, Block] = dict(deck.blocks)
     for block, text in grid.prompts[prompt].items():
-        if block not in blocks:
-            raise DataError(
-                f"{source.at('prompts', prompt, block)}: unknown block {block!r}: {nearest(block, blocks)}"
-            )
+        _check_known(block, "block", blocks, source.at("prompts", prompt, block))
         change = {"flag": None} if text is True else {"text": text}
         blocks[block] = blocks[block].model_copy(update=change)
     settings = deck.settings

@@ -28,7 +28,7 @@ from kit.bench.scoring.played_cell import PlayedCell, PlayedTurn
 from kit.bench.scoring.run_case import run_case
 from kit.bench.scoring.scorers import SCORERS, Scorer, scores_of
 from kit.bench.statistics.measures import COUNTS
-from kit.bench.systems.play import SECONDS, System
+from kit.bench.systems.play import System
 from kit.compose.deck import Deck
 from kit.compose.models import load_models
 from kit.core.bodies.call import Hop
@@ -178,7 +178,7 @@ class Player:
             outcome = await self._systems[cell.model].play(case, cell.key)
             if isinstance(outcome, Loss):
                 return self._failed(cell, case, outcome, None)
-            return self._with_dollars(outcome)
+            return outcome
         faults = self._spec.faults[cell.fault]
         if faults:
             case = case.model_copy(update={"faults": (*case.faults, *map(str, faults))})
@@ -368,21 +368,8 @@ class Player:
             bridge=self._spec.systems[name].bridge(),
             agents=agents,
             prices={model.name or model.key: model for model in models},
-            seconds=self._spec.grid.limits.seconds or SECONDS,
+            limits=self._spec.grid.limits,
         )
-
-    def _with_dollars(self, played: PlayedCell) -> PlayedCell:
-        """The cell with what its tokens are taken for, where the system names no price."""
-        limits = self._spec.grid.limits
-        if played.dollars is not None:
-            return played
-        dollars: list[float | None] = []
-        for turn in played.turns:
-            read = turn.fields["input_tokens"]
-            wrote = turn.fields["output_tokens"]
-            if read is not None and wrote is not None:
-                dollars.append(limits.assumed(read, wrote))
-        return played.replace(dollars=_sum(dollars))
 
     async def _bind_judges(self) -> None:
         deck = judge_deck(self._spec.deck.models)

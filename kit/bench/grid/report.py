@@ -1,6 +1,6 @@
 """The report of a grid: every way with its intervals, every verdict beside the baseline, each as one sentence."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import chain
@@ -12,12 +12,12 @@ from kit.bench.grid.comparison import (
     Row,
     Summary,
     is_of,
-    standings,
+    summarise,
 )
 from kit.bench.grid.decision import compare_rows
 from kit.bench.grid.failures import (
     CellCount,
-    count_cells,
+    CellEnds,
     failed_words,
     failure_lines,
     read_failures,
@@ -63,7 +63,6 @@ def report(spec: GridSpec, run: Run) -> str:
         _list(ways),
         *_systems(spec, rows),
         *_told_the_answers(spec),
-        *_impossible(spec),
         *_hops(spec, rows, failures),
         *_judges(spec, rows, failures),
     ]
@@ -116,13 +115,15 @@ def unscored(
     """The ways that nothing was scored of, and so have no verdict, with their cells; empty where none failed."""
     if not failures:
         return {}
+    scored = {tuple(summary.way.values()) for summary in ways}
     by = list(ways[0].way) if ways else axes(chain(rows, failures))
+    ends: dict[str, CellEnds] = defaultdict(dict)
     # A way that lost all of its cells has no row, and so no line among the ways.
-    lost_rows = [{**row, "lost": True} for row in failures]
-    counts = count_cells(chain(rows, lost_rows), by)
-    for summary in ways:
-        counts.pop(tuple(summary.way.values()), None)
-    return {" / ".join(names): count for names, count in sorted(counts.items())}
+    for row in chain(rows, failures):
+        names = way_of(row, by)
+        if names not in scored:
+            ends[" / ".join(names)][row["case"], row["repeat"]] = "error_class" in row
+    return {way: CellCount.of(cells) for way, cells in sorted(ends.items())}
 
 
 def axes(rows: Iterable[Row]) -> list[str]:
@@ -149,16 +150,24 @@ def rows_by_way(rows: Iterable[Row], by: Sequence[str]) -> dict[str, list[Row]]:
 
 
 def _standings(spec: GridSpec, rows: Results, ways: Iterable[Summary]) -> list[str]:
-    """Every vertical's quality against its card's threshold, way by way."""
-    cards = spec.deck.cards.values()
-    thresholds = {card.id: card.eval.threshold for card in cards if card.eval}
+    """Every vertical's quality against its card's threshold, way by way; a row's `domain` is its vertical.
+
+    The figure as measured decides, as for a promotion; the interval says how sure that is.
+    """
     texts: list[str] = []
     for summary in ways:
-        if summary.scorer == QUALITY:
-            rows_of_way = filter(partial(is_of, wanted=summary.way), rows)
-            way = " / ".join(summary.way.values())
-            for standing in standings(tidy(rows_of_way, [QUALITY]), thresholds):
-                texts.append(f"{way}, {standing}")
+        if summary.scorer != QUALITY:
+            continue
+        rows_of_way = filter(partial(is_of, wanted=summary.way), rows)
+        for vertical in summarise(tidy(rows_of_way, [QUALITY]), ("domain",)):
+            card = spec.deck.cards.get(vertical.way["domain"])
+            if card is None or card.eval is None:
+                continue
+            threshold = card.eval.threshold
+            verdict = "reached" if vertical.estimate.value >= threshold else "missed"
+            if not vertical.estimate.excludes(threshold):
+                verdict += " (not for certain)"
+            texts.append(f"{' / '.join(summary.way.values())}, {vertical}, {threshold:g} {verdict}")
     return texts
 
 
@@ -187,20 +196,6 @@ def _told_the_answers(spec: GridSpec) -> list[str]:
     return [
         "Simulated models are told whom a case expects and err from there by a law: beside any other "
         "model they are no comparison."
-    ]
-
-
-def _impossible(spec: GridSpec) -> list[str]:
-    """Says which faults of the grid its monolith cannot have: it asks nobody whose model could fail."""
-    lead = spec.deck.settings.orchestrator
-    names: dict[str, None] = {}
-    for fault in chain.from_iterable(spec.faults.values()):
-        if fault.needs_agent and fault.where != lead:
-            names[str(fault)] = None
-    if "monolith" not in spec.grid.patterns or not names:
-        return []
-    return [
-        f"The monolith asks nobody, so no sub-agent fails in it: {', '.join(names)} did not happen there."
     ]
 
 

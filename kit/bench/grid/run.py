@@ -371,9 +371,7 @@ def _replace(path: Path, lines: Iterable[str]) -> None:
 
 
 class Bar:
-    """A progress bar on a terminal or in a notebook, one line that is written anew; elsewhere nothing is said."""
-
-    WIDTH = 30
+    """Progress on a terminal or in a notebook, one line that is written anew; elsewhere nothing is said."""
 
     def __init__(self) -> None:
         self._loud = sys.stderr.isatty() or "ipykernel" in sys.modules
@@ -387,10 +385,8 @@ class Bar:
         if not self._loud or (now - self._last_update < 0.2 and count < total):
             return
         self._last_update = now
-        full = self.WIDTH * count // max(1, total)
         pace = (count - self._first) / max(1e-9, now - self._began)
-        bar = "█" * full + "░" * (self.WIDTH - full)
-        line = f"{bar} {count:,} of {total:,} cells, {pace:,.0f} a second"
+        line = f"{count:,} of {total:,} cells, {pace:,.0f} a second"
         if pace and count < total:
             line += f", {(total - count) / pace:,.0f} s left"
         # The last characters clear what a longer line has left.

@@ -10,10 +10,10 @@ import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
-from zipfile import BadZipFile, ZipFile, ZipInfo
+from zipfile import ZipFile, ZipInfo
 
-from kit.bench.logs.log import Log, LoggedSample, cluster_in, digest_of, number_of
-from kit.core.errors import DataError
+from kit.bench.grid.grid_file import digest
+from kit.bench.logs.log import Log, LoggedSample, cluster_in, number_of, whole
 from kit.core.extra import require
 from kit.core.limits import read_json
 
@@ -28,7 +28,10 @@ _LOCAL_HEADER = 30
 def read_inspect(path: Path, cluster: str | None = None) -> Log:
     """The samples of a log. `cluster` is the field of a sample's metadata that names its cluster.
     Raises DataError for a file that Inspect did not write."""
-    try:
+    with whole(
+        path,
+        "log of Inspect (`inspect log recover` completes that of a run that was killed)",
+    ):
         if path.suffix == ".json":
             header: Any = read_json(path.read_text(encoding="utf-8"))
             raw_samples = list(header.get("samples") or ())
@@ -48,11 +51,6 @@ def read_inspect(path: Path, cluster: str | None = None) -> Log:
             scorers=_scorers(evaluation),
             not_numeric=not_numeric,
         )
-    except (BadZipFile, LookupError, TypeError, ValueError, AttributeError, struct.error) as error:
-        raise DataError(
-            f"{path} is no whole log of Inspect ({error!r}); a run that was killed leaves none: "
-            "`inspect log recover` completes it"
-        ) from error
 
 
 def _order(sample: LoggedSample) -> tuple[str, int]:
@@ -110,7 +108,7 @@ def _sample(raw: Any, not_numeric: dict[str, str], cluster: str | None) -> Logge
         seconds=number_of(raw.get("total_time")),
         cost=_cost(raw.get("model_usage")),
         cluster=cluster_in(raw.get("metadata"), cluster),
-        question=digest_of(_without_ids(raw["input"]), raw["target"]),
+        question=digest(_without_ids(raw["input"]), raw["target"]),
     )
 
 
@@ -167,5 +165,5 @@ def _cost(usage: Mapping[str, Any] | None) -> float | None:
 def _scorers(evaluation: Any) -> dict[str, str]:
     scorers: dict[str, str] = {}
     for scorer in evaluation.get("scorers") or ():
-        scorers[scorer["name"]] = digest_of(scorer.get("options"))
+        scorers[scorer["name"]] = digest(scorer.get("options"))
     return scorers

@@ -1,10 +1,11 @@
 """What every reader of a log returns: the samples of one system, whichever tool wrote them down."""
 
-import hashlib
-import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Generator, Mapping
+from contextlib import contextmanager
 from math import isfinite
+from struct import error as StructError
 from typing import Any, cast
+from zipfile import BadZipFile
 
 from pydantic import Field
 
@@ -65,10 +66,13 @@ class Log(Value):
         return sorted(names - self.not_numeric.keys())
 
 
-def digest_of(*parts: object) -> str:
-    """Returns a short name for what was asked and expected; two alike are the same question."""
-    text = json.dumps(parts, sort_keys=True, default=str, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+@contextmanager
+def whole(path: object, noun: str) -> Generator[None]:
+    """Raises DataError in the place of what a file that is no whole log of its tool makes its reader raise."""
+    try:
+        yield
+    except (BadZipFile, LookupError, TypeError, ValueError, AttributeError, StructError) as error:
+        raise DataError(f"{path} holds no whole {noun} ({error!r})") from error
 
 
 def number_of(value: object) -> float | None:

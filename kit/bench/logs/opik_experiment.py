@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from kit.bench.logs.log import Log, LoggedSample, cluster_in, digest_of, number_of
-from kit.core.errors import DataError
+from kit.bench.grid.grid_file import digest
+from kit.bench.logs.log import Log, LoggedSample, cluster_in, number_of, whole
 
 Fields = Mapping[str, Any]
 
@@ -20,7 +20,7 @@ Fields = Mapping[str, Any]
 def read_opik(content: Fields | Sequence[Fields], path: Path, cluster: str | None = None) -> Log:
     """The samples of an experiment. `cluster` is the field of a dataset item that names its cluster.
     Raises DataError for what Opik did not write."""
-    try:
+    with whole(path, "experiment of Opik"):
         name = path.stem
         items = content
         if isinstance(content, Mapping):
@@ -32,8 +32,6 @@ def read_opik(content: Fields | Sequence[Fields], path: Path, cluster: str | Non
             sample = str(item["dataset_item_id"])
             trials[sample] += 1
             samples.append(_sample(item, sample, trials[sample], cluster))
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(f"{path} holds no whole experiment of Opik ({error!r})") from error
     return Log(name=name, tool="Opik", samples=tuple(samples))
 
 
@@ -54,5 +52,5 @@ def _sample(item: Fields, sample: str, trial: int, cluster: str | None) -> Logge
         scores=scores,
         error=error,
         cluster=cluster_in(question, cluster),
-        question=digest_of(question),
+        question=digest(question),
     )

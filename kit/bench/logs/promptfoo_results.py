@@ -10,8 +10,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kit.bench.logs.log import Log, LoggedSample, choose_system, cluster_in, digest_of, number_of
-from kit.core.errors import DataError
+from kit.bench.grid.grid_file import digest
+from kit.bench.logs.log import (
+    Log,
+    LoggedSample,
+    choose_system,
+    cluster_in,
+    number_of,
+    whole,
+)
 
 Fields = Mapping[str, Any]
 ERROR = 2
@@ -26,7 +33,7 @@ def read_promptfoo(
     """The samples of one system. `cluster` is the field of a test's metadata, or the variable, that
     names its cluster. Raises DataError for what promptfoo did not write, and where a system has to
     be named."""
-    try:
+    with whole(path, "results of promptfoo"):
         results: Sequence[Fields] = sorted(content["results"]["results"], key=_test_index)
         has_prompts = len({result["prompt"]["label"] for result in results}) > 1
         systems = {_system(result, has_prompts=has_prompts) for result in results}
@@ -39,8 +46,6 @@ def read_promptfoo(
                 epochs[sample] += 1
                 samples.append(_sample(result, sample, epochs[sample], cluster))
         version = content.get("metadata", {}).get("promptfooVersion", "")
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(f"{path} holds no whole results of promptfoo ({error!r})") from error
     return Log(name=name, tool=f"promptfoo {version}".strip(), samples=tuple(samples))
 
 
@@ -64,7 +69,7 @@ def _name(result: Fields) -> str:
     for name in NAMES:
         if name in variables:
             return str(variables[name])
-    return digest_of(variables)
+    return digest(variables)
 
 
 def _sample(result: Fields, sample: str, epoch: int, cluster: str | None) -> LoggedSample:
@@ -89,5 +94,5 @@ def _sample(result: Fields, sample: str, epoch: int, cluster: str | None) -> Log
         cost=number_of(result.get("cost")),
         cluster=cluster_in(test.get("metadata"), cluster) or cluster_in(result["vars"], cluster),
         # The assertions are both: what is expected, and how it is scored.
-        question=digest_of(result["vars"], test.get("assert")),
+        question=digest(result["vars"], test.get("assert")),
     )

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kit.bench.logs.log import Log, LoggedSample, cluster_in, digest_of, number_of
-from kit.core.errors import DataError
+from kit.bench.grid.grid_file import digest
+from kit.bench.logs.log import Log, LoggedSample, cluster_in, number_of, whole
 
 Fields = Mapping[str, Any]
 
@@ -18,7 +18,7 @@ Fields = Mapping[str, Any]
 def read_pydantic_evals(report: Fields, path: Path, cluster: str | None = None) -> Log:
     """The samples of a report. `cluster` is the field of a case's metadata that names its cluster.
     Raises DataError for what pydantic-evals did not write."""
-    try:
+    with whole(path, "report of pydantic-evals"):
         epochs: Counter[str] = Counter()
         not_numeric: dict[str, str] = {}
         scorers: dict[str, str] = {}
@@ -33,7 +33,7 @@ def read_pydantic_evals(report: Fields, path: Path, cluster: str | None = None) 
                 scores[score] = number_of(result["value"])
                 if scores[score] is None:
                     not_numeric.setdefault(score, repr(result["value"])[:60])
-                scorers[score] = digest_of(result.get("source"))
+                scorers[score] = digest(result.get("source"))
             samples.append(
                 LoggedSample(
                     sample=name,
@@ -43,11 +43,9 @@ def read_pydantic_evals(report: Fields, path: Path, cluster: str | None = None) 
                     seconds=number_of(case.get("task_duration")),
                     cost=number_of(metrics.get("cost")),
                     cluster=cluster_in(case.get("metadata"), cluster),
-                    question=digest_of(case["inputs"], case.get("expected_output")),
+                    question=digest(case["inputs"], case.get("expected_output")),
                 )
             )
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(f"{path} is no whole report of pydantic-evals ({error!r})") from error
     return Log(
         name=str(report.get("name") or path.stem),
         tool="pydantic-evals",

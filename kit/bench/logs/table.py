@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from kit.bench.grid.grid_file import digest
 from kit.bench.json_lines import read_objects
-from kit.bench.logs.log import Log, LoggedSample, choose_system, digest_of, number_of
+from kit.bench.logs.log import Log, LoggedSample, choose_system, number_of
 from kit.bench.systems.case_table import csv_rows
 from kit.core.errors import DataError
 
@@ -114,7 +115,7 @@ def _question(fields: Fields) -> str:
     question = _first(fields, QUESTION)
     if question is None:
         return ""
-    return digest_of(question, _first(fields, EXPECTED))
+    return digest(question, _first(fields, EXPECTED))
 
 
 def _joined(earlier: LoggedSample, later: LoggedSample, where: str) -> LoggedSample:

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from kit.bench.case import Case, read_cases
+from kit.bench.case import Ask, Case, read_cases
 from kit.bench.grid.comparison import LOWER, Comparison, Summary
 from kit.bench.grid.decision import compare_rows
 from kit.bench.grid.failures import failure_lines, read_failures
@@ -43,20 +43,10 @@ class Spend(Value):
 class WrongCase(Value):
     """A turn with the worst score."""
 
-    way: str
-    case: str
-    turn: int
-    repeat: int
-    message: str | None
-    """None where the folder does not hold what was asked."""
-    expected_text: str | None
-    """None where nothing is known of the answer."""
-    expected_agents: tuple[str, ...] | None
-    """None where nothing is known of whom it is for."""
-    called: tuple[str, ...] | None
-    """Whom the turn asked; None of a system that does not say so."""
-    error: str | None
-    """What a whole system failed by, in the place of an answer."""
+    row: dict[str, Any]
+    """Its line of the results."""
+    ask: Ask | None
+    """What was asked and expected; None where the folder does not hold it."""
     answer: str | None
     """None where the run kept no answers."""
 
@@ -153,38 +143,22 @@ def _wrong_cases(
     for way, of_way in rows_by_way(rows, axes).items():
         scored = [row for row in of_way if row["scores"].get(measure) is not None]
         wrong = [row for row in scored if row["scores"][measure] != right]
-        shown = [_wrong_case(way, row, cases, answers) for row in wrong[:MOST_WRONG]]
+        shown = [_wrong_case(row, cases, answers) for row in wrong[:MOST_WRONG]]
         groups.append(WrongCases(way=way, count=len(wrong), turns=len(scored), shown=tuple(shown)))
     return tuple(groups)
 
 
 def _wrong_case(
-    way: str, row: Row, cases: Mapping[str, Case], answers: Mapping[tuple[str, int], str]
+    row: Row, cases: Mapping[str, Case], answers: Mapping[tuple[str, int], str]
 ) -> WrongCase:
-    message: str | None = None
-    expected_text: str | None = None
-    expected_agents: tuple[str, ...] | None = None
     turn: int = row["turn"]
     case = cases.get(row["case"])
+    ask: Ask | None = None
     if case is not None and turn < len(case.turns):
         ask = case.turns[turn]
-        message = ask.message
-        expected_text = ask.expected_text
-        if not ask.unlabelled:
-            expected_agents = ask.expected
-    return WrongCase(
-        way=way,
-        case=row["case"],
-        turn=turn,
-        repeat=row["repeat"],
-        message=message,
-        expected_text=expected_text,
-        expected_agents=expected_agents,
-        called=tuple(row["called"]) if row.get("routed", True) else None,
-        error=row.get("error"),
-        # The line of a whole system holds its answer.
-        answer=row.get("text", answers.get((row["cell"], turn))),
-    )
+    # The line of a whole system holds its answer.
+    answer = row.get("text", answers.get((row["cell"], turn)))
+    return WrongCase(row=dict(row), ask=ask, answer=answer)
 
 
 def _cases(folder: Path) -> dict[str, Case]:

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kit.bench.json_lines import read_text, validate_lines
-from kit.core.bodies.call import AgentEnded, AgentStarted
+from kit.bench.scoring.observation import observe
 from kit.core.context import OPERATOR
 from kit.core.errors import DataError
-from kit.core.outcome import Answer
 from kit.core.record import ShownComponent, TurnRecord
 from kit.core.value import Value
 from kit.metrics.summary import ALL, Label, turns_since
@@ -92,16 +91,7 @@ def item_of(store: TurnStore, turn: TurnRecord, strata: Sequence[str] = ()) -> I
         texts += [f"user: {earlier_turn.message}", f"assistant: {earlier_turn.text}"]
         events = log_of(store.events(earlier_turn.id, OPERATOR))
         shown += shown_in(earlier_turn.id, events)
-    prior_context: dict[str, str] = {}
-    answers: dict[str, str] = {}
-    for event in store.events(turn.id, OPERATOR):
-        match event.body:
-            case AgentStarted(agent=agent, prior_context=str(text)) if text:
-                prior_context[agent] = text
-            case AgentEnded(agent=agent, outcome=Answer(text=text)):
-                answers[agent] = text
-            case _:
-                pass
+    seen = observe(store.events(turn.id, OPERATOR))
     return Item(
         turn_id=turn.id,
         strata=tuple(strata),
@@ -110,8 +100,8 @@ def item_of(store: TurnStore, turn: TurnRecord, strata: Sequence[str] = ()) -> I
         before=past[0].invoked if past else (),
         shown=tuple(shown),
         called=turn.invoked,
-        prior_context=prior_context,
-        answers=answers,
+        prior_context=dict(seen.prior_context),
+        answers=dict(seen.answers),
         reply=turn.text,
         label=Label(turn_id=turn.id),
     )

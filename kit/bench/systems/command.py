@@ -7,14 +7,11 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
 
-from pydantic import ValidationError
-
+from kit.bridges.http import answer_parts
 from kit.bridges.part import Part, Question, Reported
 from kit.core.errors import DataError
 from kit.core.limits import read_json
-from kit.core.outcome import Usage
 
 _LAST_LINE = 300
 """Characters of what a command complained of."""
@@ -57,7 +54,21 @@ class CommandBridge:
         if process.returncode:
             lines = complaint.decode(errors="replace").strip().splitlines() or ["it said nothing"]
             raise CommandError(f"exit code {process.returncode}: {lines[-1][:_LAST_LINE]}")
-        yield read_answer(out.decode(errors="replace").strip())
+        text = out.decode(errors="replace").strip()
+        if _is_reply(text):
+            for part in answer_parts(text):
+                yield part
+        else:
+            yield Reported(text)
+
+
+def _is_reply(text: str) -> bool:
+    """Whether a printed answer is an object with `text`, as a service sends it; all else is the answer itself."""
+    try:
+        value: object = read_json(text)
+    except ValueError:
+        return False
+    return isinstance(value, dict) and "text" in value
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
@@ -77,27 +88,3 @@ def command_bridge(words: Sequence[str], folder: Path) -> CommandBridge:
     if shutil.which(where) is None:
         raise DataError(f"no program {program!r} that can be run; check its name and its rights")
     return CommandBridge((where, *words[1:]), folder)
-
-
-def read_answer(text: str) -> Reported:
-    """What a printed answer says. An object with `text` is read as one, all else is the answer itself."""
-    try:
-        value: object = read_json(text)
-    except ValueError:
-        return Reported(text)
-    if not isinstance(value, dict) or "text" not in value:
-        return Reported(text)
-    fields = cast("dict[str, Any]", value)
-    answer = fields["text"]
-    calls = fields.get("calls")
-    if not isinstance(answer, str) or not isinstance(calls, list | None):
-        raise CommandError('its answer is no {"text": TEXT, "calls": [NAMES], "usage": {...}}')
-    usage = fields.get("usage")
-    try:
-        report = None if usage is None else Usage.model_validate(usage)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        field = ".".join(map(str, fault["loc"]))
-        raise CommandError(f"its usage.{field}: {fault['msg'].lower()}") from error
-    names = None if calls is None else tuple(map(str, cast("list[object]", calls)))
-    return Reported(answer, names, report)

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any, cast
 
 from kit.bench.case import Case
+from kit.bench.grid.grid import Limits
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.own_judges import Loss, own_line
 from kit.bench.scoring.played_cell import PlayedCell, PlayedTurn
@@ -105,7 +106,12 @@ class System:
     """Names that any case expects: a tool of that name counts as whom a message is for."""
     prices: Mapping[str, ModelSpec]
     """Models by the name that a provider has for them."""
-    seconds: float = SECONDS
+    limits: Limits = field(default_factory=Limits)
+    """How long an answer may take, and what tokens without a price are taken for."""
+
+    @property
+    def seconds(self) -> float:
+        return self.limits.seconds or SECONDS
 
     async def play(self, case: Case, cell: str) -> PlayedCell | Loss:
         """The scored turns of a case, with what was said before them; the loss where infrastructure took one.
@@ -128,8 +134,13 @@ class System:
             times.append(
                 {"seconds": turn.seconds, "ttft": turn.first_text, "routing_seconds": None}
             )
+            cost = None
             if usage is not None and usage.cost is not None:
-                costs.append(usage.cost)
+                cost = usage.cost
+            elif fields["input_tokens"] is not None and fields["output_tokens"] is not None:
+                cost = self.limits.assumed(fields["input_tokens"], fields["output_tokens"])
+            if cost is not None:
+                costs.append(cost)
             if turn.error:
                 errors.append(turn.error)
         seconds = sum(turn["seconds"] or 0.0 for turn in times)
