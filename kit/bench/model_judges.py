@@ -68,53 +68,51 @@ def bill(usage: Usage) -> dict[str, Any]:
     return {}
 
 
-class Judges:
-    """The judges of a grid, each on a kit that was opened on `judge_deck`."""
+Kits = Mapping[str, Kit]
+"""Judge -> its kit, opened on `judge_deck`."""
 
-    def __init__(self, spec: GridSpec, kits: Mapping[str, Kit]):
-        self._spec = spec
-        self._kits = kits
 
-    async def judge(self, cell: Cell, case: Case, turns: Iterable[PlayedTurn]) -> list[Judgement]:
-        """A judgement on each turn, up to the first that is lost. Raises CassetteError."""
-        judgements: list[Judgement] = []
-        for turn in turns:
-            judgements.append(await self._judge(cell, case, turn.observation))
-            if judgements[-1].loss is not None:
-                break
-        return judgements
+async def judge_turns(
+    spec: GridSpec, kits: Kits, cell: Cell, case: Case, turns: Iterable[PlayedTurn]
+) -> list[Judgement]:
+    """What the judges of a grid say of each turn, up to the first that is lost. Raises CassetteError."""
+    judgements: list[Judgement] = []
+    for turn in turns:
+        judgements.append(await _judge_turn(spec, kits, cell, case, turn.observation))
+        if judgements[-1].loss is not None:
+            break
+    return judgements
 
-    async def _judge(self, cell: Cell, case: Case, observation: Observation) -> Judgement:
-        """Asks one after the other, and nobody once a verdict is lost."""
-        verdicts = dict[str, Verdict]()
-        scores = dict[str, float]()
-        usages = list[Usage]()
-        for name, kit in self._kits.items():
-            judge = self._spec.grid.judges[name]
-            messages = question(self._spec.rubrics[name], case, observation)
-            text, reply = await _ask(
-                kit, messages, judge_track(self._spec, cell, name, observation.turn)
+
+async def _judge_turn(
+    spec: GridSpec, kits: Kits, cell: Cell, case: Case, observation: Observation
+) -> Judgement:
+    """Asks one after the other, and nobody once a verdict is lost."""
+    verdicts = dict[str, Verdict]()
+    scores = dict[str, float]()
+    usages = list[Usage]()
+    for name, kit in kits.items():
+        judge = spec.grid.judges[name]
+        messages = question(spec.rubrics[name], case, observation)
+        text, reply = await _ask(kit, messages, judge_track(spec, cell, name, observation.turn))
+        usages.append(reply.usage)
+        loss = error_of([reply], faults=False)
+        verdict = verdict_in(text)
+        if loss is not None or verdict is None:
+            error_class, line = loss or (
+                "judge",
+                f"no verdict in {text[:100]!r}: ask another model, or for JSON by `params`",
             )
-            usages.append(reply.usage)
-            loss = error_of([reply], faults=False)
-            verdict = verdict_in(text)
-            if loss is not None or verdict is None:
-                error_class, line = loss or (
-                    "judge",
-                    f"no verdict in {text[:100]!r}: ask another model, or for JSON by `params`",
-                )
-                judge_words = judge_in_words(name)
-                return Judgement(
-                    usage=total(usages),
-                    loss=Loss(error_class, f"{judge_words}: {line}", judge_words),
-                )
-            verdicts[name] = verdict
-            scores[name] = (
-                verdict.score
-                if judge.threshold is None
-                else float(verdict.score >= judge.threshold)
+            judge_words = judge_in_words(name)
+            return Judgement(
+                usage=total(usages),
+                loss=Loss(error_class, f"{judge_words}: {line}", judge_words),
             )
-        return Judgement(verdicts, scores, total(usages))
+        verdicts[name] = verdict
+        scores[name] = (
+            verdict.score if judge.threshold is None else float(verdict.score >= judge.threshold)
+        )
+    return Judgement(verdicts, scores, total(usages))
 
 
 @dataclass(frozen=True)

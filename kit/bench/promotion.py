@@ -67,7 +67,6 @@ def promote(
     deck: Deck,
     card_id: str,
     results: Iterable[RoutedTurn] = (),
-    threshold: float | None = None,
     tool_results: Iterable[ToolCaseResult] = (),
     passed: Collection[bool] | None = None,
     gates: Sequence[Gate] = (),
@@ -80,8 +79,8 @@ def promote(
 
     `results`: routed turns, as measured with the card bound. Only switches that touch the card
     count: turns that are for it after another, or for another after it. Every ordered pair with the
-    deck's other active sub-agents must be among them. `threshold`: the share of switches and of
-    answers that must be right; None takes the one of the card's `eval`, else 95 %. `tool_results`:
+    deck's other active sub-agents must be among them. The share of
+    switches and of answers that must be right is that of the card's `eval`, else 95 %. `tool_results`:
     what became of the card's cases for failing tools; each must be there and right. `passed`:
     whether each judged answer passed; None where nobody judged. Raises UnknownId for a card the
     deck does not hold.
@@ -89,8 +88,7 @@ def promote(
     if card_id not in deck.cards:
         raise UnknownId("card", card_id, deck.cards)
     card = newest_of(deck, card_id) if gates else deck.cards[card_id]
-    if threshold is None:
-        threshold = card.eval.threshold if card.eval else THRESHOLD
+    threshold = card.eval.threshold if card.eval else THRESHOLD
     turns: list[RoutedTurn] = []
     for turn in results:
         if turn.switch and card_id in (*turn.expected, *turn.previous):

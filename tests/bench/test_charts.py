@@ -4,7 +4,7 @@ import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from kit.bench.charts import BLUE, RUST, dots, ecdf, table
+from kit.bench.charts import BLUE, RUST, dots, ecdf
 
 
 def lanes(figure: Figure) -> list[str]:
@@ -54,10 +54,3 @@ def test_ecdf_rises_to_all_turns_in_each_panel_and_names_each_line_once():
         and [text.get_text() for text in named.get_texts()] == ["b (n = 2)", "a (n = 4)"]
         and left.get_legend() is None
     )
-
-
-def test_table_sets_words_to_the_left_and_numbers_to_two_decimals():
-    html = table(pd.DataFrame({"seconds": [1.234], "agent": ["shop"]})).to_html(table_uuid="t")
-    assert "#T_t .col1 {\n  text-align: left;" in html
-    assert "#T_t .col0" not in html
-    assert ">1.23<" in html

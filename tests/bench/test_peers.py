@@ -10,7 +10,7 @@ import pytest
 import experiment
 from experiment import Figures, WrongAnswer, cells, check
 from figure import draw
-from report import CELLS, HAND, KIT, STREAM, Bar, Row, bars, page, say_bars, summarise
+from report import CELLS, HAND, KIT, STREAM, Row, bars, page, summarise
 from workload import History, Spec, is_whole
 
 
@@ -53,21 +53,6 @@ def test_a_framework_that_fails_stays_in_the_tables_and_its_reason_below_them():
         tick.get_text() for tick in draw(summarise([*ROUNDS, failed])).axes[0].get_yticklabels()
     ]
     assert names == ["HAND_LOOP", "KIT", "QUICK", "SLOW", "odd: failed"]
-
-
-@pytest.mark.parametrize(
-    ("bar", "verdict"),
-    [
-        (Bar("most", 0.75, 0.75), "holds"),
-        (Bar("most", 0.76, 0.75), "missed"),
-        (Bar("least", 0.99, 1, at_least=True), "missed"),
-        (Bar("least", 1.0, 1, at_least=True), "holds"),
-        (Bar("never run", None, 1), "not measured"),
-    ],
-)
-def test_a_bar_says_whether_it_holds(bar: Bar, verdict: str):
-    assert bar.verdict == verdict
-    assert say_bars([bar]).endswith(f"{verdict} |")
 
 
 # ── the adapters of our own; the peers' packages are not in this environment ──────────────────────

@@ -128,7 +128,12 @@ def test_a_draft_is_promoted_at_its_threshold_and_not_below():
     assert promote(deck, "play", two_wrong).promoted  # 38 of 40 is 95 %: the rate decides
     bad = promote(deck, "play", three_wrong)
     assert not bad.promoted and bad.card.status == "draft" and "37 of 40" in bad.faults[0]
-    assert promote(deck, "play", three_wrong, threshold=0.9).promoted
+    lenient = deck.cards["play"].replace(
+        eval=EvalPolicy(judge="rule", rubric="policy", threshold=0.9)
+    )
+    assert promote(
+        replace(deck, cards={**deck.cards, "play": lenient}), "play", three_wrong
+    ).promoted
 
 
 @pytest.mark.req("PC2-PF1")

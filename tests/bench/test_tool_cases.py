@@ -11,7 +11,7 @@ from kit.bench.promotion import promote
 from kit.bench.tool_cases import ToolCaseResult, play_cases
 from kit.compose.deck import Deck
 from kit.core.card import AgentCard, EvalPolicy, ToolCase, ToolGrant
-from kit.core.errors import BindError, DeckError
+from kit.core.errors import BindError
 from kit.core.outcome import NO_TEXT, Answer
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.team import Team, bind
@@ -67,33 +67,6 @@ def honest(result: str) -> str:
 
 def told(played: tuple[ToolCaseResult, ...]) -> dict[str, str | None]:
     return {each.case.mode: each.wrong for each in played}
-
-
-@pytest.mark.req("SO-19")
-@pytest.mark.parametrize(
-    ("cases", "missing"),
-    [
-        ((), "returns_nothing or fails"),
-        (CASES[:1], "fails"),
-        (CASES[1:], "returns_nothing"),
-        (CASES, ""),
-    ],
-)
-def test_a_card_with_a_new_tool_and_no_case_for_each_way_it_can_fail_is_refused(
-    cases: Any, missing: str
-):
-    for given in (card(*cases), *([] if cases else [card(eval=None)])):
-        if not missing:
-            assert Deck.of([given], required_blocks=()).cards["play"] == given
-            continue
-        with pytest.raises(
-            DeckError,
-            match=f"'refund' is new and no case in eval.tool_cases has mode {missing} for it; add",
-        ):
-            Deck.of([given], required_blocks=())
-    assert Deck.of([card(eval=None, tool_grants={})], required_blocks=()), (
-        "a tool that was always there needs none"
-    )
 
 
 @pytest.mark.req("SO-19")

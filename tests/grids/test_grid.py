@@ -228,18 +228,6 @@ def test_a_grid_stopped_by_ctrl_c_says_what_is_kept_and_goes_on_from_there(
     assert run.before == int(words[1]) and run.complete
 
 
-def test_a_case_that_changed_is_played_again_and_no_other(tmp_path: Path):
-    lines = (HOME / "data" / "cases" / "mixed.jsonl").read_text().splitlines()[:4]
-    (tmp_path / "cases.jsonl").write_text("\n".join(lines))
-    spec = spec_of(tmp_path, cases=[{"file": "cases.jsonl"}])
-    run_grid(spec, tmp_path / "out", OPENER, 1)
-    changed = json.loads(lines[1])
-    changed["turns"][0]["user"] += " Thanks!"
-    (tmp_path / "cases.jsonl").write_text("\n".join([lines[0], json.dumps(changed), *lines[2:]]))
-    run, rows = play(spec_of(tmp_path, cases=[{"file": "cases.jsonl"}]), tmp_path / "out")
-    assert (run.before, run.done, len(rows)) == (3, 1, 4)
-
-
 def test_timings_and_provenance_stand_beside_the_results(tmp_path: Path):
     spec = spec_of(tmp_path)
     _, rows = play(spec, tmp_path / "out")

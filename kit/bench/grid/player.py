@@ -18,7 +18,7 @@ from kit.bench.grid.ledger import FinishedCell
 from kit.bench.grid.results import AXES
 from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
 from kit.bench.grid.stand_ins.transient_store import TransientStore
-from kit.bench.model_judges import Judgement, Judges, bill, judge_deck
+from kit.bench.model_judges import Judgement, bill, judge_deck, judge_turns
 from kit.bench.routing import Stub
 from kit.bench.scoring.failsafe import fate
 from kit.bench.scoring.judge import Judge
@@ -90,7 +90,7 @@ class Player:
                 self._own_judges[name] = spec.own.judges[name]
             else:
                 self._rules[name] = SCORERS[name]
-        self._judges = Judges(spec, {})
+        self._judge_kits: dict[str, Kit] = {}
         self._kinds = spec.kinds
         self._virtual = spec.virtual
         self._concurrency = spec.concurrency
@@ -248,7 +248,7 @@ class Player:
         judgements = [NOTHING] * len(played.turns)
         judging = NOTHING.usage
         if self._spec.grid.judges and not played.void:
-            judgements = await self._judges.judge(cell, case, played.turns)
+            judgements = await judge_turns(self._spec, self._judge_kits, cell, case, played.turns)
             judging = total([judgement.usage for judgement in judgements])
             loss = judgements[-1].loss
             if loss is not None:
@@ -373,11 +373,9 @@ class Player:
 
     async def _bind_judges(self) -> None:
         deck = judge_deck(self._spec.deck.models)
-        kits: dict[str, Kit] = {}
         for name, judge in self._spec.grid.judges.items():
             context = self._open(models=judge.model, deck=deck, faults=False)
-            kits[name] = await self._stack.enter_async_context(context)
-        self._judges = Judges(self._spec, kits)
+            self._judge_kits[name] = await self._stack.enter_async_context(context)
 
     def _cost(self, record: TurnRecord | Usage) -> float | None:
         """What a turn, or its judges, count for against the limit."""

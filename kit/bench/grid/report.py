@@ -63,6 +63,7 @@ def report(spec: GridSpec, run: Run) -> str:
         _list(ways),
         *_systems(spec, rows),
         *_told_the_answers(spec),
+        *_impossible(spec),
         *_hops(spec, rows, failures),
         *_judges(spec, rows, failures),
     ]
@@ -196,6 +197,20 @@ def _told_the_answers(spec: GridSpec) -> list[str]:
     return [
         "Simulated models are told whom a case expects and err from there by a law: beside any other "
         "model they are no comparison."
+    ]
+
+
+def _impossible(spec: GridSpec) -> list[str]:
+    """Says which faults of the grid its monolith cannot have: it asks nobody whose model could fail."""
+    lead = spec.deck.settings.orchestrator
+    names: dict[str, None] = {}
+    for fault in chain.from_iterable(spec.faults.values()):
+        if fault.needs_agent and fault.where != lead:
+            names[str(fault)] = None
+    if "monolith" not in spec.grid.patterns or not names:
+        return []
+    return [
+        f"The monolith asks nobody, so no sub-agent fails in it: {', '.join(names)} did not happen there."
     ]
 
 

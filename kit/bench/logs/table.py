@@ -79,10 +79,6 @@ def _scores(fields: Fields, cluster: str) -> Iterator[tuple[str, Any]]:
     if "score" in fields and "value" in fields:
         yield str(fields["score"]), fields["value"]
         return
-    nested = fields.get("scores")
-    if isinstance(nested, Mapping):
-        yield from nested.items()
-        return
     for name, value in fields.items():
         if name not in NOT_SCORES and name != cluster:
             yield name, value
