@@ -249,9 +249,9 @@ def _with_models(
     return replace(deck, models=Registry("model", models))
 
 
-def _check_known(name: str, noun: str, known: Iterable[str], where: str) -> None:
+def _check_known(name: str, noun: str, registry: Iterable[str], where: str) -> None:
     """Raises DataError, with the place and the nearest name, for a name that is none of these."""
-    names = list(known)
+    names = list(registry)
     if name not in names:
         raise DataError(f"{where}: unknown {noun} {name!r}: {nearest(name, names)}")
 
@@ -261,14 +261,14 @@ def _check_names(spec: GridSpec, source: Source) -> None:
     models = spec.deck.models
     if grid.others is not None:
         _check_known(grid.others, "model", models, source.at("models", "others"))
-    for names, noun, known in (
+    for names, noun, registry in (
         ("models", "model", models),
         ("patterns", "pattern", {**patterns_of(spec.deck), **spec.own.patterns}),
         ("scorers", "scorer", spec.scorers),
         ("verdicts", "scorer or measure", (*grid.scorers, *grid.judges, *MEASURES)),
     ):
         for index, name in enumerate(getattr(grid, names)):
-            _check_known(name, noun, known, source.at(names, index))
+            _check_known(name, noun, registry, source.at(names, index))
     ways: dict[str, Any] = {axis: getattr(grid, f"{axis}s") for axis in AXES}
     ways["model"] = (*grid.models, *grid.systems)
     for axis, name in grid.baseline.items():

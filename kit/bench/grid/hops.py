@@ -25,14 +25,14 @@ def hop_counts(hops: Sequence[Hop]) -> Figures:
     """What hops carried and what the peers spent, by name; None where a peer is silent. What a cell
     costs is counted in calls."""
     usages = [hop.usage for hop in hops if hop.usage is not None]
-    spent = total(usages)
+    usage = total(usages)
     silent = len(usages) < len(hops)
     figures: Figures = {
         "hops": len(hops),
         "hop_bytes": sum(hop.bytes_out + hop.bytes_in for hop in hops),
     }
     for name in COUNTS:
-        figures[f"peer_{name}"] = None if silent else getattr(spent, name)
+        figures[f"peer_{name}"] = None if silent else getattr(usage, name)
     return figures
 
 

@@ -116,13 +116,13 @@ def unscored(
     """The ways that nothing was scored of, and so have no verdict, with their cells; empty where none failed."""
     if not failures:
         return {}
-    scored = {tuple(summary.way.values()) for summary in ways}
+    scored_ways = {tuple(summary.way.values()) for summary in ways}
     by = list(ways[0].way) if ways else axes(chain(rows, failures))
     ends: dict[str, CellEnds] = defaultdict(dict)
     # A way that lost all of its cells has no row, and so no line among the ways.
     for row in chain(rows, failures):
         names = way_of(row, by)
-        if names not in scored:
+        if names not in scored_ways:
             ends[" / ".join(names)][row["case"], row["repeat"]] = "error_class" in row
     return {way: CellCount.of(cells) for way, cells in sorted(ends.items())}
 

@@ -124,10 +124,10 @@ def _check_samples(first: Log, second: Log) -> None:
     other_questions = _questions(second)
     odd = sorted(questions.keys() ^ other_questions.keys())
     if odd:
-        shared = len(questions.keys() & other_questions.keys())
+        count = len(questions.keys() & other_questions.keys())
         raise DataError(
             f"{first.name} and {second.name} are not logs of the same samples: {odd[0]!r} is in one "
-            f"of them alone, {shared:,} are in both; play both over the same samples"
+            f"of them alone, {count:,} are in both; play both over the same samples"
         )
     if not questions:
         raise DataError(f"{first.name} holds no sample")
@@ -217,14 +217,14 @@ def _scaled(sample: LoggedSample, name: str, scale: Scale, log: str) -> float | 
 
 def _with_errors_wrong(rows: Sequence[Row], lower: Sequence[str]) -> list[dict[str, Any]]:
     """The rows of scores, each errored sample with the worst there is."""
-    changed: list[dict[str, Any]] = []
+    counted_rows: list[dict[str, Any]] = []
     for row in rows:
         if row["scorer"] in MEASURED:
             continue
-        changed.append(dict(row))
-        if changed[-1].pop("lost", False):
-            changed[-1]["value"] = 1.0 if row["scorer"] in lower else 0.0
-    return changed
+        counted_rows.append(dict(row))
+        if counted_rows[-1].pop("lost", False):
+            counted_rows[-1]["value"] = 1.0 if row["scorer"] in lower else 0.0
+    return counted_rows
 
 
 def _clusters(first: Log, second: Log) -> dict[str, str]:

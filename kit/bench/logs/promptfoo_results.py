@@ -81,8 +81,8 @@ def _sample(result: Fields, sample: str, epoch: int, cluster: str | None) -> Log
         "pass": number_of(result["success"]),
         "score": number_of(result["score"]),
     }
-    named: Fields = result.get("namedScores") or {}
-    for name, value in named.items():
+    named_scores: Fields = result.get("namedScores") or {}
+    for name, value in named_scores.items():
         scores[name] = number_of(value)
     milliseconds = number_of(result.get("latencyMs"))
     return LoggedSample(

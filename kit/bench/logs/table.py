@@ -44,7 +44,7 @@ def read_table(path: Path, system: str | None = None, cluster: str | None = None
         key = (sample.sample, sample.epoch)
         earlier = samples.get(key)
         if earlier is not None:
-            sample = _joined(earlier, sample, where)
+            sample = _join(earlier, sample, where)
         samples[key] = sample
     return Log(name=name, tool="a table", samples=tuple(samples.values()), not_numeric=not_numeric)
 
@@ -114,7 +114,7 @@ def _question(fields: Fields) -> str:
     return digest(question, _first(fields, EXPECTED))
 
 
-def _joined(earlier: LoggedSample, later: LoggedSample, where: str) -> LoggedSample:
+def _join(earlier: LoggedSample, later: LoggedSample, where: str) -> LoggedSample:
     """One sample of two lines of a long table, which have a score each."""
     twice = sorted(earlier.scores.keys() & later.scores.keys())
     if twice:

@@ -141,10 +141,12 @@ def _wrong_cases(
     answers = _answers(folder)
     groups: list[WrongCases] = []
     for way, of_way in rows_by_way(rows, axes).items():
-        scored = [row for row in of_way if row["scores"].get(measure) is not None]
-        wrong = [row for row in scored if row["scores"][measure] != right]
+        scored_rows = [row for row in of_way if row["scores"].get(measure) is not None]
+        wrong = [row for row in scored_rows if row["scores"][measure] != right]
         shown = [_wrong_case(row, cases, answers) for row in wrong[:MOST_WRONG]]
-        groups.append(WrongCases(way=way, count=len(wrong), turns=len(scored), shown=tuple(shown)))
+        groups.append(
+            WrongCases(way=way, count=len(wrong), turns=len(scored_rows), shown=tuple(shown))
+        )
     return tuple(groups)
 
 

@@ -31,5 +31,5 @@ def equals(case: Case, observation: Observation) -> float | None:
 def normalised(text: str) -> str:
     """A text without letter case, commas within numbers, width and ligatures of its characters (NFKC),
     runs of blanks, and the punctuation around it."""
-    composed = plain(unicodedata.normalize("NFKC", text))
-    return " ".join(composed.split()).strip(_AT_THE_ENDS)
+    characters = plain(unicodedata.normalize("NFKC", text))
+    return " ".join(characters.split()).strip(_AT_THE_ENDS)

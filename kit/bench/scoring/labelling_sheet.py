@@ -91,7 +91,7 @@ def item_of(store: TurnStore, turn: TurnRecord, strata: Sequence[str] = ()) -> I
         texts += [f"user: {earlier_turn.message}", f"assistant: {earlier_turn.text}"]
         events = log_of(store.events(earlier_turn.id, OPERATOR))
         shown += shown_in(earlier_turn.id, events)
-    seen = observe(store.events(turn.id, OPERATOR))
+    observation = observe(store.events(turn.id, OPERATOR))
     return Item(
         turn_id=turn.id,
         strata=tuple(strata),
@@ -100,8 +100,8 @@ def item_of(store: TurnStore, turn: TurnRecord, strata: Sequence[str] = ()) -> I
         before=past[0].invoked if past else (),
         shown=tuple(shown),
         called=turn.invoked,
-        prior_context=dict(seen.prior_context),
-        answers=dict(seen.answers),
+        prior_context=dict(observation.prior_context),
+        answers=dict(observation.answers),
         reply=turn.text,
         label=Label(turn_id=turn.id),
     )
