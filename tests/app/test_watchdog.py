@@ -27,21 +27,20 @@ def test_a_loop_held_by_code_is_noted_with_the_stack(tmp_path: Path):
     host = Host(Settings(store=str(tmp_path / "kit.db"), pace=0, model="offline"))
     try:
         host._loop.call_soon_threadsafe(hold_the_loop, 1.0)
-        noted = wait_for_silences(host)
+        silence = wait_for_silence(host, "hold_the_loop")
     finally:
         host.close()
-    (silence,) = noted
     assert silence.seconds >= 0.5
-    assert any(line.endswith("hold_the_loop") for line in silence.stack)
 
 
-def wait_for_silences(host: Host) -> list[Silence]:
+def wait_for_silence(host: Host, holder: str) -> Silence:
+    """Returns the silence with a function on its stack; a busy machine may hold the loop by others besides."""
     for _ in range(600):
-        noted = host.silences(0.0)
-        if noted:
-            return noted
+        for silence in host.silences(0.0):
+            if any(line.endswith(holder) for line in silence.stack):
+                return silence
         time.sleep(0.05)
-    raise AssertionError("nobody noticed that the loop was held")
+    raise AssertionError(f"nobody noticed that {holder} held the loop")
 
 
 @pytest.mark.realtime
