@@ -16,7 +16,7 @@ from kit.core.bodies.turn import TurnStarted
 from kit.core.event import Body, Event
 from kit.core.record import Message, TurnRecord
 from kit.core.value import Value
-from kit.stores.recall import repeated_turn, turns_before
+from kit.stores.recall import repeated_turn
 
 if TYPE_CHECKING:
     from kit.stores.turn_store import TurnStore
@@ -182,7 +182,11 @@ def _lines(
     principal = turn.principal
     # A turn that is asked again was told what came before the first one.
     turn = store.turn(repeated_turn(turn.session_id), principal) or turn
-    earlier = set(turns_before(store, turn))
+    conversation = store.history(turn.session_key, "", ALL, reader=principal)
+    order = list(dict.fromkeys(line.turn_id for line in conversation))
+    if turn.id in order:
+        order = order[: order.index(turn.id)]
+    earlier = set(order)
     ended = earlier & _ended_by(store, turn, turn.started_at + moment)
     readers = (request.agent, "") if request.purpose == "work" else ("",)
     for agent in readers:

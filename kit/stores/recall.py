@@ -1,9 +1,10 @@
 """What a session held before one of its turns, for whoever asks that turn again."""
 
 import uuid
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from kit.core.bodies.turn import Resumed
 from kit.core.context import Session
 from kit.core.record import (
     UNANSWERED,
@@ -36,19 +37,20 @@ def recall_before(
     is asked again.
 
     Each of the `agents`, and the orchestrator, is told the newest `limit` lines of its narration.
-    Response chains of a provider are left out: they
+    Earlier turns are those that began earlier. Response chains of a provider are left out: they
     have gone on since.
     """
     session_id = turn.session_id
     principal = turn.principal
-    order = turns_before(store, turn)
-    first = store.turn(repeated_turn(turn.session_id), principal)
-    if first is not None and not order:
+    turns = store.turns(session_id, principal.tenant_id, principal.user_id, limit=EVERY)
+    earlier = {record.id: record for record in turns if record.started_at < turn.started_at}
+    first = store.turn(repeated_turn(session_id), principal)
+    if first is not None and not earlier:
         # What is asked again a second time knows what the first one knew.
         return recall_before(store, first, agents, limit)
-    turns = store.turns(session_id, principal.tenant_id, principal.user_id, limit=EVERY)
-    records = {record.id: record for record in turns}
-    history = _history_of(store, turn, "", order)
+    waiting = _questions_then(store, turn, earlier)
+    history = _history_of(store, turn, "", earlier, waiting)
+    order = list(dict.fromkeys(line.turn_id for line in history))
     notes: dict[str, Note] = {}
     summary = _summary_before(store, turn, order)
     if summary is not None:
@@ -57,13 +59,11 @@ def recall_before(
         history = [line for line in history if order.index(line.turn_id) > through]
     lines = history[-limit:]
     for agent in agents:
-        lines += _history_of(store, turn, agent, order)[-limit:]
+        lines += _history_of(store, turn, agent, earlier, waiting)[-limit:]
     ended: list[TurnRecord] = []
     for turn_id in reversed(order):
-        record = records.get(turn_id)
-        # One whose row cannot be read is left out.
-        if record is not None and record.status != "interrupted":
-            ended.append(record)
+        if earlier[turn_id].status != "interrupted":
+            ended.append(earlier[turn_id])
     routed = _last_routed(ended)
     unanswered: dict[str, None] = {}
     for line in lines:
@@ -86,23 +86,51 @@ def recall_before(
     )
 
 
-def turns_before(store: "TurnStore", turn: TurnRecord) -> list[str]:
-    """Returns the turns whose lines stand before those of a turn in its conversation, in their order. One that paused
-    then and was answered later is not among them: its lines were written again."""
-    order: dict[str, None] = {}
+Questions = Mapping[str, Mapping[str, str]]
+"""Turn -> agent -> what it asked, of turns that have been answered since."""
+
+
+def _questions_then(
+    store: "TurnStore", turn: TurnRecord, earlier: Mapping[str, TurnRecord]
+) -> Questions:
+    """Returns what earlier turns still asked when a turn began, and got an answer to since.
+
+    Their lines were written again when they went on, and stand after those of the turn.
+    """
+    asked: dict[str, dict[str, str]] = {}
+    is_later = False
     for line in store.history(turn.session_key, "", EVERY, reader=turn.principal):
         if line.turn_id == turn.id:
-            break
-        order[line.turn_id] = None
-    return list(order)
+            is_later = True
+        elif is_later and line.turn_id in earlier and line.turn_id not in asked:
+            questions: dict[str, str] = {}
+            for event in store.events(line.turn_id, turn.principal):
+                if isinstance(event.body, Resumed):
+                    questions = {asked.agent: asked.question for asked in event.body.asked}
+            asked[line.turn_id] = questions
+    return asked
 
 
 def _history_of(
-    store: "TurnStore", turn: TurnRecord, agent: str, turn_ids: Collection[str]
+    store: "TurnStore",
+    turn: TurnRecord,
+    agent: str,
+    earlier: Mapping[str, TurnRecord],
+    waiting: Questions,
 ) -> list[Message]:
-    """Returns the narration of one agent, or of the conversation, in these turns."""
-    history = store.history(turn.session_key, agent, EVERY, reader=turn.principal)
-    return [line for line in history if line.turn_id in turn_ids]
+    """Returns the narration of one agent, or of the conversation, in earlier turns: as it was when the turn began."""
+    lines: list[Message] = []
+    for line in store.history(turn.session_key, agent, EVERY, reader=turn.principal):
+        if line.turn_id not in earlier:
+            continue
+        questions = waiting.get(line.turn_id, {})
+        if line.role == "assistant" and questions and not agent:
+            line = line.replace(text=" ".join(questions.values()))
+        elif line.role == "assistant" and agent in questions:
+            line = line.replace(text=UNANSWERED)
+        lines.append(line)
+    # Lines that were written again come last in the store.
+    return sorted(lines, key=lambda line: earlier[line.turn_id].started_at)
 
 
 def _summary_before(
