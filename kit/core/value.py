@@ -48,20 +48,19 @@ def builder(kind: Callable[P, V]) -> Callable[P, V]:
     if checks.field_validators or checks.model_validators:
         raise TypeError(f"{model.__name__} validates more than types: make it by its class")
     template: dict[str, Any] = {}
-    required: set[str] = set()
+    optional: set[str] = set()
     for name, field in model.model_fields.items():
         template[name] = field.default
-        if field.default is PydanticUndefined or not isinstance(field.default, Hashable):
-            required.add(name)
+        if field.default is not PydanticUndefined and isinstance(field.default, Hashable):
+            optional.add(name)
     names = set(template)
-    size = len(template)
 
     def build(**arguments: Any) -> Any:
         # The template keeps the order of the fields, in which a log has always been written.
         fields = {**template, **arguments}
-        if len(fields) != size or not required.issubset(arguments):
-            faulty = (required - arguments.keys()) | (arguments.keys() - names)
-            raise TypeError(f"{model.__name__} lacks or does not know: {sorted(faulty)}")
+        known = optional | {*arguments}
+        if known != names:
+            raise TypeError(f"{model.__name__} lacks or does not know: {sorted(known ^ names)}")
         value = _new(model)
         _set(value, "__dict__", fields)
         _set(value, "__pydantic_fields_set__", names)

@@ -83,7 +83,7 @@ async def test_a_turn_whose_process_dies_ends_for_whoever_follows_it(tmp_path: P
 async def _left_behind(kit: Kit) -> str:
     """Writes a running turn of a process that is gone."""
     reply = await kit.ask("the best three", kit.session("s"), "mediated")
-    with kit.store.commit() as db:  # type: ignore[attr-defined]
+    with kit.store.commit() as db:
         db.execute("UPDATE turns SET status = 'running', owner = 'gone'")
         db.execute("DELETE FROM logs")
         db.execute("DELETE FROM rollups")

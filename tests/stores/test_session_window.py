@@ -288,7 +288,7 @@ async def test_a_user_who_comes_back_to_a_question_makes_the_session_active(plac
     talk = Talk(place)
     async with talk.opened() as kit:
         await talk.ask(kit, "paused")
-        with kit.store.commit() as db:  # type: ignore[attr-defined]
+        with kit.store.commit() as db:
             db.execute("UPDATE turns SET started_at = started_at - 86400")
         paused, now = await talk.window(kit), time.time()
         assert paused and paused.state == "paused" and paused.last_active < now - 80_000

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
+from kit.core.language.clauses import clauses
 from kit.core.language.words import STOP, word_set, words
-from kit.models.offline import projection
+from kit.models.offline import english, projection
 from kit.models.offline.composition import cut
 from kit.models.offline.extraction import (
     Source,
@@ -157,7 +159,10 @@ def _text(name: str, spec: Schema, source: Source, required: bool) -> str | None
         return _day(spec["format"], source, required)
     if required and _VERBATIM.search(description):
         return source.request.strip()[:2000]
-    text = text_for(name, source, required=required)
+    text = None
+    if required:
+        text = text_for(name, _named_anew(source), required=required)
+    text = text or text_for(name, source, required=required)
     if text is not None and _TITLED.search(description):
         for title in capitalised(source.request):
             if f'"{title}"' not in text:
@@ -172,6 +177,14 @@ def _day(form: str, source: Source, required: bool) -> str | None:
     if day is not None and form == "date-time":
         return f"{day}T00:00:00Z"
     return day
+
+
+def _named_anew(source: Source) -> Source:
+    """The source with what is asked now alone, where that names a thing without pointing back; else as it is."""
+    now = source.request.removeprefix(source.earlier)
+    if noun_phrase(now, source.about) and not english.REFERENCE.search(now):
+        return replace(source, request=now)
+    return source
 
 
 def _matching(pattern: str, source: Source) -> list[str]:
@@ -278,5 +291,14 @@ def _items(name: str, items: Schema, source: Source) -> list[Any]:
     if not {"id", "ids"}.isdisjoint(spoken(name).split()):
         texts = identifiers(source.request) or projection.collect(source.input, name, "")
     else:
-        texts = quoted(source.request)
+        texts = quoted(source.request) or _phrases(source)
     return [_within(text, items) for text in dict.fromkeys(texts)]
+
+
+def _phrases(source: Source) -> list[str]:
+    """What each clause of the request is about."""
+    texts: list[str] = []
+    for clause in clauses(source.request):
+        if clause.content:
+            texts.append(noun_phrase(clause.text, source.about) or clause.text)
+    return texts

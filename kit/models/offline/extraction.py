@@ -28,7 +28,8 @@ _UNCOUNTED = re.compile(
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 _NAME = r"[A-Z][\w'&-]*(?:\s+(?:&\s+)?[A-Z][\w'&-]*)*"
 _CAPITALS = re.compile(rf"\b{_NAME}")
-_PROPER = re.compile(rf"(?<!^)(?<![.!?]\s)\b{_NAME}")
+# "I" is written with a capital wherever it stands, and names nothing.
+_PROPER = re.compile(rf"(?<!^)(?<![.!?]\s)\b(?!I\b){_NAME}")
 _DAYISH = word_set("day weekday when")
 _WEEKDAY = re.compile(r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow)\b", re.I)
 _CALENDAR = word_set(
@@ -55,6 +56,8 @@ class Source:
     """A form is filled: its optional fields as well, and its texts are told, not searched for."""
     about: frozenset[str] = frozenset()
     """Words of the tool's own name, singular: they narrow no search."""
+    earlier: str = ""
+    """What the request begins with and was said earlier: it names nothing that the rest names itself."""
     input: Any = None
     """What an earlier step returned: ids come from it where the request names none."""
 

@@ -396,7 +396,8 @@ def _look_up(request: Request) -> Reply:
     for part in decision.parts:
         tool = able[part.tool]
         about = frozenset(word.rstrip("s") for word in tool.label.split())
-        arguments = fill(tool.schema, Source(part.text, about=about))
+        earlier = f"{talk.earlier_requests[-1]}. " if talk.earlier_requests else ""
+        arguments = fill(tool.schema, Source(part.text, about=about, earlier=earlier))
         unknown = unknown_name(tool.schema, arguments, part.text)
         if unknown is not None and not must:
             return Reply(talk.phrases.unknown.format(name=unknown))

@@ -9,9 +9,11 @@ from kit.worlds.consumer.rows import Reward
 from kit.worlds.consumer.shopping import page
 from kit.worlds.consumer.world import World, who
 from kit.worlds.service.parameters import Parameters
-from kit.worlds.service.search import Index
+from kit.worlds.service.search import NOISE, Index
 
 Payload = dict[str, Any]
+TALK_OF_REWARDS = NOISE | frozenset("afford dollar redeem redeemable reward value worth".split())
+"""Words that every question about rewards shares: none of them is the name of one."""
 
 
 def balance_of(world: World, principal: Principal) -> int:
@@ -69,7 +71,9 @@ def quote(world: World, principal: Principal, parameters: Parameters) -> Payload
     have = balance_of(world, principal)
     by_cost = sorted(world.rewards.values(), key=lambda reward: (reward.points, reward.id))
     result = Index(
-        by_cost, lambda reward: [(2.0, f"{reward.name} {reward.kind}"), (4.0, reward.id)]
+        by_cost,
+        lambda reward: [(2.0, f"{reward.name} {reward.kind}"), (4.0, reward.id)],
+        noise=TALK_OF_REWARDS,
     ).search(parameters.text)
     if result.match == "named":
         rewards = result.rows
