@@ -162,3 +162,13 @@ async def test_what_somebody_has_nothing_on_is_named_in_the_users_words():
     kit = small_kit([calls, Line("Two games."), Line("Two games.")], models)
     reply = await run_turn(f"{sweets}, and which games are there", ALICE, kit)
     assert reply.text.endswith(f"I wasn't able to get an answer from shop to “{sweets}”.")
+
+
+@pytest.mark.parametrize(
+    "message", ["what are my points worth in rewards", "what rewards can I get"]
+)
+async def test_a_word_that_every_question_about_rewards_holds_is_no_name_of_one(message: str):
+    async with open_kit(OFFLINE) as kit:
+        reply = await kit.ask(message, kit.session("s"))
+    assert reply.routing.invoked == ("rewards",)
+    assert "There is no reward" not in reply.text

@@ -12,7 +12,9 @@ from kit.worlds.service.parameters import Parameters
 from kit.worlds.service.search import NOISE, Index
 
 Payload = dict[str, Any]
-TALK_OF_REWARDS = NOISE | frozenset("afford dollar redeem redeemable reward value worth".split())
+TALK_OF_REWARDS = NOISE | frozenset(
+    ["afford", "dollar", "redeem", "redeemable", "reward", "value", "worth"]
+)
 """Words that every question about rewards shares: none of them is the name of one."""
 
 
