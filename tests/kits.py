@@ -160,9 +160,9 @@ def desk_models(*script: Script) -> dict[str, BaseChatModel]:
 
 
 OFFLINE = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
+"""Settings of a kit that reads nothing of the machine and waits for nothing."""
 EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
 """The same with whatever model the environment names: the stand-in where it names none."""
-"""Settings of a kit that reads nothing of the machine and waits for nothing."""
 
 
 def small_deck(agents: Sequence[str], cards: Sequence[AgentCard] = (), **settings: Any) -> Deck:

@@ -47,8 +47,6 @@ from tests.tools.test_tools import Reply as EnvelopeReply
 from tests.tools.test_tools import Watched, client, world
 from tests.worlds import TOOL_IDS, context_app, toolbox
 
-"""Verticals whose data comes from the context service, with a question of each."""
-
 
 @dataclass
 class WatchedSupport:
