@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -95,13 +96,21 @@ def read_deck(folder: Path, environment: str, flags: Mapping[str, bool]) -> tupl
     return parts, draft
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Outline:
     """What a deck's folder says before any of its code is imported."""
 
+    folder: Path
     settings: DeckSettings
-    cards: tuple[AgentCard, ...]
-    """Those in place, then the new versions of cards."""
+
+    @cached_property
+    def cards(self) -> tuple[AgentCard, ...]:
+        """Those in place, then the new versions of cards. A page that asks for none does not wait for them: every
+        run of it reads the outline."""
+        draft = Draft()
+        cards = _cards("card", _card_files(self.folder), draft)
+        next_cards = _cards("next card", _next_files(self.folder), draft)
+        return (*cards.values(), *next_cards.values())
 
     @property
     def references(self) -> tuple[str, ...]:
@@ -139,11 +148,7 @@ class Outline:
 def read_outline(folder: Path) -> Outline:
     """Reads deck.yaml and the cards of a folder. What cannot be read is left out, and is a fault once the deck is
     loaded: `load_deck` would import nothing of it either."""
-    draft = Draft()
-    settings = _settings(folder / "deck.yaml", draft)
-    cards = _cards("card", _card_files(folder), draft)
-    next_cards = _cards("next card", _next_files(folder), draft)
-    return Outline(settings, (*cards.values(), *next_cards.values()))
+    return Outline(folder, _settings(folder / "deck.yaml", Draft()))
 
 
 def _check_places(
