@@ -27,7 +27,7 @@ from kit.core.context import Session
 from kit.core.display.count import many
 from kit.core.errors import DataError
 from kit.core.model import ModelSpec
-from kit.core.outcome import AgentCall, Answer, Outcome, Usage, total
+from kit.core.outcome import AgentCall, Outcome, Usage, total
 from kit.experiment_kits import ExperimentKits
 from kit.runtime.call_model import call_model
 from kit.runtime.context import RunContext
@@ -169,7 +169,7 @@ async def _ask(kit: Kit, messages: Sequence[BaseMessage], track: str) -> tuple[s
             model, messages, ctx, agent=call.agent, purpose="work", news=len(messages)
         )
         texts.append(reply.text)
-        return Answer(call_id=call.call_id, agent=call.agent, text="Judged.")
+        return call.answered("Judged.")
 
     cassette = kit.cassette
     if cassette is not None:

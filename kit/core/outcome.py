@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from kit.core.limits import Count, Data, Dollars
-from kit.core.value import Value
+from kit.core.value import Value, builder
 
 Axis = Literal["invocation", "data"]
 Reason = Literal[
@@ -112,6 +112,28 @@ class AgentCall(Value):
     fields: dict[str, Any] = {}
     """Declared hand-off fields, and nothing else."""
 
+    def answered(self, text: str) -> "Answer":
+        """Returns the outcome of this call where it was answered."""
+        return _new_answer(call_id=self.call_id, agent=self.agent, text=text)
+
+    def failed(
+        self,
+        reason: Reason,
+        detail: str,
+        suggestion: str | None = None,
+        *,
+        axis: Axis = "invocation",
+    ) -> "Failure":
+        """Returns the outcome of this call where it was not answered."""
+        return Failure(
+            call_id=self.call_id,
+            agent=self.agent,
+            axis=axis,
+            reason=reason,
+            detail=detail,
+            suggestion=suggestion,
+        )
+
 
 class ComponentPayload(Value):
     """A structured piece for the page (an offer, a receipt), kept apart from narration."""
@@ -165,6 +187,9 @@ class Answer(Value):
         """Whether data was still missing when it was given."""
         # What failed first and came at the second try is counted, and nothing of it is missing.
         return bool(self.data_faults) and not self.recovered
+
+
+_new_answer = builder(Answer)
 
 
 class Failure(Value):

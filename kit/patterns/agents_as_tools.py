@@ -2,22 +2,18 @@
 
 from collections.abc import Callable
 
-from langchain_core.messages import HumanMessage
-
-from kit.core.outcome import AgentCall, Answer, Failure, Outcome, tell_left_out
-from kit.core.value import builder
-from kit.models.message import system_text
+from kit.core.outcome import AgentCall, Failure, Outcome, tell_left_out
 from kit.runtime.agents.contract import refusal, refusal_words
-from kit.runtime.agents.llm_agent import Decision, LLMAgent, Thread
+from kit.runtime.agents.llm_agent import Decision, LLMAgent
 from kit.runtime.answer.acknowledge import acknowledge, rescued
 from kit.runtime.answer.owed import is_unanswerable
 from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
 from kit.runtime.guards.checks import decide, tidy
+from kit.runtime.message import Thread, instructed
 from kit.runtime.pattern import Pattern
 
-_answer = builder(Answer)
 MAX_ROUNDS = 4
 """Rounds of calls an orchestrator gets in one turn; the cap counts over all of them."""
 
@@ -29,7 +25,7 @@ async def run_mediated(call: AgentCall, ctx: RunContext) -> Outcome:
     thread = lead.open(call, ctx)
     decision = await decide(thread, call, lead, ctx, ctx.turn.settings.guards)
     if left_out := ctx.turn.left_out(decision.asks).names:
-        thread[0] = system_text(f"{thread[0].text}\n\n{tell_left_out(left_out)}")
+        thread = instructed(thread, tell_left_out(left_out))
     return await compose_rounds(decision, thread, call, lead, ctx)
 
 
@@ -73,66 +69,20 @@ async def compose_rounds(
         return _declined(decision, call, ctx)
     if not rounds:
         return outcome_of(scrub(decision.text, ctx), call)
-    return outcome_of(
-        await check_composition(decision.text, lead, thread, call, ctx, clean=whole), call
-    )
+    text = await acknowledge(decision.text, lead, thread, call, ctx, clean=clean)
+    return outcome_of(text, call)
 
 
 def _declined(decision: Decision, call: AgentCall, ctx: RunContext) -> Failure:
     """The outcome of a turn whose orchestrator declined: it failed, and its words are the answer."""
     message = decision.reply.message
     words = refusal_words(message)
-    return Failure(
-        call_id=call.call_id,
-        agent=call.agent,
-        axis="invocation",
-        reason="refusal",
-        detail=refusal(message) or "",
-        suggestion=scrub(words, ctx) if words else None,
-    )
-
-
-async def check_composition(
-    text: str, lead: LLMAgent, thread: Thread, call: AgentCall, ctx: RunContext, *, clean: bool
-) -> str:
-    """Returns the composition as the user may read it; a second one is asked for with what the
-    first lacked in the prompt."""
-
-    async def again(notice: str) -> str:
-        longer = [system_text(f"{thread[0].text}\n\n{notice}"), *thread[1:]]
-        return (await lead.compose(longer, call, ctx, live=False, news=1)).text
-
-    owes_nothing = clean and not ctx.turn.left_out().count
-    return await acknowledge(
-        text,
-        ctx,
-        again,
-        clean=owes_nothing,
-        sources=lambda: material(thread),
-        seconds=lead.time_budget,
-    )
+    suggestion = scrub(words, ctx) if words else None
+    return call.failed("refusal", refusal(message) or "", suggestion)
 
 
 def outcome_of(text: str, call: AgentCall) -> Outcome:
     """Returns a turn's text as its outcome; an empty text is a failure."""
     if text:
-        return _answer(call_id=call.call_id, agent=call.agent, text=text)
-    return Failure(
-        call_id=call.call_id,
-        agent=call.agent,
-        axis="invocation",
-        reason="insufficient",
-        detail="no text composed",
-    )
-
-
-def material(thread: Thread) -> str:
-    """Returns all that a model was given to read in this turn, without its own words since the request."""
-    texts: list[str] = []
-    for position, message in enumerate(thread):
-        if isinstance(message, HumanMessage):
-            # Before the request the model's own words count too: they were said in earlier turns.
-            texts = [str(earlier.text) for earlier in thread[:position]]
-        if message.type != "ai":
-            texts.append(str(message.text))
-    return "\n".join(texts)
+        return call.answered(text)
+    return call.failed("insufficient", "no text composed")

@@ -11,9 +11,10 @@ from kit.compose.registry import Registry
 from kit.core.card import AgentCard
 from kit.core.errors import BindError
 from kit.core.outcome import NO_ANSWER, OF_MODEL, AgentCall, Answer, Failure, Outcome, Timing
-from kit.patterns.agents_as_tools import MAX_ROUNDS, check_composition, outcome_of
+from kit.patterns.agents_as_tools import MAX_ROUNDS, outcome_of
 from kit.runtime.agents.contract import answer_parts, data_reason
 from kit.runtime.agents.llm_agent import LLMAgent, shown_pictures
+from kit.runtime.answer.acknowledge import acknowledge
 from kit.runtime.answer.owed import nobody_can
 from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import Agent, RunContext
@@ -83,7 +84,7 @@ async def run_monolith(call: AgentCall, ctx: RunContext) -> Outcome:
     if reply.text.startswith(NO_ANSWER):
         text = nobody_can(ctx)
     if results:
-        text = await check_composition(text, lead, thread, call, ctx, clean=clean)
+        text = await acknowledge(text, lead, thread, call, ctx, clean=clean)
     else:
         text = scrub(text, ctx)
     return outcome_of(text, call)

@@ -1,11 +1,11 @@
 """Supervisor: the orchestrator asks one sub-agent at a time and decides again after each."""
 
 from kit.core.outcome import AgentCall, Outcome
-from kit.models.message import system_text
 from kit.patterns.agents_as_tools import compose_rounds
 from kit.runtime.agents.llm_agent import Decision, LLMAgent
 from kit.runtime.context import RunContext
 from kit.runtime.guards.checks import decide, verbatim
+from kit.runtime.message import instructed
 from kit.runtime.pattern import Pattern
 
 TURNS = (
@@ -21,8 +21,7 @@ async def run_supervisor(call: AgentCall, ctx: RunContext) -> Outcome:
     """Decide, ask one, decide again, until the model answers; at most as many steps as the cap has calls, and one."""
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)
-    thread = lead.open(call, ctx)
-    thread[0] = system_text(f"{thread[0].text}\n\n{TURNS}")
+    thread = instructed(lead.open(call, ctx), TURNS)
     guards = ctx.turn.settings.guards
     decision = _first(await decide(thread, call, lead, ctx, guards.replace(**OFF)), ctx)
     if guards.verbatim and [ask.intent_count or 1 for ask in decision.asks] == [1]:

@@ -1,7 +1,7 @@
 """What the user reads of a plan: an answer composed from the outputs of its steps, or fixed words
 for where it stopped."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
@@ -11,18 +11,20 @@ from kit.compose.locale import Sentences
 from kit.core.bodies.speech import Acknowledged
 from kit.core.bodies.turn import PlanEnded
 from kit.core.documents.document import Plan, PlanStep
-from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Reason
-from kit.models.message import system_text, tool_text
+from kit.core.outcome import AgentCall, Answer, Outcome, Reason
+from kit.models.message import tool_text
 from kit.planning.answer_sections import Section, sections_of
 from kit.planning.loop import Manager
 from kit.planning.output_words import earlier_steps, wordings, words_of
 from kit.planning.plan import complete_steps, failed_step
+from kit.planning.record import outputs_of
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.answer.acknowledge import acknowledge
 from kit.runtime.answer.owed import owed_by
 from kit.runtime.answer.raw_text import leaks, scrub
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import run_to_outcome
+from kit.runtime.message import instructed
 
 SYNTHESIS = "The plan for this request is done. Answer it from what its steps returned, and from nothing else."
 
@@ -33,53 +35,37 @@ async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunC
     One that waits for a key says that.
     """
     plan = manager.plan
-    executor = manager.settings.executor
-    if plan.status == "needs_key":
-        ctx.turn.record(*_failure(manager, executor))
-        ctx.emit(Acknowledged(path="rescued", owed=owed_by(ctx.turn).agents))
-        text = ctx.turn.locale.sentences.plan_needs_key
-        return Answer(call_id=call.call_id, agent=call.agent, text=text)
-    status = "failed" if plan.status == "failed" else "complete"
-    ctx.emit(PlanEnded(plan_id=plan.plan_id, status=status, failure=plan.failure))
-    if plan.status == "failed":
-        # In fixed words: a model would explain away what it does not know.
-        ctx.turn.record(*_failure(manager, executor))
-        ctx.emit(Acknowledged(path="rescued", owed=owed_by(ctx.turn).agents))
-        text = stop_words(manager, ctx, await _outputs(manager))
-        return Answer(call_id=call.call_id, agent=call.agent, text=text)
     sentences = ctx.turn.locale.sentences
-    sections = sections_of(plan.steps, await _outputs(manager), plan.original_task, sentences)
+    if plan.status != "needs_key":
+        status = "failed" if plan.status == "failed" else "complete"
+        ctx.emit(PlanEnded(plan_id=plan.plan_id, status=status, failure=plan.failure))
+    outputs = await outputs_of(plan, manager.services.documents.memory)
+    if plan.status in ("needs_key", "failed"):
+        ctx.turn.record(*_failure(manager))
+        ctx.emit(Acknowledged(path="rescued", owed=owed_by(ctx.turn).agents))
+        # In fixed words: a model would explain away what it does not know.
+        text = sentences.plan_needs_key
+        if plan.status == "failed":
+            text = stop_words(plan, ctx, outputs)
+        return call.answered(text)
+    sections = sections_of(plan.steps, outputs, plan.original_task, sentences)
     asks, results = _as_calls(plan, sections)
-    texts = [section.text for section in sections]
     ctx.turn.in_own_words = False
-    ctx.turn.record(*_step_answers(plan, sections, executor))
-    thread = lead.open(call, ctx)
-    thread[0] = system_text(f"{thread[0].text}\n\n{SYNTHESIS}")
+    ctx.turn.record(*_step_answers(plan, sections, manager.settings.executor))
+    thread = instructed(lead.open(call, ctx), SYNTHESIS)
     thread += [AIMessage("", tool_calls=asks), *results]
 
-    async def compose(_: AgentCall, __: RunContext) -> Outcome:
+    async def compose(call: AgentCall, ctx: RunContext) -> Outcome:
         reply = await lead.compose(thread, call, ctx, live=False, news=len(results))
-        return Answer(call_id=call.call_id, agent=call.agent, text=reply.text)
-
-    async def again(notice: str) -> str:
-        longer = [system_text(f"{thread[0].text}\n\n{notice}"), *thread[1:]]
-        return (await lead.compose(longer, call, ctx, live=False, news=1)).text
+        return call.answered(reply.text)
 
     outcome = await run_to_outcome(compose, call, ctx, lead.time_budget)
     if isinstance(outcome, Answer):
-        text = await acknowledge(
-            outcome.text,
-            ctx,
-            again,
-            clean=not ctx.turn.left_out().count,
-            sources=lambda: "\n".join([call.query, *texts]),
-            seconds=lead.time_budget,
-        )
+        text = await acknowledge(outcome.text, lead, thread, call, ctx, clean=True)
     else:
         # What the steps came to is in words already.
-        text = scrub("\n\n".join(texts), ctx)
-    text = f"{text}\n\n{done_words(plan, sentences)}"
-    return Answer(call_id=call.call_id, agent=call.agent, text=text)
+        text = scrub("\n\n".join([section.text for section in sections]), ctx)
+    return call.answered(f"{text}\n\n{done_words(plan, sentences)}")
 
 
 def _as_calls(plan: Plan, sections: Sequence[Section]) -> tuple[list[ToolCall], list[ToolMessage]]:
@@ -111,17 +97,10 @@ def _step_answers(
             # A step stands for what the steps before it were asked too: it was done with what they gave.
             tasks = [steps[earlier].task for earlier in earlier_steps(number, plan.steps)]
             query = "; ".join([*tasks, steps[number].task])
-            call_id = steps[number].task_id or ""
-            answers.append(Answer(call_id=call_id, agent=executor, text=words))
-            calls.append(AgentCall(call_id=call_id, agent=executor, query=query, fields={}))
+            call = AgentCall(call_id=steps[number].task_id or "", agent=executor, query=query)
+            answers.append(call.answered(words))
+            calls.append(call)
     return answers, calls
-
-
-async def _outputs(manager: Manager) -> dict[int, Any]:
-    outputs: dict[int, Any] = {}
-    for step in complete_steps(manager.plan):
-        outputs[step.step_index] = await manager.value(step)
-    return outputs
 
 
 def done_words(plan: Plan, words: Sentences) -> str:
@@ -134,22 +113,21 @@ def done_words(plan: Plan, words: Sentences) -> str:
     return f"{sentence} {words.plan_again.format(steps=', '.join(failed))}"
 
 
-def stop_words(manager: Manager, ctx: RunContext, outputs: dict[int, Any]) -> str:
+def stop_words(plan: Plan, ctx: RunContext, outputs: Mapping[int, Any]) -> str:
     """Says in the session's language why a plan stopped, what its steps came to and which were not
     done; nothing here was worded by a model."""
-    plan = manager.plan
     words = ctx.turn.locale.sentences
     step = failed_step(plan)
     parts = [_stop_reason(plan, step, words)]
-    if outputs:
+    complete = complete_steps(plan)
+    if complete:
         by_step = wordings(plan.steps, outputs, plan.original_task, words)
         parts.append(words.plan_steps)
-        for done in complete_steps(plan):
-            output = outputs[done.step_index]
+        for done in complete:
             heading = f"{done.step_index}. {_quote(done.task)}"
-            came_to = (
-                words.plan_gone if output is None else words_of(output, by_step[done.step_index])
-            )
+            came_to = words.plan_gone
+            if done.step_index in outputs:
+                came_to = words_of(outputs[done.step_index], by_step[done.step_index])
             block = f"**{heading}:** {came_to}"
             # What a service put into its result is read by no guard here.
             parts.append(f"**{heading}**" if leaks(block, ctx) else block)
@@ -190,38 +168,23 @@ def _quote(task: str) -> str:
     return task.rstrip(". ")
 
 
-def _failure(manager: Manager, executor: str) -> tuple[list[Outcome], list[AgentCall]]:
+def _failure(manager: Manager) -> tuple[list[Outcome], list[AgentCall]]:
     """Returns the call that the plan failed of, with how it ended; that of the planner where no step was to blame."""
     plan = manager.plan
     step = failed_step(plan)
     kind = plan.failure_kind
-    agent = manager.settings.planner
-    call_id = plan.plan_id
-    task = plan.original_task
+    detail = plan.failure_reason
+    call = AgentCall(call_id=plan.plan_id, agent=manager.settings.planner, query=plan.original_task)
+    if step is not None:
+        detail = step.failure_reason or detail
+        call_id = step.task_id or plan.plan_id
+        call = AgentCall(call_id=call_id, agent=manager.settings.executor, query=step.task)
     reason: Reason = "insufficient"
     if plan.status == "needs_key":
         reason = "unavailable"
+        detail = "the request brought no key for the skill service"
     elif kind == "budget" or kind == "uncertain":
         reason = kind
     elif manager.failure:
         reason = manager.failure.reason
-    if step is not None:
-        agent = executor
-        call_id = step.task_id or plan.plan_id
-        task = step.task
-    outcome = Failure(
-        call_id=call_id,
-        agent=agent,
-        axis="invocation",
-        reason=reason,
-        detail=_failure_detail(plan, step),
-    )
-    return [outcome], [AgentCall(call_id=call_id, agent=agent, query=task, fields={})]
-
-
-def _failure_detail(plan: Plan, step: PlanStep | None) -> str:
-    if plan.status == "needs_key":
-        return "the request brought no key for the skill service"
-    if step is not None and step.failure_reason:
-        return step.failure_reason
-    return plan.failure_reason
+    return [call.failed(reason, detail)], [call]

@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from kit.compose.locale import Sentences
 from kit.core.documents.document import PlanStep
+from kit.core.schema.json_value import is_list, is_object
 from kit.planning.output_words import (
     RANK,
     TITLES,
@@ -154,8 +155,9 @@ class _Answer:
             if step in self._pools and len(_items(output)) > 1:
                 return size_of(output, self._sentences)
         rows = self._choices.get(number, [])
-        total = cast("Fields", self._outputs[number]).get(TOTAL) if rows else None
-        if isinstance(total, int) and total > len(rows):
+        output = self._outputs.get(number)
+        total = output.get(TOTAL) if is_object(output) else None
+        if rows and isinstance(total, int) and total > len(rows):
             ids = [key for key in rows[0] if key.endswith("_id")]
             noun = ids[0].removesuffix("_id") if ids else "things"
             return count_words(total, noun, self._sentences)
@@ -163,11 +165,11 @@ class _Answer:
 
     def _subject(self, output: Any) -> str:
         """Returns the name of the one thing that an output is about; empty where that cannot be told."""
-        if not isinstance(output, Mapping):
+        if not is_object(output):
             return ""
-        for part in cast("Fields", output).values():
-            if isinstance(part, Mapping):
-                part = title_of(cast("Fields", part))
+        for part in output.values():
+            if is_object(part):
+                part = title_of(part)
             if isinstance(part, str) and part in self._names:
                 return part
         return ""
@@ -175,23 +177,23 @@ class _Answer:
 
 def _items(output: Any) -> list[Any]:
     """Returns the first list of an output."""
-    parts = cast("Fields", output).values() if isinstance(output, Mapping) else [output]
+    parts = output.values() if is_object(output) else [output]
     for part in parts:
-        if isinstance(part, list):
-            return cast("list[Any]", part)
+        if is_list(part):
+            return part
     return []
 
 
 def _rows(output: Any) -> list[Fields]:
-    return [cast("Fields", item) for item in _items(output) if isinstance(item, Mapping)]
+    return [item for item in _items(output) if is_object(item)]
 
 
 def _without(output: Any, subject: str, wording: Wording) -> dict[str, Any]:
     """Returns an output without the name of the thing that it is about, which stands above it."""
     fields: dict[str, Any] = {}
-    for key, part in cast("Fields", output).items():
-        if isinstance(part, Mapping) and title_of(cast("Fields", part)) == subject:
-            fields |= _without_title(cast("Fields", part), wording)
+    for key, part in output.items():
+        if is_object(part) and title_of(part) == subject:
+            fields |= _without_title(part, wording)
         elif part != subject:
             fields[key] = part
     return fields

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 from kit.compose.locale import ENGLISH, Sentences
 from kit.core.display.count import enumeration
 from kit.core.documents.document import PlanStep
+from kit.core.schema.json_value import is_list, is_object
 
 MOST_CHARACTERS = 6_000
 """Characters of one output that are told; of more it is the beginning."""
@@ -82,11 +83,11 @@ def names_of(outputs: Outputs) -> dict[str, str]:
 
 def _names(value: Any) -> Iterator[tuple[str, str]]:
     """Yields each id of a value with the name that stands beside it."""
-    if isinstance(value, list):
-        for item in cast("list[Any]", value):
+    if is_list(value):
+        for item in value:
             yield from _names(item)
-    elif isinstance(value, Mapping):
-        fields = cast("Fields", value)
+    elif is_object(value):
+        fields = value
         title = title_of(fields)
         for key, part in fields.items():
             if title and is_id(key) and isinstance(part, str):
@@ -125,10 +126,10 @@ def words_of(value: Any, wording: Wording) -> str:
 def size_of(value: Any, sentences: Sentences = ENGLISH.sentences) -> str:
     """Returns how much an output is, such as `348 outlets`; empty where it is no list."""
     parts: list[str] = []
-    fields = cast("Fields", value) if isinstance(value, Mapping) else {"row": value}
+    fields = value if is_object(value) else {"row": value}
     for name, part in fields.items():
-        if isinstance(part, list):
-            items = cast("list[Any]", part)
+        if is_list(part):
+            items = part
             parts.append(count_words(len(items), _noun(_only_field(items), name), sentences))
     return enumeration(parts, sentences.and_)
 
@@ -138,20 +139,20 @@ def is_empty(value: Any) -> bool:
 
     A flag beside them says nothing, but a flag alone is an answer.
     """
-    if not isinstance(value, Mapping):
+    if not is_object(value):
         return value in (None, "", [])
-    parts = [part for part in cast("Fields", value).values() if not isinstance(part, bool)]
-    lists = [cast("list[Any]", part) for part in parts if isinstance(part, list)]
+    parts = [part for part in value.values() if not isinstance(part, bool)]
+    lists = [part for part in parts if is_list(part)]
     if lists:
         return not any(lists)
     return bool(parts) and all(is_empty(part) for part in parts)
 
 
 def _lines(value: Any, wording: Wording, name: str = "") -> Iterator[str]:
-    if isinstance(value, Mapping):
-        yield from _object_lines(cast("Fields", value), wording, name)
-    elif isinstance(value, list):
-        yield from _list_lines(cast("list[Any]", value), wording, name or "row")
+    if is_object(value):
+        yield from _object_lines(value, wording, name)
+    elif is_list(value):
+        yield from _list_lines(value, wording, name or "row")
     else:
         yield _sentence(f"{_plain(name)} {_word(value, wording.sentences)}".strip())
 
@@ -161,9 +162,9 @@ def _object_lines(fields: Fields, wording: Wording, name: str) -> Iterator[str]:
     own: dict[str, Any] = {}
     lists: list[str] = []
     for key, part in fields.items():
-        if isinstance(part, list):
+        if is_list(part):
             lists.append(key)
-        elif not isinstance(part, Mapping):
+        elif not is_object(part):
             own[key] = part
     total = None
     if len(lists) == 1 and isinstance(own.get(TOTAL), int):
@@ -174,10 +175,10 @@ def _object_lines(fields: Fields, wording: Wording, name: str) -> Iterator[str]:
         # A thing that has a name needs no word for what it is.
         yield _sentence(row if title_of(own) else f"{_plain(name)} {row}".strip())
     for key, part in fields.items():
-        if isinstance(part, list):
-            yield from _list_lines(cast("list[Any]", part), wording, key, total)
-        elif isinstance(part, Mapping):
-            yield from _object_lines(cast("Fields", part), wording, key)
+        if is_list(part):
+            yield from _list_lines(part, wording, key, total)
+        elif is_object(part):
+            yield from _object_lines(part, wording, key)
 
 
 def _list_lines(
@@ -209,12 +210,12 @@ def _list_lines(
     if features:
         count = sentences.plan_each.format(things=count, features=features)
     yield f"{count}:"
-    titles = [title_of(cast("Fields", item)) for item in items if isinstance(item, Mapping)]
+    titles = [title_of(item) for item in items if is_object(item)]
     for item in items[: wording.rows]:
-        if not isinstance(item, Mapping):
+        if not is_object(item):
             yield f"- {_word(item, sentences)}"
             continue
-        row_fields = cast("Fields", item)
+        row_fields = item
         own = {key: part for key, part in row_fields.items() if key not in common}
         # Two things of one name are told apart by their ids.
         is_shared = titles.count(title_of(row_fields)) > 1
@@ -273,9 +274,9 @@ def row_words(fields: Fields, wording: Wording) -> str:
 
 def _common_fields(items: list[Any]) -> dict[str, str]:
     """Returns the fields in which all of several rows have the same words."""
-    if len(items) < 2 or not all(isinstance(item, Mapping) for item in items):
+    if len(items) < 2 or not all(is_object(item) for item in items):
         return {}
-    rows = cast("list[Fields]", items)
+    rows = items
     common: dict[str, str] = {}
     for key, value in rows[0].items():
         is_shared = isinstance(value, str) and all(row.get(key) == value for row in rows)
@@ -288,7 +289,7 @@ def _only_field(items: list[Any]) -> str | None:
     """Returns the one field that each of these objects has; None where they are no such objects."""
     only: str | None = None
     for item in items:
-        names = list(cast("Fields", item)) if isinstance(item, Mapping) else []
+        names = list(item) if is_object(item) else []
         if len(names) != 1 or only not in (None, names[0]):
             return None
         only = names[0]
@@ -323,11 +324,11 @@ def _word(value: Any, sentences: Sentences) -> str:
     """Returns a value within a sentence; what is nested in a row stands in it without marks."""
     if isinstance(value, str):
         return value.rstrip(". ")
-    if isinstance(value, list):
-        words = [_word(item, sentences) for item in cast("list[Any]", value)]
+    if is_list(value):
+        words = [_word(item, sentences) for item in value]
         return ", ".join(words) or sentences.plan_none
-    if isinstance(value, Mapping):
-        return row_words(cast("Fields", value), Wording(sentences=sentences))
+    if is_object(value):
+        return row_words(value, Wording(sentences=sentences))
     if value is None:
         return sentences.plan_none
     if isinstance(value, bool):

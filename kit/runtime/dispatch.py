@@ -57,7 +57,7 @@ async def dispatch(
     except (asyncio.CancelledError, Paused) as stop:
         timing = Timing(started=began, ended=turn.log.now())
         if isinstance(stop, Paused):
-            failure = _failure(call, "paused", "it waits for the user's answer")
+            failure = call.failed("paused", "it waits for the user's answer")
         else:
             failure = _interruption(call, turn)
         _close(failure.replace(usage=ledger.settle(), timing=timing), span, position, endings)
@@ -184,19 +184,19 @@ async def run_to_outcome(
     except TimeoutError as error:
         # A tool or a client may raise TimeoutError of its own, long before the deadline.
         detail = str(error) if deadline.expired else describe_error(error)
-        return _failure(call, "timeout", detail)
+        return call.failed("timeout", detail)
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
         # a library cancelled itself: nobody asked this turn to stop
-        return _failure(call, "cancelled", describe_error(error))
+        return call.failed("cancelled", describe_error(error))
     except OverBudget as error:
-        return _failure(call, "budget", str(error))
+        return call.failed("budget", str(error))
     # the one place an agent's exception becomes a value
     except Exception as error:
         reason: Reason = "rate_limited" if status_of(error) == 429 else "exception"
-        return _failure(call, reason, describe_error(error))
+        return call.failed(reason, describe_error(error))
 
 
 def _start_event(
@@ -240,23 +240,23 @@ def _refusal(
     call = handoff.call
     caller = ctx.ledger
     if agent is None:
-        return _failure(call, "unknown_agent", f"{call.agent!r} is not bound")
+        return call.failed("unknown_agent", f"{call.agent!r} is not bound")
     if caller.within(call.agent):
         _deny(call, "recursion", ctx)
         detail = f"{call.agent!r} is at work above: an agent may not call itself or its callers"
-        return _failure(call, "not_allowed", detail)
+        return call.failed("not_allowed", detail)
     if call.agent not in ctx.callees:
         _deny(call, "not_on_card", ctx)
-        return _failure(call, "not_allowed", f"{call.agent!r} is not among the caller's sub_agents")
+        return call.failed("not_allowed", f"{call.agent!r} is not among the caller's sub_agents")
     if caller.depth == 0:
         _deny(call, "depth", ctx)
-        return _failure(call, "budget", f"depth: {caller.agent!r} may have no agent below it")
+        return call.failed("budget", f"depth: {caller.agent!r} may have no agent below it")
     if handoff.breach:
-        return _failure(call, "contract_violation", handoff.breach)
+        return call.failed("contract_violation", handoff.breach)
     try:
         ledger.reserve(getattr(agent, "policy", agent.card.policy))
     except OverBudget as error:
-        return _failure(call, "budget", str(error))
+        return call.failed("budget", str(error))
     return None
 
 
@@ -292,7 +292,7 @@ async def _run(
                 ledger.after_model()
                 ledger.before_tools(0)
             except OverBudget as error:
-                return _failure(call, "budget", str(error))
+                return call.failed("budget", str(error))
     return outcome
 
 
@@ -315,8 +315,8 @@ def _close(
 def _interruption(call: AgentCall, turn: TurnState) -> Failure:
     """Returns the failure of a call that the end of its turn interrupts, or never lets begin."""
     if turn.out_of_time:
-        return _failure(call, "timeout", "the time of the turn was over")
-    return _failure(call, "cancelled", "the turn was stopped")
+        return call.failed("timeout", "the time of the turn was over")
+    return call.failed("cancelled", "the turn was stopped")
 
 
 def unrecorded(turn: TurnState) -> list[Outcome]:
@@ -332,9 +332,3 @@ def unrecorded(turn: TurnState) -> list[Outcome]:
         if call.call_id not in recorded_ids:
             outcomes.append(endings.get(call.call_id) or _interruption(call, turn))
     return outcomes
-
-
-def _failure(call: AgentCall, reason: Reason, detail: str) -> Failure:
-    return Failure(
-        call_id=call.call_id, agent=call.agent, axis="invocation", reason=reason, detail=detail
-    )

@@ -112,7 +112,7 @@ async def run_job(
     async def work(call: AgentCall, inner: RunContext) -> Outcome:
         thread = [*material, human_text(call.query)]
         reply = await call_model(model, thread, inner, agent=call.agent, purpose="job", news=news)
-        return Answer(call_id=call.call_id, agent=call.agent, text=job.read(reply))
+        return call.answered(job.read(reply))
 
     call = AgentCall(call_id=job.name, agent=job.field, query=f"{ask}\n{job.description}")
     outcome = await run_to_outcome(

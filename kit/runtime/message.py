@@ -19,8 +19,10 @@ from kit.core.language.controls import CONTROL, without_controls
 from kit.core.limits import excess
 from kit.core.picture import Picture, image_block, mark_pictures
 from kit.core.schema.json_value import is_object
-from kit.models.message import CHARACTERS, human_text
+from kit.models.message import CHARACTERS, human_text, system_text
 
+Thread = list[BaseMessage]
+"""A conversation as a model reads it, its prompt first."""
 SIGNS = " .,;:!?¡¿…-–—_*\"'"
 """A message of these alone asks nothing."""
 LONGEST = 16_000
@@ -44,6 +46,11 @@ def decline(message: str, words: Sentences) -> str | None:
     if len(message) > LONGEST:
         return words.too_long.format(length=f"{len(message):,}", limit=f"{LONGEST:,}")
     return None
+
+
+def instructed(thread: Thread, text: str) -> Thread:
+    """The conversation with a text more at the end of its prompt."""
+    return [system_text(f"{thread[0].text}\n\n{text}"), *thread[1:]]
 
 
 def read_picture(path: Path | str) -> Picture:

@@ -28,7 +28,7 @@ from kit.core.bodies.speech import Status
 from kit.core.card import AgentCard, Policy
 from kit.core.errors import STOP, UpstreamError
 from kit.core.event import Body, Event
-from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Usage, total
+from kit.core.outcome import AgentCall, Outcome, Usage, total
 from kit.patterns.a2a.exchange import KEY, LONGEST, PRINCIPAL, Request, read_report, traceparent
 from kit.patterns.a2a.link import Link
 from kit.runtime.context import RunContext
@@ -126,6 +126,7 @@ class RemoteAgent:
         context = ClientCallContext(service_parameters=headers)
         remote_call = _RemoteCall(ctx, self.card.id, ctx.turn.log.now())
         request = _request(call, ctx, self.card.handoff.closed)
+        call = call.replace(agent=self.card.id)
         try:
             await self._cross(remote_call.traffic.send(request))
             stream: Any = self.client.send_message(request, context=context)
@@ -134,7 +135,7 @@ class RemoteAgent:
                     await self._cross(remote_call.traffic.receive(update))
                     remote_call.hear(update)
         except A2AError as error:
-            return _failed(call, self.card.id, f"{type(error).__name__}: {error}")
+            return call.failed("unavailable", f"{type(error).__name__}: {error}")
         finally:
             remote_call.close()
             # A peer that is not told goes on working, and spending, for nobody.
@@ -241,10 +242,10 @@ class _RemoteCall:
     def outcome(self, call: AgentCall) -> Outcome:
         """The peer's typed outcome; the text of a peer that sends none."""
         if self.result is not None:
-            return self.result.replace(call_id=call.call_id, agent=self.agent)
+            return self.result.replace(call_id=call.call_id, agent=call.agent)
         if self.text:
-            return Answer(call_id=call.call_id, agent=self.agent, text=self.text)
-        return _failed(call, self.agent, "the peer ended without an answer")
+            return call.answered(self.text)
+        return call.failed("unavailable", "the peer ended without an answer")
 
     def _status(self, status: Any, metadata: Any) -> None:
         state = status.state
@@ -324,9 +325,3 @@ async def _stop(client: Client, task_id: str, context: ClientCallContext) -> Non
 
 def _text(parts: Sequence[Any]) -> str:
     return "\n".join(str(part.text) for part in parts if part.text)
-
-
-def _failed(call: AgentCall, agent: str, detail: str) -> Failure:
-    return Failure(
-        call_id=call.call_id, agent=agent, axis="invocation", reason="unavailable", detail=detail
-    )

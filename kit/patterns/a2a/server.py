@@ -31,7 +31,7 @@ from starlette.applications import Starlette
 from kit.compose.parts import DeckSettings, StatusPolicy
 from kit.core.card import AgentCard
 from kit.core.event import Event
-from kit.core.outcome import Answer, Failure, Outcome, tell
+from kit.core.outcome import Answer, Outcome, tell
 from kit.core.record import Message as Line
 from kit.core.status import OWN
 from kit.patterns.a2a.exchange import KEY, PRINCIPAL, Request, report_metadata, trace_id_of
@@ -162,18 +162,16 @@ class Executor(AgentExecutor):
             callees=frozenset({agent}),
             path=request.caller,
         )
+        call = request.call.replace(agent=agent)
         try:
-            outcome = await dispatch(request.call.replace(agent=agent), ctx, request.place)
+            outcome = await dispatch(call, ctx, request.place)
         except Paused:
-            call_id = request.call.call_id
             detail = "a tool of it asks the user first, which no peer can"
-            outcome = Failure(
-                call_id=call_id, agent=agent, axis="invocation", reason="not_allowed", detail=detail
-            )
+            outcome = call.failed("not_allowed", detail)
         finally:
             log.close()
         if isinstance(outcome, Answer):
-            self.memory.remember(key, log.turn_id, request.call.query, outcome.text)
+            self.memory.remember(key, log.turn_id, call.query, outcome.text)
         return outcome
 
 

@@ -10,7 +10,7 @@ from kit.core.bodies.call import CallFailure, ToolEnded, ToolStarted
 from kit.core.card import AgentCard, Policy
 from kit.core.errors import STOP
 from kit.core.limits import excerpt
-from kit.core.outcome import AgentCall, Answer, Axis, Failure, Outcome, Reason, Usage
+from kit.core.outcome import AgentCall, Outcome, Usage
 from kit.models.deadline import seconds_left
 from kit.runtime.agents.contract import Breach, Contract
 from kit.runtime.context import RunContext
@@ -56,6 +56,7 @@ class ApiAgent:
             path=ctx.path,
             at_end=ctx.ledger.at_end.append,
         )
+        call = call.replace(agent=self.card.id)
         reading = _Reading(self.card.id, ctx, speaks=not self.contract.strict)
         try:
             with within(context):
@@ -64,22 +65,16 @@ class ApiAgent:
                         reading.take(part)
             reading.is_whole = True
         except BridgeFault as fault:
-            return self._failure(call, fault.reason, str(fault), "invocation")
+            return call.failed(fault.reason, str(fault))
         finally:
             reading.close()
         if not reading.answer:
-            return self._failure(call, "insufficient", "empty answer", "invocation")
+            return call.failed("insufficient", "empty answer")
         verdict = self.contract.read(reading.answer)
         if isinstance(verdict, Breach):
-            failure = self._failure(call, verdict.reason, verdict.detail, "data")
-            return failure.replace(suggestion=verdict.suggestion)
+            return call.failed(verdict.reason, verdict.detail, verdict.suggestion, axis="data")
         text, confidence = verdict
-        return Answer(call_id=call.call_id, agent=self.card.id, text=text, confidence=confidence)
-
-    def _failure(self, call: AgentCall, reason: Reason, detail: str, axis: Axis) -> Failure:
-        return Failure(
-            call_id=call.call_id, agent=self.card.id, axis=axis, reason=reason, detail=detail
-        )
+        return call.answered(text).replace(confidence=confidence)
 
 
 def _with_fields(call: AgentCall) -> str:

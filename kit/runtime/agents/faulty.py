@@ -20,8 +20,9 @@ from kit.core.fault_injection import active_faults, current_injection, land
 from kit.core.outcome import AgentCall, Outcome
 from kit.models.faulty import REFUSAL, FaultyModel
 from kit.runtime.agents.api_agent import ApiAgent
-from kit.runtime.agents.llm_agent import LLMAgent, Thread
+from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.context import RunContext
+from kit.runtime.message import Thread
 from kit.tools.tool import ToolResult
 
 

@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import BaseTool
 
@@ -25,7 +25,7 @@ from kit.runtime.context import RunContext
 from kit.runtime.dispatch import together
 from kit.runtime.handoff import read_call
 from kit.runtime.memory import messages_of
-from kit.runtime.message import UNREAD, human_message, with_calls
+from kit.runtime.message import UNREAD, Thread, human_message, with_calls
 from kit.runtime.speech.narration import Hear
 from kit.runtime.stream import Preamble, Speech
 from kit.tools.bounds import ToolBounds
@@ -37,7 +37,6 @@ SHOWN_BY_TOOLS = "This is what your tools returned as pictures, in the order of 
 """What a model is told of a hand-over that waits for its tools."""
 BORNE = 2
 """Replies in a row none of whose calls can be made (decisions 31)."""
-Thread = list[BaseMessage]
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,9 +388,9 @@ class LLMAgent:
             runs.append(call_tool(call, self.tools, owner, ctx, self.new_tools, self.bounds))
         # one that waits for the user does not cut off the others
         tool_runs = await together(runs)
-        models = [model for model in (self.model, self.fallback, self.composer) if model]
-        if not all(model.spec.sees_pictures for model in models):
-            return [_in_words(message, result) for message, result in tool_runs]
+        for model in (self.model, self.fallback, self.composer):
+            if model is not None and not model.spec.sees_pictures:
+                return [_in_words(message, result) for message, result in tool_runs]
         return tool_runs
 
 

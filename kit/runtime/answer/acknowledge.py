@@ -13,11 +13,13 @@ turn is checked too, for raw text and for answers that nothing of the compositio
 no acknowledgement.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
+
+from langchain_core.messages import HumanMessage
 
 from kit.compose.locale import BY_LANGUAGE
-from kit.core.bodies.guard import GuardActed
 from kit.core.bodies.speech import Acknowledged, Acknowledgement
 from kit.core.language.words import words
 from kit.core.outcome import AgentCall, Answer, LeftOut, Outcome
@@ -48,11 +50,26 @@ from kit.runtime.answer.owed import (
     reservations,
 )
 from kit.runtime.answer.raw_text import leaks
-from kit.runtime.context import RunContext, TurnState
+from kit.runtime.context import Agent, RunContext, TurnState
 from kit.runtime.dispatch import run_to_outcome
+from kit.runtime.message import Thread, instructed
 
-Again = Callable[[str], Awaitable[str]]
-"""Composes once more, told in plain words what the last composition lacked."""
+
+class Composition(Protocol):
+    """What an orchestrator worded."""
+
+    @property
+    def text(self) -> str: ...
+
+
+class Composer(Agent, Protocol):
+    """The agent that words the answer of a turn."""
+
+    async def compose(
+        self, thread: Thread, call: AgentCall, ctx: RunContext, *, live: bool, news: int
+    ) -> Composition: ...
+
+
 STOCK = " ".join(locale.checks.stock for locale in BY_LANGUAGE.values())
 """Words of owning up: an answer that uses them has not been passed on by a text that does."""
 NOTHING = Owed()
@@ -170,33 +187,25 @@ def _unowned(
 
 
 async def acknowledge(
-    text: str,
-    ctx: RunContext,
-    again: Again,
-    *,
-    clean: bool,
-    sources: Callable[[], str],
-    seconds: float | None = None,
+    text: str, lead: Composer, thread: Thread, call: AgentCall, ctx: RunContext, *, clean: bool
 ) -> str:
     """Returns the composed text when it lacks nothing; else the text composed once more; else a
     repaired one (decisions 8).
 
-    `clean`: nothing failed, was left out or came with a reservation. `sources` gives all that the composing model was
-    given to read. `seconds` is what composing again may take. The text is empty when nothing was composed and there is
-    neither an answer nor a failure to speak of.
+    `clean`: nothing failed or came with a reservation. `thread` is what `lead` composed from. The text is empty
+    when nothing was composed and there is neither an answer nor a failure to speak of.
     """
-    owed = NOTHING if clean else owed_by(ctx.turn)
+    owes_nothing = clean and not ctx.turn.left_out().count
+    owed = NOTHING if owes_nothing else owed_by(ctx.turn)
     # on a clean turn nearly every text is fine, and what its model was given to read is long
-    material = sources() if owed else ""
-    verdict = judge(text, ctx, owed, material)
+    sources = material(thread) if owed else ""
+    verdict = judge(text, ctx, owed, sources)
     path: Acknowledgement = "composed"
     if not verdict.is_fine:
-        reason = verdict.reason
-        ctx.emit(
-            GuardActed(guard="acknowledge", action="asked_again", agent=ctx.path, reason=reason)
-        )
-        second = await _compose_again(again, ask_again(verdict, owed), ctx, seconds)
-        second_verdict = judge(second, ctx, owed, material)
+        ctx.guarded("acknowledge", "asked_again", verdict.reason)
+        notice = ask_again(verdict, owed)
+        second = await _compose_again(lead, instructed(thread, notice), call, ctx)
+        second_verdict = judge(second, ctx, owed, sources)
         # a second text that is worse than the first does not take its place
         if not second_verdict.is_broken or verdict.is_broken:
             text = second
@@ -204,10 +213,10 @@ async def acknowledge(
             path = "recomposed"
     if not verdict.is_fine:
         return _repaired(text, verdict, owed, ctx)
+    if not owed:
+        return _mark_figures(text, ctx, thread)
     _note(ctx, path, owed)
-    if owed:
-        return text
-    return _mark_figures(text, ctx, sources)
+    return text
 
 
 def settle(text: str, ctx: RunContext) -> str:
@@ -249,8 +258,7 @@ def rescued(ctx: RunContext) -> str:
 
 def _repaired(text: str, verdict: Verdict, owed: Owed, ctx: RunContext) -> str:
     if verdict.is_broken:
-        reason = verdict.reason
-        ctx.emit(GuardActed(guard="rescue", action="mended", agent=ctx.path, reason=reason))
+        ctx.guarded("rescue", "mended", verdict.reason)
         if verdict.empty and not ctx.turn.outcomes and not owed:
             return ""
         _note(ctx, "rescued", owed)
@@ -261,14 +269,14 @@ def _repaired(text: str, verdict: Verdict, owed: Owed, ctx: RunContext) -> str:
     return "\n\n".join([text, *filter(None, sentences)])
 
 
-async def _compose_again(again: Again, notice: str, ctx: RunContext, seconds: float | None) -> str:
+async def _compose_again(lead: Composer, thread: Thread, call: AgentCall, ctx: RunContext) -> str:
     """Returns the second composition; "" when composing failed, and then the first text is repaired."""
 
-    async def work(call: AgentCall, _: RunContext) -> Outcome:
-        return Answer(call_id=call.call_id, agent=call.agent, text=await again(notice))
+    async def work(call: AgentCall, ctx: RunContext) -> Outcome:
+        decision = await lead.compose(thread, call, ctx, live=False, news=1)
+        return call.answered(decision.text)
 
-    call = AgentCall(call_id="again", agent=ctx.path, query="")
-    outcome = await run_to_outcome(work, call, ctx, seconds)
+    outcome = await run_to_outcome(work, call, ctx, lead.time_budget)
     if isinstance(outcome, Answer):
         return outcome.text
     return ""
@@ -280,7 +288,7 @@ def _note(ctx: RunContext, path: Acknowledgement, owed: Owed) -> None:
         ctx.emit(Acknowledged(path=path, owed=(*owed.agents, *owed.left_out.names)))
 
 
-def _mark_figures(text: str, ctx: RunContext, sources: Callable[[], str]) -> str:
+def _mark_figures(text: str, ctx: RunContext, thread: Thread) -> str:
     """Returns a clean turn's text, with a sentence more where it gives figures that its model has read nowhere.
 
     Most of such a text has been read by the user already, and may be right: it is not replaced.
@@ -294,15 +302,25 @@ def _mark_figures(text: str, ctx: RunContext, sources: Callable[[], str]) -> str
     if numbers(beginning) <= numbers(answers):
         # nearly every turn: what the model was given to read is not looked at
         return text
-    material = sources()
-    figures = unsourced(beginning, material, answers) if material else []
+    figures = unsourced(beginning, material(thread), answers)
     if not figures:
         return text
-    reason = f"no source gives {', '.join(figures)}"
-    ctx.emit(GuardActed(guard="figures", action="mended", agent=ctx.path, reason=reason))
+    ctx.guarded("figures", "mended", f"no source gives {', '.join(figures)}")
     sentences = ctx.turn.locale.sentences
     names = enumerate_names(figures, sentences.or_, sentences.more_names)
     return append(text, sentences.unsourced.format(figures=names), ctx)
+
+
+def material(thread: Thread) -> str:
+    """Returns all that a model was given to read in this turn, without its own words since the request."""
+    texts: list[str] = []
+    for position, message in enumerate(thread):
+        if isinstance(message, HumanMessage):
+            # Before the request the model's own words count too: they were said in earlier turns.
+            texts = [str(earlier.text) for earlier in thread[:position]]
+        if message.type != "ai":
+            texts.append(str(message.text))
+    return "\n".join(texts)
 
 
 def _part(agent: str, turn: TurnState) -> Part:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 
 from kit.compose.locale import Locale, language_of
 from kit.core.bodies.call import ModelStarted
-from kit.core.bodies.guard import GuardActed
 from kit.core.bodies.speech import Text
 from kit.core.language.small_talk import asks_for_help
 from kit.core.language.tongue import tongue_of
@@ -233,8 +232,7 @@ def mention_pictures(text: str, ctx: RunContext, models: Mapping[str, ModelSpec]
             # of a model that models.yaml does not know nobody can say what it sees
             if spec is None or spec.sees_pictures:
                 return text
-    reason = "no model that was called can see"
-    ctx.emit(GuardActed(guard="pictures", action="mended", agent=ctx.path, reason=reason))
+    ctx.guarded("pictures", "mended", "no model that was called can see")
     return append(text, ctx.turn.locale.sentences.unseen, ctx)
 
 

@@ -17,17 +17,16 @@ from kit.core.language.clauses import Clause, clauses
 from kit.core.language.danger import DangerFinder
 from kit.core.language.small_talk import small_talk
 from kit.core.language.words import content_words, words
-from kit.core.outcome import AgentCall, Answer, Failure, Outcome
+from kit.core.outcome import AgentCall, Failure, Outcome
 from kit.core.picture import strip_marks
 from kit.core.transcript import transcript
-from kit.models.message import system_text
 from kit.runtime.agents.contract import refusal
-from kit.runtime.agents.llm_agent import Decision, LLMAgent, Thread
+from kit.runtime.agents.llm_agent import Decision, LLMAgent
 from kit.runtime.call_ledger import Request, request_key
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import run_to_outcome
 from kit.runtime.guards.echo import awaited_by, said_last
-from kit.runtime.message import LONGEST
+from kit.runtime.message import LONGEST, Thread, instructed
 
 _AGENT = attrgetter("agent")
 SHORT = 4
@@ -37,29 +36,16 @@ SHORT = 4
 async def decide(
     thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext, guards: Guards
 ) -> Decision:
-    """Makes the routing call and returns its decision as it is executed. Of a text that fastpath
-    would not let stand, nothing is shown before a sub-agent is called."""
-    live = not (guards.fastpath and _must_route(call, ctx))
-    decision = await lead.decide(thread, call, ctx, live=live)
-    return await apply_guards(decision, thread, call, lead, ctx, guards)
+    """Makes the routing call and returns its decision as it is executed: asked again when short, then
+    echo, fastpath, overlap, verbatim (decisions 4-7, 25), then the deck's own guards.
 
-
-async def apply_guards(
-    decision: Decision,
-    thread: Thread,
-    call: AgentCall,
-    lead: LLMAgent,
-    ctx: RunContext,
-    guards: Guards,
-) -> Decision:
-    """Returns the decision as it is executed: asked again when short, then echo, fastpath, overlap,
-    verbatim (decisions 4-7, 25), then the deck's own guards.
-
-    `thread` is what the model was shown. With every guard off only call ids are put in order.
-    Nothing here is told to the user. This is for a turn's first decision; of what follows, `tidy`
-    says. Of a picture without words the model alone can say what it is about: overlap and verbatim
-    leave that to it.
+    With every guard off only call ids are put in order. Of a text that fastpath would not let stand,
+    nothing is shown before a sub-agent is called; nothing else here is told to the user. This is for a
+    turn's first decision; of what follows, `tidy` says. Of a picture without words the model alone can
+    say what it is about: overlap and verbatim leave that to it.
     """
+    must_route = guards.fastpath and _must_route(call, ctx)
+    decision = await lead.decide(thread, call, ctx, live=not must_route)
     ctx.turn.note(decision.asks)
     decision = tidy(decision, ctx)
     expected = min(ctx.turn.reported, ctx.turn.cap)
@@ -76,7 +62,7 @@ async def apply_guards(
     # Nobody else is asked what the model refused.
     has_declined = refusal(decision.reply.message) is not None
     may_reroute = not decision.asks and not has_mistaken_calls and not has_declined
-    if guards.fastpath and may_reroute and _must_route(call, ctx):
+    if may_reroute and must_route:
         decision = fastpath(decision, call, lead, ctx)
     is_reworded = False
     for ask in decision.asks:
@@ -411,9 +397,8 @@ async def _once_more(
     retry: list[AgentCall] = []
 
     async def ask(call: AgentCall, ctx: RunContext) -> Outcome:
-        stronger: Thread = [system_text(f"{thread[0].text}\n\n{note}"), *thread[1:]]
-        retry.extend((await lead.decide_again(stronger, call, ctx)).asks)
-        return Answer(call_id=call.call_id, agent=call.agent, text=note)
+        retry.extend((await lead.decide_again(instructed(thread, note), call, ctx)).asks)
+        return call.answered(note)
 
     outcome = await run_to_outcome(ask, call, ctx, lead.time_budget)
     if isinstance(outcome, Failure):
