@@ -40,3 +40,23 @@ async def test_at_natural_pace_preamble_and_whole_answer_come_within_their_bars(
     assert reply.events[-1].at <= 2.0
     agents = [s for s in reply.trace.spans if s.kind == "agent"]
     assert len(agents) == 3 and max(a.started for a in agents) < min(a.ended or 9 for a in agents)
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("what time does costco close on sundays", 'No retailer called "costco" was found'),
+        ("is trader joe in the program", 'No retailer called "trader joe" was found'),
+        ("any good ramen spots w bonus points", 'No restaurant offers for "ramen" were found'),
+        ("show me the total on my ikea receipt pls", 'No receipt fits "ikea"'),
+        ("what was the total on my last receipt", "It lists"),
+    ],
+)
+async def test_what_nobody_has_is_named_without_the_other_words_of_the_question(
+    question: str, sentence: str
+):
+    async with open_kit(EMBEDDED) as kit:
+        reply = await kit.ask(question, kit.session("s"))
+    assert sentence in reply.text
+    if "No " not in sentence:
+        assert "No receipt fits" not in reply.text

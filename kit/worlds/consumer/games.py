@@ -3,6 +3,7 @@
 from typing import Any
 
 from kit.core.context import Principal
+from kit.worlds.consumer import talk
 from kit.worlds.consumer.rows import Game, Progress
 from kit.worlds.consumer.shopping import page
 from kit.worlds.consumer.world import World, who
@@ -19,7 +20,7 @@ def games(world: World, principal: Principal, parameters: Parameters) -> Payload
         (game for game in world.games.values() if game.ends >= world.as_of),
         key=lambda game: (-_worth(game), game.id),
     )
-    result = Index(running, _words).search(parameters.text)
+    result = Index(running, _words, talk=talk.GAMES).search(parameters.text)
     if result.match == "named":
         fresh = result.rows
     else:
@@ -37,7 +38,9 @@ def progress(world: World, principal: Principal, parameters: Parameters) -> Payl
         world.progress.get(who(principal), ()),
         key=lambda row: _steps_to_go(world.games[row.game_id], row),
     )
-    result = Index(own, lambda row: _words(world.games[row.game_id])).search(parameters.text)
+    result = Index(own, lambda row: _words(world.games[row.game_id]), talk=talk.GAMES).search(
+        parameters.text
+    )
     rows = [
         _progress_payload(world.games[row.game_id], row) for row in result.rows[: parameters.limit]
     ]

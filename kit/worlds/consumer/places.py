@@ -5,6 +5,7 @@ from math import hypot
 from typing import Any
 
 from kit.core.context import Principal
+from kit.worlds.consumer import talk
 from kit.worlds.consumer.rows import Restaurant, RestaurantOffer, Retailer, Store
 from kit.worlds.consumer.shopping import page
 from kit.worlds.consumer.world import World, who
@@ -21,7 +22,9 @@ def restaurants(world: World, principal: Principal, parameters: Parameters) -> P
         world.restaurants.values(), key=lambda row: (miles(world, city, row), row.id)
     )
     result = Index(
-        by_distance, lambda row: [(3.0, row.cuisine), (3.0, row.name), (4.0, row.id)]
+        by_distance,
+        lambda row: [(3.0, row.cuisine), (3.0, row.name), (4.0, row.id)],
+        talk=talk.RESTAURANTS,
     ).search(_without_city(parameters, city))
     pays = {offer.restaurant: offer.points for offer in _live(world, principal)}
     rows = [
@@ -44,7 +47,9 @@ def restaurant_offers(world: World, principal: Principal, parameters: Parameters
     """Live restaurant offers, most points first."""
     live = sorted(_live(world, principal), key=lambda offer: (-offer.points, offer.id))
     result = Index(
-        live, lambda offer: [(3.0, offer.cuisine), (3.0, offer.restaurant), (4.0, offer.id)]
+        live,
+        lambda offer: [(3.0, offer.cuisine), (3.0, offer.restaurant), (4.0, offer.id)],
+        talk=talk.RESTAURANTS,
     ).search(parameters.text)
     rows = [
         {
@@ -143,7 +148,11 @@ def _usual(world: World, principal: Principal) -> Retailer | None:
 
 
 def _index(retailers: Iterable[Retailer], world: World) -> Index[Retailer]:
-    return Index(retailers, lambda row: [(4.0, row.name), (2.0, _KINDS[row.kind]), (4.0, row.id)])
+    return Index(
+        retailers,
+        lambda row: [(4.0, row.name), (2.0, _KINDS[row.kind]), (4.0, row.id)],
+        talk=talk.STORES,
+    )
 
 
 _KINDS = {

@@ -5,6 +5,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from kit.core.context import Principal
+from kit.worlds.consumer import talk
 from kit.worlds.consumer.rows import Reward
 from kit.worlds.consumer.shopping import page
 from kit.worlds.consumer.world import World, who
@@ -12,7 +13,7 @@ from kit.worlds.service.parameters import Parameters
 from kit.worlds.service.search import NOISE, Index
 
 Payload = dict[str, Any]
-TALK_OF_REWARDS = NOISE | frozenset(
+NOISE_OF_REWARDS = NOISE | frozenset(
     ["afford", "dollar", "redeem", "redeemable", "reward", "value", "worth"]
 )
 """Words that every question about rewards shares: none of them is the name of one."""
@@ -50,6 +51,7 @@ def redemptions(world: World, principal: Principal, parameters: Parameters) -> P
     index = Index(
         history,
         lambda row: [(2.0, world.rewards[row.reward_id].name), (3.0, row.status), (4.0, row.id)],
+        talk=talk.REWARDS,
     )
     result = index.search(parameters.text)
     rows = [
@@ -75,7 +77,8 @@ def quote(world: World, principal: Principal, parameters: Parameters) -> Payload
     result = Index(
         by_cost,
         lambda reward: [(2.0, f"{reward.name} {reward.kind}"), (4.0, reward.id)],
-        noise=TALK_OF_REWARDS,
+        noise=NOISE_OF_REWARDS,
+        talk=talk.REWARDS,
     ).search(parameters.text)
     if result.match == "named":
         rewards = result.rows

@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any
 
 from kit.core.context import Principal
+from kit.worlds.consumer import talk
 from kit.worlds.consumer.rows import Offer, Receipt
 from kit.worlds.consumer.shopping import offer_payload, page
 from kit.worlds.consumer.world import World, who
@@ -112,7 +113,9 @@ def _own(world: World, principal: Principal) -> list[Receipt]:
 def _search(world: World, own: list[Receipt], parameters: Parameters) -> SearchResult[Receipt]:
     if parameters.status:
         own = [receipt for receipt in own if receipt.status == parameters.status]
-    return Index(own, lambda receipt: _words(world, receipt)).search(parameters.text)
+    return Index(own, lambda receipt: _words(world, receipt), talk=talk.RECEIPTS).search(
+        parameters.text
+    )
 
 
 def _pick(

@@ -4,6 +4,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from kit.core.context import Principal
+from kit.worlds.consumer import talk
 from kit.worlds.consumer.rows import Line, Offer, Receipt
 from kit.worlds.consumer.world import World, who
 from kit.worlds.service.parameters import Parameters
@@ -90,7 +91,9 @@ def purchases(world: World, principal: Principal, parameters: Parameters) -> Pay
         for line in receipt.lines
         if line.product_id
     ]
-    result = Index(purchases, lambda pair: _purchase_words(world, *pair)).search(parameters.text)
+    result = Index(
+        purchases, lambda pair: _purchase_words(world, *pair), talk=talk.PURCHASES
+    ).search(parameters.text)
     newest = sorted(result.rows, key=lambda pair: pair[0].date, reverse=True)
     return {
         **page(

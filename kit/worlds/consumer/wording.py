@@ -295,6 +295,8 @@ def retailer(page: p.OneRetailer) -> Rendering:
     row = page.retailer
     if page.match == "closest":
         start = f'No retailer called "{page.topic}" was found; this is the one you use most. '
+    elif page.match == "all":
+        start = "This is the one you use most. "
     else:
         start = ""
     if row.ereceipts:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from kit.core.context import Principal
 from kit.core.errors import DataError
 from kit.core.value import Value
-from kit.worlds.consumer import rows
+from kit.worlds.consumer import rows, talk
 from kit.worlds.service.search import GRAMMAR, Index
 
 V = TypeVar("V", bound=Value)
@@ -68,14 +68,17 @@ class World:
     def offer_index(self) -> Mapping[str, Index[rows.Offer]]:
         """Tenant -> its live offers by their words."""
         tenants = sorted({offer.tenant_id for offer in self.offers.values()})
-        return {tenant: Index(self.live_offers(tenant), self._offer_words) for tenant in tenants}
+        return {
+            tenant: Index(self.live_offers(tenant), self._offer_words, talk=talk.OFFERS)
+            for tenant in tenants
+        }
 
     @cached_property
     def product_index(self) -> Index[rows.Product]:
         by_price = sorted(
             self.products.values(), key=lambda product: (product.price_cents, product.id)
         )
-        return Index(by_price, self.product_words)
+        return Index(by_price, self.product_words, talk=talk.PURCHASES)
 
     @cached_property
     def article_index(self) -> Index[rows.Article]:

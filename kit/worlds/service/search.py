@@ -30,10 +30,18 @@ most near nearby nearer nearest need new newest next now offer oldest one other 
 recent rest right search second see send service shop smaller something soon sooner store take third today told top
 try use user using week where why work worse
 """
+_CHAT = """
+actually again already anything appreciate bc bestie both bro bruh btw cheers cuz dont dude during forever gimme god
+gonna gotta grateful greetings haha havent hello hey heyy heyyy hi hiya hola hope idk im ive kindly lmao lol mate
+meanwhile n nah off oh omg ok okay please pls plz pts quick r re regarding rn sir somebody someone sorry sup tbh
+thanked thatll thx til tho thru toward u ugh uh um umm ur w wanna wat wats within wont wut y ya yall yep yet yo
+"""
 GRAMMAR = frozenset(_GRAMMAR.split())
 """Words that name nothing."""
 NOISE = GRAMMAR | frozenset(_TALK.split())
 """The same, and the words every request for rows of a list shares."""
+CHAT = frozenset(_CHAT.split())
+"""Words of people who type as they speak."""
 
 
 def _split(text: str) -> list[str]:
@@ -93,8 +101,12 @@ class Index(Generic[T]):
         rows: Iterable[T],
         describe: Callable[[T], Iterable[tuple[float, str]]],
         noise: frozenset[str] = NOISE,
+        talk: frozenset[str] = frozenset(),
     ):
+        """Reads the words of `rows`. Words of `noise` are looked up nowhere; those of `talk` and CHAT name nothing
+        either when no row has them."""
         self._noise = noise
+        self._talk = talk | CHAT
         self.rows: tuple[T, ...] = tuple(rows)
         self._words: tuple[Mapping[str, float], ...] = tuple(
             weigh(describe(row)) for row in self.rows
@@ -107,7 +119,8 @@ class Index(Generic[T]):
         query = query_terms(text, self._noise)
         terms = [token for token in query if token in self._rarity]
         if not terms:
-            return SearchResult(self.rows, "closest" if query else "all", _few(query.values()))
+            names = [query[token] for token in query if not {token, query[token]} & self._talk]
+            return SearchResult(self.rows, "closest" if names else "all", _few(names))
         scores = [
             sum(self._rarity[token] * words.get(token, 0.0) for token in terms)
             for words in self._words
