@@ -29,7 +29,7 @@ from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.clock import run_virtual
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
-from kit.runtime.guards.checks import apply_guards
+from kit.runtime.guards.checks import decide
 from kit.runtime.pattern import Pattern
 from kit.runtime.team import Team, bind
 from kit.runtime.turn import Reply, Turn, run_turn
@@ -108,9 +108,7 @@ async def trust_composition(call: AgentCall, ctx: RunContext) -> Outcome:
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)
     thread = lead.open(call, ctx)
-    decision = await apply_guards(
-        await lead.decide(thread, call, ctx), thread, call, lead, ctx, ctx.turn.settings.guards
-    )
+    decision = await decide(thread, call, lead, ctx, ctx.turn.settings.guards)
     fan = await fan_out(decision.asks, ctx)
     thread += await lead.tool_messages(decision, fan, ctx)
     answer = await lead.compose(thread, call, ctx, live=True, news=len(decision.asks))
