@@ -1,8 +1,10 @@
 """Points, and the gift cards that they are redeemed for: each redemption is an event in the kit's own store."""
 
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Annotated
 
 from kit.core.context import Principal
 from kit.core.documents.document import AgentEvent
@@ -28,18 +30,22 @@ async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
         )
         spent = sum(event.payload["points"] for event in redemptions)
         lines = [f"The account has {WELCOME - spent:,} points."]
-        for event in redemptions:
-            lines.append(
-                f"{event.payload['points']:,} points became a gift card of {event.payload['shop']}."
-            )
+        equal_ones = Counter(
+            (event.payload["points"], event.payload["shop"]) for event in redemptions
+        )
+        for (points, shop), count in equal_ones.items():
+            line = f"{points:,} points became a gift card of {shop}"
+            # Whoever words the answer may take two equal sentences for one.
+            if count > 1:
+                line += f", {count} times"
+            lines.append(f"{line}.")
         return " ".join(lines)
 
-    async def redeem_points(points: int = 500, shop: str = "Harvest Market") -> str:
-        """Redeems points for a gift card of a shop.
-
-        points: how many points to redeem
-        shop: the shop whose gift card it is
-        """
+    async def redeem_points(
+        points: Annotated[int, "How many points to redeem."] = 500,
+        shop: Annotated[str, "The shop whose gift card it is."] = "Harvest Market",
+    ) -> str:
+        """Redeems points for a gift card of a shop."""
         events = setup.documents().events
         principal = tool_context().inherited.principal
         key = tool_context().idempotency_key()

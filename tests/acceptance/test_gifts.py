@@ -57,6 +57,35 @@ async def test_more_points_than_there_are_are_not_redeemed(tmp_path: Path):
         assert await redeemed(kit) == []
 
 
+@pytest.mark.parametrize(
+    ("request_words", "points"),
+    [
+        ("redeem 100 for Harvest Market", 100),
+        ("redeem five hundred points for a card of Harvest Market", 500),
+        ("redeem two hundred fifty points for Harvest Market", 250),
+        ("turn twenty-five hundred points into a gift card of Harvest Market", 2_500),
+        ("redeem 1.5k points for a gift card of Harvest Market", 1_500),
+    ],
+)
+async def test_the_number_that_is_said_is_the_one_that_is_asked_about(
+    tmp_path: Path, request_words: str, points: int
+):
+    async with open_kit(settings(tmp_path)) as kit:
+        asked = await kit.ask(request_words, kit.session("s"))
+    assert asked.text == f"Redeem {points} points for a gift card of Harvest Market?"
+
+
+async def test_two_equal_redemptions_are_both_told(tmp_path: Path):
+    async with open_kit(settings(tmp_path)) as kit:
+        session = kit.session("s")
+        for _ in range(2):
+            asked = await kit.ask("Redeem 500 points for a gift card of Harvest Market", session)
+            await kit.resume(asked.turn_id, True)
+        reply = await kit.ask("How many points are left?", session)
+    assert "The account has 4,000 points." in reply.text
+    assert "a gift card of Harvest Market, 2 times" in reply.text
+
+
 def say_yes_and_die(folder: Path) -> None:
     """Answers with a yes, and kills its own process once the points are gone and nothing says so yet."""
 

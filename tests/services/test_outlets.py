@@ -226,3 +226,19 @@ async def test_what_the_deck_accepted_is_what_the_service_offers():
     offered = await session.open()
     await session.aclose()
     assert tools_difference(read_lock(HOME / "cards/outlets")["skills"].tools, offered) == ""
+
+
+@pytest.mark.parametrize(
+    "query", ["menu", "what is on the menu of ou-0001", "ou", "the whole menu please"]
+)
+def test_words_that_ask_for_a_menu_leave_none_of_it_out(query: str):
+    whole = result(ACME, "outlet_menu", outlet_id=OURS)
+    assert result(ACME, "outlet_menu", outlet_id=OURS, query=query) == whole
+    assert whole["total"] > 30
+
+
+def test_a_menu_is_narrowed_by_words_of_its_items():
+    menu = result(ACME, "outlet_menu", outlet_id=OURS)["items"]
+    found = result(ACME, "outlet_menu", outlet_id=OURS, query="vegetarian dishes on the menu")
+    assert found["items"] == [item for item in menu if item["vegetarian"]]
+    assert result(ACME, "outlet_menu", outlet_id=OURS, query="sushi")["items"] == []

@@ -214,8 +214,10 @@ def _number(name: str, spec: Schema, source: Source, required: bool) -> Any:
     """The number that stands beside the field's name; for a count or a required field any number will do."""
     request = source.request[:4000]
     counts = not _COUNT.isdisjoint(spoken(name).split())
+    # "how many points to redeem": a request need not say the noun that the field says.
+    is_amount = f"how many {spoken(name)}" in str(spec.get("description") or "").lower()
     request_numbers = number_beside(spoken(name), request)
-    if not request_numbers and (counts or required):
+    if not request_numbers and (counts or required or is_amount):
         request_numbers = numbers(countable(request))
     highest = spec.get("maximum")
     candidates: list[Any] = list(request_numbers)

@@ -69,9 +69,23 @@ NUMBERS = {
     "eleven": 11.0,
     "twelve": 12.0,
     "dozen": 12.0,
+    "thirteen": 13.0,
+    "fourteen": 14.0,
     "fifteen": 15.0,
+    "sixteen": 16.0,
+    "seventeen": 17.0,
+    "eighteen": 18.0,
+    "nineteen": 19.0,
     "twenty": 20.0,
+    "thirty": 30.0,
+    "forty": 40.0,
     "fifty": 50.0,
-    "hundred": 100.0,
+    "sixty": 60.0,
+    "seventy": 70.0,
+    "eighty": 80.0,
+    "ninety": 90.0,
 }
 """Words for numbers; "one" mostly stands for a thing."""
+
+SCALES = {"hundred": 100.0, "thousand": 1000.0, "grand": 1000.0}
+"""Words that multiply the number before them."""

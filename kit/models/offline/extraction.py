@@ -16,8 +16,12 @@ _WHOLE_TEXT = word_set(
 _SHORT_TEXT = word_set(
     "summary reason rationale explanation note notes description context comment critique title goal verdict answer"
 )
-_NUMBER_OR_WORD = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?|[a-z]+")
+_NUMBER_OR_WORD = re.compile(
+    r"(?<![\w.])(?P<digits>-?\d[\d,]*(?:\.\d+)?)(?P<thousands>k\b)?|(?P<word>[a-z]+)"
+)
+_TENS = frozenset(range(20, 100, 10))
 _ID = re.compile(r"\b(?=[\w-]*\d)[A-Za-z]+[-_]?[\w-]*\d[\w-]*\b|\b\d{4,}\b")
+_ROW_ID = re.compile(r"\b[A-Za-z]{2,4}-\d{3,}\b")
 _QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]|(?<!\w)'([^']+)'(?!\w)")
 _PLACE = re.compile(
     r"\b(?:in|near|around|at)\s+((?:the\s+)?[A-Za-z][\w'-]*(?:\s+(?:&\s+)?[A-Z][\w'-]*)*)"
@@ -168,13 +172,15 @@ def countable(text: str) -> str:
 
 
 def number_beside(name: str, text: str) -> list[float]:
-    """The numbers that stand beside a word of a name: "8 weeks", "limit 5"."""
+    """The numbers that stand beside a word of a name: "8 weeks", "limit 5", "two hundred fifty points"."""
     for word in name.split():
         stem = re.escape(word.rstrip("s"))
-        for beside in (rf"(\S+) {stem}s?\b", rf"\b{stem}s? (\S+)"):
-            for match in re.findall(beside, text, re.I):
-                if found := numbers(match):
-                    return found
+        for before in re.findall(rf"((?:[\w.,-]+ ){{0,4}}\S+) {stem}s?\b", text, re.I):
+            if numbers(before.split()[-1]):
+                return numbers(before)[-1:]
+        for after in re.findall(rf"\b{stem}s? (\S+)", text, re.I):
+            if found := numbers(after):
+                return found
     return []
 
 
@@ -207,6 +213,8 @@ def noun_phrase(request: str, about: frozenset[str] = frozenset()) -> str:
 
     `about`: what is sought anyway (the words of the tool's own name), which narrows nothing.
     """
+    # An id has a field of its own, and "ou" of "ou-0412" is no word.
+    request = _ROW_ID.sub(" ", request)
     # Its words alone would be other words: "A & W" is no "w".
     joined_names = [name for name in capitalised(request) if "&" in name]
     for name in joined_names:
@@ -226,13 +234,52 @@ def noun_phrase(request: str, about: frozenset[str] = frozenset()) -> str:
 
 
 def numbers(text: str) -> list[float]:
-    """The numbers of a text in order, digits and small number words."""
+    """The numbers of a text in order, in digits and in words: "1.5k", "two hundred and fifty", "5 thousand"."""
     values: list[float] = []
-    for match in _NUMBER_OR_WORD.finditer(text.lower()):
-        word = match[0]
-        value = english.NUMBERS.get(word)
-        if value is None and not word.isalpha():
-            value = float(word.replace(",", ""))
-        if value is not None and abs(value) < 1e15:
+    text = text.lower()
+    end = 0
+    was_word = False
+    for match in _NUMBER_OR_WORD.finditer(text):
+        value = _value_of(match)
+        if value is None:
+            continue
+        joined = None
+        is_next = bool(values) and text[end : match.start()].strip(" -") in ("", "and")
+        if is_next and match["word"] in english.SCALES:
+            joined = _scaled(values[-1], value)
+        elif is_next and match["word"] and was_word:
+            joined = _continued(values[-1], value)
+        if joined is None:
             values.append(value)
-    return values
+        else:
+            values[-1] = joined
+        end = match.end()
+        was_word = match["word"] is not None
+    return [value for value in values if abs(value) < 1e15]
+
+
+def _value_of(match: re.Match[str]) -> float | None:
+    if match["word"]:
+        return english.NUMBERS.get(match["word"], english.SCALES.get(match["word"]))
+    value = float(match["digits"].replace(",", ""))
+    if match["thousands"]:
+        value *= 1000
+    return value
+
+
+def _scaled(number: float, scale: float) -> float | None:
+    """A number and "hundred" or "thousand": 25 and 100 is 2,500, and so is 2,005 and 100. None where they are two."""
+    last = number % (1000 if scale == 100 else 1e6)
+    if 0 < last < scale:
+        return number - last + last * scale
+    return None
+
+
+def _continued(number: float, value: float) -> float | None:
+    """A number word after another: 20 and 5 is 25, 200 and 50 is 250. None where they are two numbers."""
+    last = number % 100
+    is_hundreds = last == 0 and number > 0 and 0 < value < 100
+    is_tens = last in _TENS and 0 < value < 10
+    if is_hundreds or is_tens:
+        return number + value
+    return None

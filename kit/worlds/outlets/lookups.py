@@ -3,12 +3,31 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kit.worlds.outlets.rows import Outlet, menu_of, outlets_of, sales_of
-from kit.worlds.service.search import query_terms, tokens
+from kit.worlds.outlets.rows import Item, Outlet, menu_of, outlets_of, sales_of
+from kit.worlds.service.search import CHAT, NOISE, query_terms, tokens
 
 Arguments = Mapping[str, Any]
 Result = dict[str, Any]
 _SHORT = {"id", "name", "city", "cuisine", "status"}
+_TALK_OF_MENUS = CHAT | {
+    *(
+        "card",
+        "cost",
+        "costs",
+        "dish",
+        "dishes",
+        "eat",
+        "entire",
+        "food",
+        "full",
+        "item",
+        "items",
+        "menu",
+        "order",
+    ),
+    *("outlet", "price", "prices", "read", "serve", "serves", "whole"),
+}
+"""Words that every question about a menu shares: none of them is the name of an item."""
 
 
 def list_outlets(tenant: str, arguments: Arguments) -> Result:
@@ -28,14 +47,15 @@ def describe_outlet(tenant: str, arguments: Arguments) -> Result:
 def read_menu(tenant: str, arguments: Arguments) -> Result:
     """The menu of one outlet: all of it, or the items of a category or with words."""
     outlet = outlets_of(tenant).get(arguments["outlet_id"])
-    words = set(query_terms(arguments.get("query", ""))) - set(tokens(arguments["outlet_id"]))
+    words = set(query_terms(arguments.get("query", ""), NOISE | _TALK_OF_MENUS))
+    words -= {*tokens(arguments["outlet_id"]), *arguments["outlet_id"].split("-")}
     rows = [
         item
         for item in (menu_of(outlet.id) if outlet else ())
         if arguments.get("category", item.category) == item.category
     ]
     if words:
-        counts = [len(words & set(tokens(f"{item.name} {item.category}"))) for item in rows]
+        counts = [len(words & _words_of(item)) for item in rows]
     else:
         counts = [1] * len(rows)
     most = max((1, *counts))
@@ -46,6 +66,13 @@ def read_menu(tenant: str, arguments: Arguments) -> Result:
         "total": len(items),
         "items": items,
     }
+
+
+def _words_of(item: Item) -> set[str]:
+    words = set(tokens(f"{item.name} {item.category}"))
+    if item.vegetarian:
+        words.add("vegetarian")
+    return words
 
 
 def rank_outlets(tenant: str, arguments: Arguments) -> Result:
