@@ -60,3 +60,23 @@ async def test_what_nobody_has_is_named_without_the_other_words_of_the_question(
     assert sentence in reply.text
     if "No " not in sentence:
         assert "No receipt fits" not in reply.text
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "sentence"),
+    [
+        ("find battery deals", "thanks. coffee deals", "Coffee offers"),
+        ("find cheese", "and on bread", "Bread products"),
+        ("find coffee deals", "only at Harvest Market", "Coffee harvest market offers"),
+        ("find pizza near me", "and in Oakfield?", "Pizza restaurants near Oakfield"),
+    ],
+)
+async def test_what_is_named_anew_takes_the_place_of_what_was_named_before(
+    first: str, second: str, sentence: str
+):
+    async with open_kit(EMBEDDED) as kit:
+        session = kit.session("s")
+        await kit.ask(first, session)
+        reply = await kit.ask(second, session)
+    assert sentence in reply.text
+    assert "attery" not in reply.text and "heese" not in reply.text

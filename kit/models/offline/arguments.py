@@ -10,6 +10,7 @@ from kit.core.language.words import STOP, word_set, words
 from kit.models.offline import english, projection
 from kit.models.offline.composition import cut
 from kit.models.offline.extraction import (
+    SEARCHING,
     Source,
     capitalised,
     countable,
@@ -160,7 +161,7 @@ def _text(name: str, spec: Schema, source: Source, required: bool) -> str | None
     if required and _VERBATIM.search(description):
         return source.request.strip()[:2000]
     text = None
-    if required:
+    if required or not SEARCHING.isdisjoint(spoken(name).split()):
         text = text_for(name, _named_anew(source), required=required)
     text = text or text_for(name, source, required=required)
     if text is not None and _TITLED.search(description):
@@ -180,9 +181,11 @@ def _day(form: str, source: Source, required: bool) -> str | None:
 
 
 def _named_anew(source: Source) -> Source:
-    """The source with what is asked now alone, where that names a thing without pointing back; else as it is."""
+    """The source with what is asked now alone, where that names a thing without pointing back or narrowing; else
+    as it is."""
     now = source.request.removeprefix(source.earlier)
-    if noun_phrase(now, source.about) and not english.REFERENCE.search(now):
+    goes_on = english.REFERENCE.search(now) or english.NARROWS.search(now)
+    if noun_phrase(now, source.about) and not goes_on:
         return replace(source, request=now)
     return source
 

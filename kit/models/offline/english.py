@@ -55,6 +55,12 @@ POINTLESS = re.compile(
 LINK = re.compile(r"^\W*(?:and|or|but|what about|how about|same|also|only|just|without)\b", re.I)
 """What a message begins with that goes on with the one before it."""
 
+NARROWS = re.compile(
+    r"^\W*(?:(?:and|but|or)\s+)?(?:only|just|without|with|in|at|near|from|under|over|for|by|not)\b",
+    re.I,
+)
+"""What a message begins with that says more about what was asked before: "only at Harvest Market"."""
+
 NUMBERS = {
     "zero": 0.0,
     "two": 2.0,

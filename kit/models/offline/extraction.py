@@ -87,13 +87,19 @@ def text_for(name: str, source: Source, *, required: bool) -> str | None:
     if parts & _BRANDISH:
         return _brand(request)
     if parts & _PLACEISH:
-        match = _PLACE.search(request)
-        if match and match[1].lower() not in STOP:
-            return match[1]
-        return None
+        # Where somebody asks now comes before where they asked earlier.
+        now = source.request.removeprefix(source.earlier)
+        return _place(now) or _place(request)
     if source.is_form and required and "query" in parts:
         return request
     return _sought(parts, request, required, source.about)
+
+
+def _place(request: str) -> str | None:
+    for match in _PLACE.finditer(request):
+        if match[1].lower() not in STOP:
+            return match[1]
+    return None
 
 
 def _short_text(source: Source) -> str:
