@@ -204,7 +204,7 @@ class Memory(SessionMemory):
         if agent.card.handoff.distilled:
             return True
         if agent.card.handoff.closed:
-            return self._is_retry(call, ctx)
+            return self._is_retry(call, ctx) or self._is_unseen_question(call)
         return self._is_unaware(call)
 
     def _is_retry(self, call: AgentCall, ctx: RunContext) -> bool:
@@ -216,18 +216,26 @@ class Memory(SessionMemory):
         unanswered = call.agent in ctx.turn.dynamic.unanswered
         return unanswered and agent.card.handoff.closed and retries(call.query)
 
+    def _is_unseen_question(self, call: AgentCall) -> bool:
+        """Whether a call asks again for what no sub-agent got to see: routing failed in the turn before."""
+        return self._last_agents == frozenset() and retries(call.query)
+
     def _with_unanswered_query(self, call: AgentCall, ctx: RunContext) -> AgentCall:
-        """Returns a call with the question that its agent left open in place of a mere "try again"."""
-        if not self._is_retry(call, ctx):
-            return call
+        """Returns a call with the question that was left open in place of a mere "try again"."""
         query = call.query
-        lines = list(self._lines_of(call.agent))
-        while len(lines) > 1 and lines[-1].text == UNANSWERED:
-            lines.pop()
-            query = lines.pop().text
-            # what failed may have been a "try again" itself
-            if not retries(query):
-                break
+        if self._is_retry(call, ctx):
+            lines = list(self._lines_of(call.agent))
+            while len(lines) > 1 and lines[-1].text == UNANSWERED:
+                lines.pop()
+                query = lines.pop().text
+                # what failed may have been a "try again" itself
+                if not retries(query):
+                    break
+        elif self._is_unseen_question(call):
+            for line in reversed(self.history("")):
+                if line.role == "user" and not retries(line.text):
+                    query = line.text
+                    break
         if query != call.query:
             reason = "asked again: the unanswered question travels in place of these words"
             ctx.guarded("retry", "reworded", reason, call)

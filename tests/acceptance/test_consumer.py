@@ -80,3 +80,13 @@ async def test_what_is_named_anew_takes_the_place_of_what_was_named_before(
         reply = await kit.ask(second, session)
     assert sentence in reply.text
     assert "attery" not in reply.text and "heese" not in reply.text
+
+
+async def test_a_question_that_nobody_got_to_see_is_what_try_again_asks():
+    async with open_kit(EMBEDDED, faults=True) as kit:
+        session = kit.session("s")
+        failed = await kit.ask("find pizza near me", session, faults=["orchestrator=routing_fails"])
+        assert "Please try again in a moment" in failed.text
+        reply = await kit.ask("try again", session)
+    assert reply.routing.invoked == ("restaurants",)
+    assert "Pizza restaurants near" in reply.text

@@ -296,17 +296,19 @@ def _route(request: Request) -> Reply | None:
     documents = _documents(tools)
     names = [tool.name for tool in tools]
     in_play = frozenset(names.index(name) for name in talk.in_play if name in names)
-    situation = Situation(talk.request, documents, in_play, talk.last_reply, talk.embedder)
+    # "Try again" is for whoever the question was for, also where nobody got to see it.
+    question = talk.open_question or talk.request
+    situation = Situation(question, documents, in_play, talk.last_reply, talk.embedder)
     decision = _decide(talk, situation, names)
     if not isinstance(decision, Routes):
         if talk.no_fit in names:
             default = names.index(talk.no_fit)
         elif must:
-            default = int(situation.table.score(talk.request).argmax())
+            default = int(situation.table.score(question).argmax())
         else:
             labels = [tool.label for tool in tools]
             return Reply(composition.outside(labels, talk.phrases))
-        decision = Routes((Part(default, talk.request, 0.0),), 1)
+        decision = Routes((Part(default, question, 0.0),), 1)
     calls: list[Call] = []
     asked: list[str] = []
     for part in decision.parts:
