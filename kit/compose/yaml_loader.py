@@ -3,18 +3,19 @@
 import re
 from collections.abc import Callable
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
-from yaml.composer import Composer
+from yaml.composer import Composer, ComposerError
 
 UNREADABLE = (yaml.YAMLError, ValueError, AttributeError, RecursionError)
 """What PyYAML raises on text that is not YAML; it lets errors of Python's own conversions through."""
 NODES = 20_000
 """Values that a text may stand for, each as often as it is named."""
-_READ_DIFFERENTLY = re.compile(r"\A[^\[{]*[\[{][^?]*\?|[\t\r\ufeff]|[|>][-+\d]{0,2}#")
-"""Where libyaml is laxer or counts lines otherwise: `?` after a bracket, a tab, a lone carriage
-return, `#` after `|` or `>`."""
+_READ_DIFFERENTLY = re.compile(r"[\t\r\ufeff]|[|>][-+\d]{0,2}#")
+"""Where libyaml is laxer or counts lines otherwise: a tab, a lone carriage return, `#` after `|` or
+`>`. A `?` between brackets is another such place, which only who reads the text can find."""
+_Node = TypeVar("_Node", yaml.SequenceNode, yaml.MappingNode)
 _slow: Callable[[str], yaml.SafeLoader | yaml.CSafeLoader] = yaml.SafeLoader
 _fast = _slow
 
@@ -27,6 +28,20 @@ if yaml.__with_libyaml__:
         def __init__(self, text: str):
             yaml.CSafeLoader.__init__(self, text)
             Composer.__init__(self)
+            self._text = text
+
+        def compose_sequence_node(self, anchor: Any) -> yaml.SequenceNode:
+            return self._same(super().compose_sequence_node(anchor))
+
+        def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+            return self._same(super().compose_mapping_node(anchor))
+
+        def _same(self, node: _Node) -> _Node:
+            """The node; raises where PyYAML's own scanner may read it differently, which takes any `?` between
+            brackets for a key."""
+            if node.flow_style and "?" in self._text[node.start_mark.index : node.end_mark.index]:
+                raise ComposerError(None, None, "a question mark between brackets")
+            return node
 
     _fast = _EventLoader
 
