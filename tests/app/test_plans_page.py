@@ -25,10 +25,7 @@ MINE = Session(id="s1", principal=Principal(tenant_id="acme", user_id="u-001"))
 
 @pytest.fixture(scope="module")
 def planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """A store with three plans of one person: done, failed, stopped; and one of another. Path, and name -> plan id.
-
-    The pages share what they open over it, the service of the deck included.
-    """
+    """A store with three plans of one person: done, failed, stopped; and one of another. Path, and name -> plan id."""
     folder, ids, turns = tmp_path_factory.mktemp("plans"), dict[str, str](), list[Turn]()
 
     async def doing(scope: StepScope, services: PlanServices) -> str | None:
@@ -64,12 +61,17 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, s
     return folder / "kit.db", ids
 
 
+@pytest.fixture(scope="module")
+def app(planned: tuple[Path, dict[str, str]]) -> Iterator[None]:
+    """The app over that store. Its pages share one kit, whose service takes a second to start."""
+    with pytest.MonkeyPatch.context() as environment:
+        with app_over(planned[0], environment, DECK="cards/outlets"):
+            yield
+
+
 @pytest.fixture
-def page(
-    planned: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[AppTest]:
-    with app_over(planned[0], monkeypatch, DECK="cards/outlets"):
-        yield room("plans")
+def page(app: None) -> AppTest:
+    return room("plans")
 
 
 def opened(page: AppTest, plan_id: str) -> str:

@@ -129,9 +129,15 @@ async def test_a_turn_that_runs_is_waited_for_and_its_mismatches_count_at_once()
     assert sums(store) == 1
 
 
-@pytest.mark.parametrize("odd", ["no JSON", "[]", '{"agents": [{"seconds": 1}]}', '{"spent": 7}'])
-def test_a_turn_that_somebody_else_wrote_breaks_no_sum(store: TurnStore, odd: str) -> None:
+ODD = ("no JSON", "[]", '{"agents": [{"seconds": 1}]}', '{"spent": 7}')
+
+
+def test_a_turn_that_somebody_else_wrote_breaks_no_sum(store: TurnStore) -> None:
+    """One of each kind in the first sum, in the second, and beside both."""
+    changed = "UPDATE turns SET measures = :odd WHERE id IN (:first, :second, :last)"
     with store.commit() as db:
-        db.execute("UPDATE turns SET measures = :odd WHERE id IN ('t3', 't2003')", {"odd": odd})
+        for number, odd in enumerate(ODD):
+            ids = {"first": f"t{number}", "second": f"t{CHUNK + number}"}
+            db.execute(changed, {"odd": odd, **ids, "last": f"t{2 * CHUNK + number}"})
     count = 2 * CHUNK + 300
-    assert count - 2 <= metrics(store).number("turns") <= count and sums(store) == 2
+    assert count - 3 * len(ODD) <= metrics(store).number("turns") <= count and sums(store) == 2
