@@ -177,12 +177,20 @@ def test_a_login_without_a_provider_says_so(
     assert "Nobody can sign in yet" in shown(page)
 
 
-def test_settings_that_cannot_be_read_admit_nobody(
-    header: dict[str, str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("KIT_VISITOR", "headers:X-Visitor", "VISITOR='headers:X-Visitor' cannot be used"),
+        ("KIT_VISITOR_KEY", "short", "fewer than 32 bytes"),
+    ],
+)
+def test_settings_that_cannot_be_used_admit_nobody_to_the_page(
+    name: str, value: str, sentence: str, header: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KIT_VISITOR", "headers:X-Visitor")
+    monkeypatch.setenv(name, value)
+    header[HEADER] = token(tid="globex")
     page = open_app()
-    assert "VISITOR='headers:X-Visitor' cannot be used" in shown(page) and not page.chat_input
+    assert sentence in shown(page) and not page.chat_input
 
 
 @pytest.fixture(scope="module")
