@@ -1,5 +1,5 @@
-"""Three agents of three frameworks, as their own tutorials build them, everywhere: asked, on the pages, in a grid, under
-the bench as whole systems, and through the plays in which a part fails. Each takes five lines at most."""
+"""Three agents of three frameworks, as their own tutorials build them, everywhere: asked, on the pages, in a grid, and
+under the bench as whole systems. Each takes five lines at most."""
 
 import ast
 import inspect
@@ -14,7 +14,6 @@ from kit.bench.grid.results import read_results
 from kit.bench.grid.run import run_grid
 from kit.bench.systems.bench import systems_spec
 from kit.bench.systems.source import read_source
-from kit.conformance.play import play_system
 from kit.core.bodies.call import ToolEnded, ToolStarted
 from kit.settings import HOME
 from kit.stores.sqlite import SqliteStore
@@ -112,13 +111,3 @@ def test_agents_of_three_frameworks_are_systems_as_they_are(tmp_path: Path):
         tool = tools[row["model"].rpartition(".")[2]]
         assert row["called"] == [tool] and row["scores"]["contains"] == 1
         assert row["model_calls"] == 2 and row["input_tokens"] > 0 and row["cost"] is None
-
-
-def test_one_is_played_through_turns_in_which_a_part_fails():
-    """The page on conformance has an example of each; here is one as its tutorial builds it."""
-    system = f"{HOME}/tests/bridges/agents/played.py:flights"
-    result = play_system(system, ["all_well", "refuses"], ["claiming"], [False], patience=120.0)
-    all_well, refuses = result.cells
-    assert all_well.judgement.verdict == "pass", all_well
-    # Nothing looks at what its model writes.
-    assert refuses.judgement.verdict == "fail", refuses

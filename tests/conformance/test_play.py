@@ -77,23 +77,31 @@ def test_the_command_says_why_a_play_is_no_pass(capsys: pytest.CaptureFixture[st
     assert "all_well" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("framework", ["langchain", "pydantic_ai", "agents"])
-def test_each_example_of_the_page_is_a_system_that_can_be_played(framework: str, tmp_path: Path):
-    """The page shows anybody's own system in the words of three frameworks."""
+@pytest.mark.parametrize(
+    ("framework", "verdicts"),
+    [
+        ("langchain", {"all_well": "pass", "refuses": "fail"}),
+        ("pydantic_ai", {"all_well": "pass"}),
+        ("agents", {"all_well": "pass"}),
+    ],
+)
+def test_each_example_of_the_page_is_a_system_that_can_be_played(
+    framework: str, verdicts: dict[str, str], tmp_path: Path
+):
+    """The page shows anybody's own system in the words of three frameworks. Nothing looks at what its model writes."""
     page = (HOME / "docs" / "conformance.md").read_text()
     examples = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (example,) = [code for code in examples if re.search(rf"^from {framework}\b", code, re.M)]
     (tmp_path / "mine.py").write_text(example)
     result = play_system(
         f"{tmp_path / 'mine.py'}:system",
-        ["all_well", "refuses"],
+        [*verdicts],
         ["claiming"],
         configurations=[False],
         patience=120.0,
     )
-    all_well, refuses = result.cells
-    assert all_well.judgement.verdict == "pass", all_well
-    assert refuses.judgement.verdict == "fail", "nothing looks at what its model wrote"
+    found = {cell.scenario: cell.judgement.verdict for cell in result.cells}
+    assert found == verdicts, result.cells
 
 
 def test_what_runs_in_a_foreign_environment_needs_the_standard_library_alone():
