@@ -64,9 +64,11 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, s
 @pytest.fixture(scope="module")
 def app(planned: tuple[Path, dict[str, str]]) -> Iterator[None]:
     """The app over that store. Its pages share one kit, whose service takes a second to start."""
-    with pytest.MonkeyPatch.context() as environment:
-        with app_over(planned[0], environment, DECK="cards/outlets"):
-            yield
+    with (
+        pytest.MonkeyPatch.context() as environment,
+        app_over(planned[0], environment, DECK="cards/outlets"),
+    ):
+        yield
 
 
 @pytest.fixture
