@@ -37,6 +37,7 @@ class Sentences(Value):
     failed_partly: str
     nothing_on: str
     left_out: str
+    for_nobody: str
     left_out_several: str
     reserved: str
     and_: str = Field(alias="and")

@@ -261,6 +261,8 @@ class LeftOut(Value):
     count: int = 0
     parts: tuple[str, ...] = ()
     """Their words in the message, where they are known."""
+    for_nobody: tuple[str, ...] = ()
+    """Those of `parts` that no agent's card is for: nobody takes them next either."""
 
     @property
     def unnamed(self) -> int:
@@ -280,6 +282,11 @@ class LeftOut(Value):
         elif self.unnamed:
             names.append("one more part of your message")
         return tuple(names)
+
+    @property
+    def names_for_nobody(self) -> tuple[str, ...]:
+        """The names of the parts that no agent's card is for."""
+        return tuple(quoted(part) for part in self.for_nobody)
 
 
 LONGEST_PART = 80
@@ -328,6 +335,8 @@ SET_ASIDE = "Not needed: the other results are all there is to say."
 not by nothing (decisions 7)."""
 NOT_ASKED = "Not asked:"
 """Begins what a model is told of parts that nobody was asked for."""
+FOR_NOBODY = "For nobody here:"
+"""Begins what a model is told of parts that no agent is for."""
 BESIDE = "Shown beside it, not to be repeated:"
 """Begins what a model is told of the components of an answer."""
 REFERENCES = 8
@@ -400,10 +409,21 @@ def _label(agent: str) -> str:
 
 def tell_dropped(call: AgentCall) -> str:
     """Words an over-cap call for a model."""
-    return tell_left_out([_label(call.agent)])
+    return _tell_not_asked([_label(call.agent)])
 
 
-def tell_left_out(names: Iterable[str]) -> str:
-    """Words for a model what was not asked at all."""
+def tell_left_out(left_out: LeftOut) -> str:
+    """Words for a model what was not asked at all; empty where there is nothing."""
+    lines: list[str] = []
+    askable_names = [name for name in left_out.names if name not in left_out.names_for_nobody]
+    if askable_names:
+        lines.append(_tell_not_asked(askable_names))
+    if left_out.for_nobody:
+        names = ", ".join(left_out.names_for_nobody)
+        lines.append(f"{FOR_NOBODY} {names}. Say plainly that you cannot help with this part.")
+    return "\n".join(lines)
+
+
+def _tell_not_asked(names: Iterable[str]) -> str:
     request = "Too many parts in one message. Say plainly that this part was left out, and offer to take it next."
     return f"{NOT_ASKED} {', '.join(names)}. {request}"

@@ -24,8 +24,8 @@ async def run_mediated(call: AgentCall, ctx: RunContext) -> Outcome:
     assert isinstance(lead, LLMAgent)
     thread = lead.open(call, ctx)
     decision = await decide(thread, call, lead, ctx, ctx.turn.settings.guards)
-    if left_out := ctx.turn.left_out(decision.asks).names:
-        thread = instructed(thread, tell_left_out(left_out))
+    if left_out := tell_left_out(ctx.turn.left_out(decision.asks)):
+        thread = instructed(thread, left_out)
     return await compose_rounds(decision, thread, call, lead, ctx)
 
 

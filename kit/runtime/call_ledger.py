@@ -178,7 +178,8 @@ class CallLedger:
     @property
     def owed_parts(self) -> tuple[str, ...]:
         """What the answer offers to take next, in words that can be asked: parts left out, and calls over the cap."""
-        parts = self.left_out().parts
+        left_out = self.left_out()
+        parts = tuple(part for part in left_out.parts if part not in left_out.for_nobody)
         if not self.over_cap:
             return parts
         queries = [call.query for call in self.unanswered().over_cap]

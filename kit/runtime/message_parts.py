@@ -11,10 +11,11 @@ What an answer speaks of is owed in no case.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
+from typing import NamedTuple
 
 from kit.core.language.clauses import (
     LONGEST,
@@ -29,8 +30,19 @@ from kit.core.outcome import NOTHING_LEFT, AgentCall, Answer, LeftOut, MessagePa
 from kit.core.picture import strip_marks
 from kit.models.offline.similarity import Document, index, spoken
 
-Cards = tuple[tuple[str, str], ...]
-"""Agent ids and what their cards say they answer, in the order of the deck."""
+
+class Addressee(NamedTuple):
+    """An agent whom a message may be for."""
+
+    agent: str
+    description: str
+    """What its card says it answers."""
+    requests: tuple[str, ...] = ()
+    """What people ask it, as its card lists them."""
+
+
+Cards = tuple[Addressee, ...]
+"""In the order of the deck."""
 
 JOINT = re.compile(
     r"""[,;/\n–—?!]|[.:]\s|\s-\s|\b\d{1,2}[.)]\s|\b[a-h]\)\s
@@ -103,6 +115,8 @@ class Part:
     """Whether it asks for something by itself; "tried 4 times" tells, "can I mix flavors" needs what it is about."""
     is_remark: bool = False
     """Whether it tells something that no card is about: "it's pouring outside"."""
+    is_for_nobody: bool = False
+    """Whether it asks, beside what agents are for, for something that no card is about: "who painted the Mona Lisa"."""
 
     @property
     def nearest(self) -> str | None:
@@ -112,10 +126,7 @@ class Part:
 
 def say_enough(cards: Cards) -> bool:
     """Whether cards can be compared with a message."""
-    for _, description in cards:
-        if not (len(content_words(description)) >= FEWEST_WORDS):
-            return False
-    return True
+    return all(len(content_words(card.description)) >= FEWEST_WORDS for card in cards)
 
 
 def parts_of(message: str, cards: Cards) -> tuple[Part, ...]:
@@ -135,7 +146,9 @@ def _parts(text: str, cards: Cards) -> tuple[Part, ...]:
     cutting_cards = cards
     if len(PAIR.findall(text)) > MOST_JOINERS:
         cutting_cards = ()
-    stretches = _merge(list(islice(_stretches(text, cutting_cards), MOST_CLAUSES)), cards)
+    clauses_of_message = list(islice(_stretches(text, cutting_cards), MOST_CLAUSES))
+    for_nobody = _texts_for_nobody(clauses_of_message, cards)
+    stretches = _merge(clauses_of_message, cards, for_nobody)
     if len(stretches) < 2:
         return ()
     contents = [content_words(stretch) for stretch in stretches]
@@ -152,7 +165,8 @@ def _parts(text: str, cards: Cards) -> tuple[Part, ...]:
                 own_words=own_words or content,
                 closeness=of_parts[number],
                 stands_alone=_stands_alone(stretch, content),
-                is_remark=tells(stretch) and closest[number] < FITS <= max(closest),
+                is_remark=_is_remark(stretch, cards, closest[number], max(closest)),
+                is_for_nobody=stretch in for_nobody,
             )
         )
     return tuple(parts)
@@ -169,9 +183,9 @@ def _stands_alone(text: str, content: frozenset[str]) -> bool:
 def _closeness(text: str, cards: Cards) -> dict[str, float]:
     if not cards:
         return {}
-    documents = tuple(Document(spoken(agent), description) for agent, description in cards)
+    documents = tuple(Document(spoken(card.agent), card.description) for card in cards)
     scores = index(documents).score(text)
-    return {agent: float(score) for (agent, _), score in zip(cards, scores, strict=True)}
+    return {card.agent: float(score) for card, score in zip(cards, scores, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,8 +282,46 @@ def _gain(head: str, tail: str, cards: Cards) -> float:
     )
 
 
-def _merge(stretches: Sequence[_Stretch], cards: Cards) -> list[str]:
-    """Joins what only tells ("my friend signed up with my link") with the request that it belongs to."""
+def _is_remark(text: str, cards: Cards, closest: float, closest_of_all: float) -> bool:
+    """Whether a part tells something, beside what agents are for, that no card is about."""
+    if opens_as_request(text) or closest_of_all < FITS:
+        return False
+    if tells(text) and closest < FITS:
+        return True
+    # Descriptions alone do not tell "directions to Harlow" from what nobody is for.
+    return any(card.requests for card in cards) and _is_clearly_elsewhere(text, cards)
+
+
+def _is_clearly_elsewhere(text: str, cards: Cards) -> bool:
+    """Whether a text is plainly about something that no card is about, by what people ask the agents."""
+    if not cards or len(content_words(text)) < 2:
+        return False
+    documents = tuple(
+        Document(spoken(card.agent), card.description, card.requests) for card in cards
+    )
+    return index(documents).is_clearly_elsewhere(text)
+
+
+def _texts_for_nobody(stretches: Sequence[_Stretch], cards: Cards) -> frozenset[str]:
+    """Returns the texts of the clauses that ask for what no card is about; none where every clause does."""
+    texts: set[str] = set()
+    if len(stretches) > 1:
+        for stretch in stretches:
+            is_request = opens_as_request(stretch.text) and not stretch.refers_back
+            if is_request and _is_clearly_elsewhere(stretch.text, cards):
+                texts.add(stretch.text)
+    if len(texts) == len(stretches):
+        return frozenset()
+    return frozenset(texts)
+
+
+def _merge(
+    stretches: Sequence[_Stretch], cards: Cards, for_nobody: Collection[str] = ()
+) -> list[str]:
+    """Joins what only tells ("my friend signed up with my link") with the request that it belongs to.
+
+    What is for nobody stands by itself: with a request in one part it would be lost or make that lost.
+    """
     closeness = [_closeness(stretch.text, cards) for stretch in stretches]
     # where no card knows the words, as in another language, closeness says nothing about what is a request
     cards_tell = any(max(scores.values(), default=0.0) >= FITS for scores in closeness)
@@ -280,7 +332,7 @@ def _merge(stretches: Sequence[_Stretch], cards: Cards) -> list[str]:
     waiting = ""
     waiting_is_listed = False
     for number, stretch in enumerate(stretches):
-        starts_anew = stretch.is_listed or stretch.opens_sentence
+        starts_anew = stretch.is_listed or stretch.opens_sentence or stretch.text in for_nobody
         if waiting and starts_anew:
             whole_parts.append(waiting)
             waiting = ""
@@ -306,6 +358,8 @@ def _merge(stretches: Sequence[_Stretch], cards: Cards) -> list[str]:
         goes_on = goes_on or (stretch.after_comma and stretch.narrates)
         goes_on = goes_on and not stretch.asks and not is_listed
         belongs_to_the_last = goes_on or (stretch.refers_back and not starts_anew)
+        if whole_parts and whole_parts[-1] in for_nobody:
+            belongs_to_the_last = False
         if whole_parts and (belongs_to_the_last or stretch.names_nothing):
             whole_parts[-1] = f"{whole_parts[-1]}, {text}"
             continue
@@ -391,6 +445,9 @@ def coverage(
         for state in open_states:
             state.is_owed = not state.agents and not state.part.is_remark
     _mark_misfits(states)
+    for state in states:
+        if state.part.is_for_nobody and not state.has_own_call:
+            state.is_owed = True
     lines: list[MessagePart] = []
     unnamed = -len(free_calls)
     for state in states:
@@ -401,10 +458,13 @@ def coverage(
         agents = () if is_owed else tuple(dict.fromkeys(state.agents))
         lines.append(MessagePart(text=state.part.text, asked=agents, owed=is_owed))
     names = tuple(line.text for line in lines if line.owed)
-    if can_be_told:
-        return Coverage(tuple(lines), LeftOut(count=len(names), parts=names))
-    # somebody was asked for some of the open parts in other words; for which of them cannot be told
-    return Coverage(tuple(lines), LeftOut(count=len(names) + max(0, unnamed), parts=names))
+    texts_for_nobody = {state.part.text for state in states if state.part.is_for_nobody}
+    for_nobody = tuple(name for name in names if name in texts_for_nobody)
+    count = len(names)
+    if not can_be_told:
+        # somebody was asked for some of the open parts in other words; for which of them cannot be told
+        count += max(0, unnamed)
+    return Coverage(tuple(lines), LeftOut(count=count, parts=names, for_nobody=for_nobody))
 
 
 def _note_call(call: AgentCall, states: Sequence[_PartState]) -> bool:

@@ -40,7 +40,7 @@ from kit.runtime.call_tool import new_tools
 from kit.runtime.context import Agent
 from kit.runtime.handoff import ROUTE, ask_tool, in_sequence, private_fields, route_tool
 from kit.runtime.job import JOBS, distilling
-from kit.runtime.message_parts import Cards, say_enough
+from kit.runtime.message_parts import Addressee, Cards, say_enough
 from kit.tools.bounds import THREADS, ToolBounds, is_synchronous
 from kit.tools.loading import function_tool
 from kit.tools.tool import (
@@ -111,7 +111,11 @@ class Team:
         # planner and executor take every message: their cards say nothing about what it asks
         if planning is not None:
             helpers = {planning.planner, planning.executor}
-        cards = tuple((card.id, card.description) for card in members if card.id not in helpers)
+        cards = tuple(
+            Addressee(card.id, card.description, card.requests)
+            for card in members
+            if card.id not in helpers
+        )
         return cards if say_enough(cards) else ()
 
     @property

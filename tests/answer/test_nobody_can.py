@@ -4,6 +4,7 @@ import pytest
 
 from kit.bench.case import Case, read_cases
 from kit.compose.locale import ENGLISH
+from kit.core.card import AgentCard
 from kit.core.outcome import Answer
 from kit.models.scripted import Line
 from kit.patterns import PATTERNS
@@ -172,3 +173,57 @@ async def test_a_word_that_every_question_about_rewards_holds_is_no_name_of_one(
         reply = await kit.ask(message, kit.session("s"))
     assert reply.routing.invoked == ("rewards",)
     assert "There is no reward" not in reply.text
+
+
+@pytest.mark.parametrize(
+    ("deck", "message", "outside", "answered"),
+    [
+        (
+            "consumer",
+            "how many points do I have, and what is the capital of France",
+            "what is the capital of France",
+            "You have 4,975 points",
+        ),
+        (
+            "consumer",
+            'find coffee deals. Translate "hello" to German. What games do I play?',
+            'Translate "hello" to German',
+            "Castle Checkers is at win 15",
+        ),
+        (
+            "gifts",
+            "what did I redeem so far, and who is the president of France?",
+            "who is the president of France",
+            "The account has 5,000 points.",
+        ),
+    ],
+)
+@pytest.mark.req("PC2-S5.4c")
+async def test_a_part_that_nobody_is_for_is_refused_beside_the_answer_to_the_other(
+    deck: str, message: str, outside: str, answered: str
+):
+    async with open_kit(OFFLINE.with_(deck=HOME / "cards" / deck)) as kit:
+        session = kit.session("s")
+        reply = await kit.ask(message, session)
+        again = await kit.ask("go on", session)
+    assert answered in reply.text
+    assert f"I can't help with “{outside}”." in reply.text
+    assert reply.routing.left_out.for_nobody == (outside,)
+    # It was not offered, so it is not taken next.
+    assert "ask me again" not in reply.text and outside not in again.text
+
+
+async def test_a_part_for_nobody_is_refused_though_the_model_says_nothing_of_it():
+    message = "how many points do I have, and who is the president of France"
+    rewards = AgentCard(
+        id="rewards",
+        model="offline",
+        description="Tells a shopper the balance of points, what each gift card costs, which rewards are affordable, and past redemptions.",
+        requests=("how many points do I have", "what does a gift card cost", "what did I redeem"),
+    )
+    composed = Line("You have 120 points. Is there anything else?")
+    models = {"rewards": answering("You have 120 points.")}
+    kit = small_kit([asks("rewards", query=message), composed, composed], models, cards=[rewards])
+    reply = await run_turn(message, ALICE, kit)
+    assert "You have 120 points." in reply.text
+    assert "I can't help with “who is the president of France”." in reply.text

@@ -4,15 +4,15 @@ import pytest
 
 from kit.compose.deck import load_deck
 from kit.core.outcome import AgentCall, Answer, Timing
-from kit.runtime.message_parts import Cards, coverage, parts_of
+from kit.runtime.message_parts import Addressee, Cards, coverage, parts_of
 from kit.settings import HOME
 
 
 @pytest.fixture(scope="module")
 def cards() -> Cards:
     deck = load_deck(HOME / "cards" / "consumer")
-    described = [(card.id, card.description) for card in deck.cards.values()]
-    return tuple(card for card in described if card[0] != "orchestrator")
+    described = [Addressee(card.id, card.description) for card in deck.cards.values()]
+    return tuple(card for card in described if card.agent != "orchestrator")
 
 
 @pytest.mark.parametrize("number", [0, 2, 3, 17, 12345])

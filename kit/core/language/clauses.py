@@ -21,7 +21,7 @@ OPENERS = word_set(
     remove put set turn cancel change update track rate remind make let let's need want help
     call send text share schedule explain compare open close start stop create delete move copy
     write read see watch suggest recommend any there's there it's my you if also then transfer
-    pay use redeem scan upload convert calculate post sort pick
+    pay use redeem scan upload convert calculate post sort pick translate solve summarize
     choose pull fix qué que cuál cuáles cuánto cuánta
     cuántos cuántas cuándo dónde cómo quién por mi mis hay quiero quisiera necesito puedo puede
     puedes busca buscar encuentra muestra muéstrame dime dame ayuda tengo quedan"""

@@ -27,6 +27,7 @@ UNMATCHED = re.compile(
 _UNSPOKEN = re.compile(r"\bdo not speak of this\b")
 _ROW_ID = re.compile(r"^[a-z]{2}-\d{3,} ", re.M)
 """The id of a row, for models that answer by a schema; nobody says it."""
+_FOR_NOBODY = re.compile(r"\A\s*For nobody here: (?P<part>.+?)\.(?:\s|$)", re.S)
 _NOTE = re.compile(r"\(Note: (?P<note>(?:(?!\(Note: ).)+)\)\s*\Z", re.S)
 _ENDS = ".!?…:;,\"”')"
 
@@ -100,6 +101,8 @@ def own_up(result: Result, phrases: Phrases = ENGLISH) -> str:
     """The plain sentence owed for a part that was not answered; empty when it was."""
     if skip := _NOT_ASKED.match(result.text):
         return phrases.left_out.format(part=skip["part"])
+    if unfit := _FOR_NOBODY.match(result.text):
+        return phrases.for_nobody.format(part=unfit["part"])
     if missing := _NOTHING_ON.match(result.text):
         return phrases.nothing_on.format(part=missing["part"], request=missing["request"])
     if missing := _NO_ANSWER.match(result.text):

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from kit.core.language.retry import retries
 from kit.core.model import EmbedderName
-from kit.core.outcome import BESIDE, NO_ANSWER, NO_TEXT, NOT_ASKED, SET_ASIDE
+from kit.core.outcome import BESIDE, FOR_NOBODY, NO_ANSWER, NO_TEXT, NOT_ASKED, SET_ASIDE
 from kit.core.picture import strip_marks
 from kit.models.offline.composition import Result
 from kit.models.offline.json_schema import without_references
@@ -204,7 +204,8 @@ class Conversation:
     def left_out(self) -> tuple[Result, ...]:
         """What the prompt says was not asked: it is owned up to as the results of calls are."""
         lines = self.system.splitlines()
-        return tuple(Result("", line, failed=True) for line in lines if line.startswith(NOT_ASKED))
+        debts = [line for line in lines if line.startswith((NOT_ASKED, FOR_NOBODY))]
+        return tuple(Result("", line, failed=True) for line in debts)
 
     @property
     def open_question(self) -> str | None:

@@ -25,6 +25,7 @@ class Phrases:
     hello: str
     agreed: str
     outside: str
+    for_nobody: str
     more_topics: str
 
 
@@ -43,6 +44,7 @@ ENGLISH = Phrases(
     hello="Hello! What can I help you with?",
     agreed="Glad to hear it. Let me know if there is anything else.",
     outside="I'm sorry, that is outside what I can help with. You can ask about: {topics}.",
+    for_nobody="I can't help with {part}.",
     more_topics=" and more",
 )
 SPANISH = Phrases(
@@ -60,6 +62,7 @@ SPANISH = Phrases(
     hello="¡Hola! ¿En qué puedo ayudarte?",
     agreed="Me alegro. Avísame si necesitas algo más.",
     outside="Lo siento, no puedo ayudarte con eso. Puedes preguntar sobre: {topics}.",
+    for_nobody="No puedo ayudarte con {part}.",
     more_topics=" y más",
 )
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,11 +12,9 @@ from kit.core.language.small_talk import asks, small_talk
 from kit.core.language.words import content_words, words
 from kit.core.model import EmbedderName
 from kit.models.offline import english
-from kit.models.offline.similarity import DOUBT, Document, Index, content, index
+from kit.models.offline.similarity import DOUBT, UNLIKE, Document, Index, content, index
 from kit.models.offline.wording import Floats
 
-NOTHING = 0.05
-"""The score below which a request has nothing to do with a tool, however it is worded."""
 RELEVANT = 0.08
 """The score below which a clause says nothing about any tool."""
 MIDWAY = 0.1
@@ -170,6 +168,21 @@ def is_for_nobody(
     return table.is_elsewhere(request, doubt=-CERTAIN)
 
 
+def _without_clauses_for_nobody(request: str, table: Index) -> str:
+    """Returns a request without its clauses that are plainly for no tool: "finals week is killing me"."""
+    pieces = clauses(request, opening=True)
+    if len(pieces) < 2:
+        return request
+    for_tools: list[Clause] = []
+    for piece in pieces:
+        stands_alone = len(piece.content) > 1 and not _refers(piece.text)
+        if not (stands_alone and table.is_clearly_elsewhere(piece.text)):
+            for_tools.append(piece)
+    if not for_tools or len(for_tools) == len(pieces):
+        return request
+    return ". ".join(piece.text for piece in for_tools)
+
+
 def is_elliptic(request: str) -> bool:
     """Whether a request names next to nothing itself, such as "are they going to expire?"."""
     return len(content_words(request) - english.FAINT) <= 1
@@ -188,6 +201,8 @@ def decide(situation: Situation, cap: int) -> Decision:
     if not situation.tools:
         return Unfit()
     table = situation.table
+    request = _without_clauses_for_nobody(situation.request, table)
+    situation = replace(situation, request=request)
     head_start = _head_start(situation)
     closeness = table.score(situation.request)
     fitting = closeness + head_start
@@ -305,7 +320,7 @@ def _single(situation: Situation, scores: Floats, head_start: Floats, best: int)
     request = situation.request
     last_reply = situation.last_reply
     leans = bool(situation.in_play) and (asks(last_reply) or _leans_back(situation))
-    if not leans and float(scores.max()) < NOTHING:
+    if not leans and float(scores.max()) < UNLIKE:
         return Unfit()
     if is_for_nobody(request, last_reply, situation.table, leans=leans):
         return Unfit()

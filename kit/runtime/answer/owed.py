@@ -98,7 +98,13 @@ def apology(owed: Owed, locale: Locale, wanted: Collection[str] | None = None) -
             failed_partly.append(plain(agent))
         else:
             failed.append(plain(agent))
-    left_out = _names_left_out(owed, locale, wanted)
+    for_nobody: list[str] = []
+    left_out: list[str] = []
+    for name in _names_left_out(owed, locale, wanted):
+        if name in owed.left_out.names_for_nobody:
+            for_nobody.append(name)
+        else:
+            left_out.append(name)
     sentences: list[str] = []
     if failed:
         names = enumerate_names(failed, words.or_, words.more_names)
@@ -112,6 +118,9 @@ def apology(owed: Owed, locale: Locale, wanted: Collection[str] | None = None) -
         sentence = words.left_out_several if several else words.left_out
         names = enumerate_names(left_out, words.and_, words.more_names)
         sentences.append(sentence.format(parts=names))
+    if for_nobody:
+        names = enumerate_names(for_nobody, words.or_, words.more_names)
+        sentences.append(words.for_nobody.format(parts=names))
     return " ".join(sentences)
 
 
