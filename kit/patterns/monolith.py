@@ -83,6 +83,8 @@ async def run_monolith(call: AgentCall, ctx: RunContext) -> Outcome:
     text = reply.text.strip()
     if reply.text.startswith(NO_ANSWER):
         text = nobody_can(ctx)
+        if not results:
+            return call.failed("refusal", "the model says that it has no answer", text)
     if results:
         text = await acknowledge(text, lead, thread, call, ctx, clean=clean)
     else:

@@ -39,8 +39,10 @@ from kit.core.transcript import transcript
 from kit.core.value import builder
 from kit.metrics.measures import measure
 from kit.models.direct_call import langsmith_hears
+from kit.models.json_prose import prose
 from kit.runtime.act_ledger import Paused, Resumption
 from kit.runtime.answer.acknowledge import rescued
+from kit.runtime.answer.clauses import only_refuses
 from kit.runtime.answer.owed import help_with, mention_pictures, stopped, unread
 from kit.runtime.budget import Ledger
 from kit.runtime.context import RunContext, TurnState
@@ -289,7 +291,8 @@ class _Runner:
 
     async def _end(self, status: Status, text: str, error: str | None) -> None:
         self.at_work = False
-        if status in ("failed", "deadline") and not self.state.calls:
+        is_said = transcript(self.log.events).lead.strip() == text.strip()
+        if status in ("failed", "deadline") and not self.state.calls and not is_said:
             # The preamble says that somebody is being asked, and its model failed before it asked anybody.
             self.ctx.replace_lead("")
         preamble = self._say(text)
@@ -370,10 +373,12 @@ class _Runner:
 
     async def _answer(self) -> tuple[Status, str, str | None]:
         fixed = answer_to_danger(self.message, self.kit.team.dangers, self.ctx)
-        if fixed is None:
-            fixed = decline(self.message, self.state.locale.sentences)
-        if fixed is None:
-            fixed = help_with(self.message, self.ctx)
+        if fixed is not None:
+            return "ok", fixed, None
+        declined = decline(self.message, self.state.locale.sentences)
+        if declined is not None:
+            return "failed", declined, None
+        fixed = help_with(self.message, self.ctx)
         if fixed is not None:
             return "ok", fixed, None
         if self.root.model.spec.provider == OFFLINE.provider:
@@ -402,6 +407,9 @@ class _Runner:
             self.ctx.ledger.charge(outcome.usage)
         if isinstance(outcome, Answer):
             text = narration(outcome.text)[0] if MARK in outcome.text else outcome.text
+            if not self.state.outcomes and only_refuses(prose(text)):
+                # Nobody was asked, and the orchestrator says that it cannot help: nothing is answered.
+                return "failed", text, "refusal: the model says that it cannot help with this"
             return "ok", text, None
         error = f"{outcome.reason}: {outcome.detail}"
         if outcome.reason == "refusal" and outcome.suggestion and not self.state.outcomes:
@@ -525,7 +533,9 @@ def record_of(
             break
     failed: list[str] = []
     for outcome in routing.outcomes:
-        if outcome.result in ("failure", "data_error") and not outcome.mended:
+        # A question to the user is no failure: what waits for its answer may still be done.
+        is_lost = outcome.result in ("failure", "data_error") and outcome.reason != "paused"
+        if is_lost and not outcome.mended:
             failed.append(outcome.agent)
     return begun.replace(
         seconds=events[-1].at,

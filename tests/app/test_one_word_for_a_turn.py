@@ -17,6 +17,7 @@ from kit.cli.story import Story, reply_line
 from kit.core.context import OPERATOR, Principal, Session
 from kit.core.record import TurnRecord
 from kit.metrics.summary import metrics
+from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.handle import Reply
 from kit.runtime.turn import run_turn
 from kit.settings import HOME, Settings
@@ -40,6 +41,10 @@ EXPECTED = {
     "part left out": "2 of 4 answered",
     "nobody asked": "Answered",
     "off script": "Could not answer",
+    "outside": "Could not answer",
+    "no question": "Could not answer",
+    "declined": "Could not answer",
+    "no label": "Could not answer",
     "all failed": "Could not answer",
     "plan failed": "Could not answer",
     "stopped": "Stopped",
@@ -79,6 +84,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
                 session("all failed"),
                 faults=["rewards=raise", "shop=raise", "support=raise"],
             )
+            replies["no question"] = await kit.ask("", session("no question"))
             turn = kit.ask(MIXED, session("stopped"), faults=["rewards=hang"])
             async for event in turn:
                 if event.kind == "agent_started":
@@ -89,6 +95,14 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
             replies["part left out"] = await kit.ask(
                 MIXED, session("part left out"), pattern="classifier_gateway"
             )
+        settings = Settings(store=str(path), pace=0, model="offline", deck=HOME / "cards/gifts")
+        async with open_kit(settings) as kit:
+            replies["outside"] = await kit.ask("Who painted the Mona Lisa?", session("outside"))
+        models = {"desk": ScriptedModel(Line("")), "*": "offline"}
+        async with open_kit(settings, models=models) as kit:
+            replies["no label"] = await kit.ask(
+                "Who painted the Mona Lisa?", session("no label"), pattern="classifier_gateway"
+            )
 
     async def of_small_kits() -> None:
         models = {"a": answering("A is known."), "b": answering("B is known.")}
@@ -98,6 +112,11 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
             "about a and about b", session("over the cap"), capped
         )
         capped.store.close()
+        # What a model declines in words of its own counts as what the stand-in declines.
+        declining: SmallKit = small_kit([Line("Sorry, I can't help with that.")], models)
+        declining.store = SqliteStore(path)
+        replies["declined"] = await run_turn("Tell me a joke.", session("declined"), declining)
+        declining.store.close()
         hopeless = plan_kit(folder, "nobody flies")
         replies["plan failed"] = await run_turn("Do it.", session("plan failed"), hopeless)
         hopeless.store.close()

@@ -43,7 +43,7 @@ ENGLISH = Phrases(
     goodbye="Goodbye, and have a nice day!",
     hello="Hello! What can I help you with?",
     agreed="Glad to hear it. Let me know if there is anything else.",
-    outside="I'm sorry, that is outside what I can help with. You can ask about: {topics}.",
+    outside="I'm sorry, that is outside what I can help with. You can ask about {topics}.",
     for_nobody="I can't help with {part}.",
     more_topics=" and more",
 )
@@ -61,7 +61,7 @@ SPANISH = Phrases(
     goodbye="¡Adiós, que tengas un buen día!",
     hello="¡Hola! ¿En qué puedo ayudarte?",
     agreed="Me alegro. Avísame si necesitas algo más.",
-    outside="Lo siento, no puedo ayudarte con eso. Puedes preguntar sobre: {topics}.",
+    outside="Lo siento, no puedo ayudarte con eso. Puedes preguntar sobre {topics}.",
     for_nobody="No puedo ayudarte con {part}.",
     more_topics=" y más",
 )
