@@ -54,6 +54,11 @@ class AgentMeasure(Value):
     longest_silence: float = 0.0
     """The longest stretch of its work without a status."""
 
+    @property
+    def waits(self) -> bool:
+        """Whether it asked its user first: that is neither an answer nor a failure yet."""
+        return self.reason == "paused"
+
 
 class PurposeUsage(Value):
     """What the model calls of one purpose spent in a turn: decide, work, compose, prior_context, summary."""

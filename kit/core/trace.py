@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 from kit.core.bodies.call import (
     AgentEnded,
     AgentStarted,
+    CallFailure,
     ModelEnded,
     ModelStarted,
     ToolEnded,
@@ -142,6 +143,8 @@ def _span_end(body: Body) -> dict[str, Any] | None:
             return {"status": "error" if failed else "ok", "error": body.error, "output": body.text}
         case AgentEnded(outcome=Answer() as answer):
             return {"status": "ok", "output": answer.text, "usage": answer.usage}
+        case AgentEnded(outcome=Failure(reason="paused", detail=detail) as waiting):
+            return {"status": "ok", "output": detail, "usage": waiting.usage}
         case AgentEnded(outcome=Failure() as failure):
             error = f"{failure.axis}: {failure.reason}"
             if failure.detail:
@@ -152,6 +155,8 @@ def _span_end(body: Body) -> dict[str, Any] | None:
             if body.calls:
                 output = text_and_calls(output, body.calls)
             return {**_result(body.error, output), "usage": body.usage, "ttft": body.ttft}
+        case ToolEnded(failure=CallFailure(kind="paused")):
+            return {"status": "ok", "output": "it waits for the user's answer"}
         case ToolEnded():
             return _result(body.error, body.result)
         case _:

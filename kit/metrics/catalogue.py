@@ -350,7 +350,7 @@ METRICS: tuple[Metric, ...] = (
         "Sub-agents",
         "Failed",
         "count",
-        "Invocations that ended in a failure.",
+        "Invocations that ended in a failure; one that waits for its user has not failed.",
         _agent_count("failures"),
     ),
     Metric(

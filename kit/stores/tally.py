@@ -95,6 +95,7 @@ class Tally:
 
     def _add_agents(self, agents: Sequence[AgentMeasure]) -> None:
         counts = self.counts
+        done = 0
         whole = 0
         for measure in agents:
             agent = measure.agent
@@ -105,17 +106,20 @@ class Tally:
             counts["partial", agent] += measure.partial
             counts["statuses", agent] += measure.statuses
             counts["unknown_statuses", agent] += measure.unknown_statuses
+            if measure.waits:
+                continue
+            done += 1
             if not measure.ok:
                 counts["failures", agent] += 1
                 counts["axis", str(measure.axis)] += 1
                 if measure.cause:
                     counts["cause", measure.cause] += 1
             whole += measure.ok and not measure.partial
-        if len(agents) > 1:
+        if done > 1:
             counts["fan_out_whole",] += whole
-            counts["fan_out_calls",] += len(agents)
+            counts["fan_out_calls",] += done
             counts["fan_outs",] += 1
-            counts["fan_outs_partial",] += 0 < whole < len(agents)
+            counts["fan_outs_partial",] += 0 < whole < done
 
     def _add_spending(self, spent: Iterable[PurposeUsage]) -> None:
         for item in spent:

@@ -20,6 +20,7 @@ from kit.core.context import OPERATOR, Principal, Session
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.record import Measures, TurnRecord
 from kit.core.status import UNKNOWN
+from kit.core.trace import failures as went_wrong
 from kit.core.trace import trace_of
 from kit.metrics.alert import MISMATCH, alerts
 from kit.metrics.latency import Path as TurnPath
@@ -29,9 +30,10 @@ from kit.metrics.summary import Label, measure_all, metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.context import RunContext
 from kit.runtime.turn import Reply, run_turn
-from kit.settings import Settings
-from kit.stores.sqlite import SqliteStore
+from kit.settings import HOME, Settings
+from kit.stores.sqlite import SqliteStore, open_for_reading
 from kit.stores.tally import tally_of
+from kit.stores.turn_filter import TurnFilter
 from kit.tools.tool import ToolResult, tool_context
 from kit.wire import open_kit
 from tests.cli.test_cli import run
@@ -283,6 +285,35 @@ def row(
         started_at=started_at,
         **given,
     )
+
+
+async def test_a_wait_for_its_user_is_no_failure(tmp_path: Path):
+    """Neither in the metrics, nor in the turn's row, nor in the query that counts why agents failed."""
+    path = tmp_path / "kit.db"
+    settings = Settings(store=str(path), deck=HOME / "cards" / "gifts", pace=0, model="offline")
+    request = "Redeem 500 points for a gift card of Harvest Market, and how many points do I have"
+    async with open_kit(settings, faults=True) as kit:
+        waits = await kit.ask(request, kit.session("waits"))
+        fails = await kit.ask(
+            "How many points do I have", kit.session("fails"), faults=["points=raise"]
+        )
+        found = metrics(kit.store)
+        recorded = kit.store.turn(waits.turn_id, OPERATOR)
+        failed_turns = kit.store.search(OPERATOR, TurnFilter(axes=("invocation", "partial")))
+    assert (waits.status, fails.status) == ("paused", "failed")
+    assert not went_wrong(trace_of(waits.events)) and went_wrong(trace_of(fails.events))
+    assert found.numbers("sub_agent_invocations") == {"points": 2, "gift_cards": 1}
+    assert found.numbers("sub_agent_failures_total") == {"points": 1, "gift_cards": 0}
+    assert found.number("failures_total", "axis 1: invocation") == 1
+    assert found.number("failures_total", "axis 3: partial") == 0
+    assert found.share("partial_failure_rate").n == found.share("fan_out_success_rate").n == 0
+    assert recorded is not None and recorded.failed == ()
+    assert failed_turns.total == 1
+    text = (HOME / "docs" / "traces.md").read_text()
+    query = text.split("Why agents failed")[1].split("```sql\n")[1].split("```")[0]
+    with open_for_reading(path) as reader:
+        assert reader.execute(query).fetchall() == [("points", "invocation", "exception", 1)]
+    reader.close()
 
 
 def test_metrics_of_nothing_are_there_and_empty():
