@@ -291,10 +291,11 @@ class _Runner:
 
     async def _end(self, status: Status, text: str, error: str | None) -> None:
         self.at_work = False
-        is_said = transcript(self.log.events).lead.strip() == text.strip()
-        if status in ("failed", "deadline") and not self.state.calls and not is_said:
+        if status in ("failed", "deadline") and not self.state.calls:
             # The preamble says that somebody is being asked, and its model failed before it asked anybody.
-            self.ctx.replace_lead("")
+            # What declines in so many words was read already, and stays.
+            if transcript(self.log.events).lead.strip() != text.strip():
+                self.ctx.replace_lead("")
         preamble = self._say(text)
         await self.memory.settle(0.0 if status == "cancelled" or self._ending_task else LATE)
         self.reply.set_result(await self._finish(status, text, error, preamble))

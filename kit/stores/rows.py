@@ -55,7 +55,7 @@ def failure_axes(measures: Measures, cap_behavior: str) -> list[FailureAxis]:
     done = 0
     whole = 0
     for agent in measures.agents:
-        if agent.waits:
+        if not agent.ok and agent.waits:
             continue
         done += 1
         axis = "data" if agent.data_faults else agent.axis

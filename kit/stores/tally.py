@@ -106,7 +106,7 @@ class Tally:
             counts["partial", agent] += measure.partial
             counts["statuses", agent] += measure.statuses
             counts["unknown_statuses", agent] += measure.unknown_statuses
-            if measure.waits:
+            if not measure.ok and measure.waits:
                 continue
             done += 1
             if not measure.ok:
