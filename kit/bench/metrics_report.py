@@ -38,6 +38,8 @@ def print_metrics(
             cell = "-"
         elif isinstance(value, float):
             cell = f"{value:.4g}"
+        if "low" in row:
+            cell += f" [{row['low']:.4g}, {row['high']:.4g}]"
         line = f"{row['metric']:62} {row['of']:28} {cell:>10}"
         print(json.dumps(row) if as_json else line)
     for alert in fired:

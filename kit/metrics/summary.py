@@ -42,7 +42,10 @@ class Metrics:
         return self.shares(metric)[of]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Returns plain rows {metric, of, value}; a metric without a value is there, with None."""
+        """Returns plain rows {metric, of, value}; a metric without a value is there, with None.
+
+        The row of a share has the ends of its interval too, `low` and `high`.
+        """
         rows: list[dict[str, Any]] = []
         for metric in catalogue.METRICS:
             for subject, figure in self.figures[metric.name].items():
@@ -55,7 +58,11 @@ class Metrics:
                     value = figure.value
                 number = many(count, metric.noun) if metric.noun else f"{count:,}"
                 words = metric.words.format(of=subject, n=number)
-                rows.append({"metric": metric.name, "of": words, "value": value})
+                row: dict[str, Any] = {"metric": metric.name, "of": words, "value": value}
+                if isinstance(figure, Estimate) and figure.n:
+                    row["low"] = figure.low
+                    row["high"] = figure.high
+                rows.append(row)
         return rows
 
 

@@ -36,7 +36,7 @@ from kit.stores.tally import tally_of
 from kit.stores.turn_filter import TurnFilter
 from kit.tools.tool import ToolResult, tool_context
 from kit.wire import open_kit
-from tests.cli.test_cli import run
+from tests.cli.test_cli import refused, run
 from tests.kits import SmallKit, asks, bodies, small_kit, stitched
 from tests.tools.test_tools import opened
 
@@ -293,13 +293,14 @@ async def test_a_wait_for_its_user_is_no_failure(tmp_path: Path):
     settings = Settings(store=str(path), deck=HOME / "cards" / "gifts", pace=0, model="offline")
     request = "Redeem 500 points for a gift card of Harvest Market, and how many points do I have"
     async with open_kit(settings, faults=True) as kit:
-        waits = await kit.ask(request, kit.session("waits"))
+        waiting = kit.session("waits")
+        waits = await kit.ask(request, waiting)
         fails = await kit.ask(
             "How many points do I have", kit.session("fails"), faults=["points=raise"]
         )
         found = metrics(kit.store)
         recorded = kit.store.turn(waits.turn_id, OPERATOR)
-        failed_turns = kit.store.search(OPERATOR, TurnFilter(axes=("invocation", "partial")))
+        failed_turns = kit.store.search(waiting.principal, TurnFilter(axes=("invocation", "partial")))
     assert (waits.status, fails.status) == ("paused", "failed")
     assert not went_wrong(trace_of(waits.events)) and went_wrong(trace_of(fails.events))
     assert found.numbers("sub_agent_invocations") == {"points": 2, "gift_cards": 1}
@@ -314,6 +315,36 @@ async def test_a_wait_for_its_user_is_no_failure(tmp_path: Path):
     with open_for_reading(path) as reader:
         assert reader.execute(query).fetchall() == [("points", "invocation", "exception", 1)]
     reader.close()
+
+
+async def test_the_command_prints_each_share_with_its_interval(tmp_path: Path):
+    path = tmp_path / "kit.db"
+    async with open_kit(Settings(store=str(path), pace=0, model="offline"), faults=True) as kit:
+        for number, faults in enumerate([[], [], ["rewards=raise"]]):
+            session = kit.session(str(number))
+            await kit.ask("how many points do I have, and find tea deals", session, faults=faults)
+        rate = metrics(kit.store).share("partial_failure_rate")
+    assert (rate.right, rate.n) == (1, 3)
+    printed = run("data", "metrics", KIT_STORE=str(path)).stdout
+    (line,) = [line for line in printed.splitlines() if line.startswith("partial_failure_rate")]
+    assert line.endswith(f"{rate.value:.4g} [{rate.low:.4g}, {rate.high:.4g}]")
+    rows = run("data", "metrics", "--json", KIT_STORE=str(path)).stdout.splitlines()
+    (row,) = [row for row in map(json.loads, rows) if row["metric"] == "partial_failure_rate"]
+    assert (row["value"], row["low"], row["high"]) == (rate.value, rate.low, rate.high)
+    (turns,) = [row for row in map(json.loads, rows) if row["metric"] == "turns"]
+    assert set(turns) == {"metric", "of", "value"}
+
+
+@pytest.mark.parametrize("command", ["metrics", "drift", "cases"])
+def test_a_tenant_without_a_turn_is_named_with_those_that_have_some(command: str, tmp_path: Path):
+    path = tmp_path / "kit.db"
+    environ = {"KIT_STORE": str(path), "KIT_MODEL": "offline"}
+    arguments = ["data", command, "--tenant", "amce"]
+    if command != "metrics":
+        arguments.append(str(tmp_path / "out.jsonl"))
+    run("ask", "hello", **environ)
+    refused(run(*arguments, **environ), "no turn of tenant 'amce'", "did you mean 'acme'?")
+    assert not (tmp_path / "out.jsonl").exists()
 
 
 def test_metrics_of_nothing_are_there_and_empty():
