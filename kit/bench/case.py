@@ -163,8 +163,8 @@ def read_cases(
     """Cases of a JSONL file, in order, each as soon as its line is read: what was done with earlier
     ones stays done.
 
-    `agents` are the sub-agents there are; None takes any. Not `labelled`, only messages and replies
-    are read. Raises DataError, one sentence with file and line, for a file that cannot be read and
+    `agents` are the sub-agents there are; None takes any. Without `with_labels` only messages and
+    replies are read, and whom a message is for where the line says so. Raises DataError, one sentence with file and line, for a file that cannot be read and
     for a line that is no JSON, lacks a field, names an unknown agent or repeats an id.
     """
     cases = (
@@ -241,9 +241,15 @@ def make_case(
 
 
 def _ask(turn: Mapping[str, Any], folder: Path, with_labels: bool) -> Ask:
-    # A file that is only routed need not say whom its messages are for.
+    # A file that is only routed need not say whom its messages are for. Where it does, a name that
+    # nobody has is a mistake all the same.
     if not with_labels:
-        return Ask(user=str(turn["user"]), expected=(), assistant=turn.get("assistant"), skip=True)
+        return Ask(
+            user=str(turn["user"]),
+            expected=turn.get("expected_sub_agents") or (),
+            assistant=turn.get("assistant"),
+            skip=True,
+        )
     # What is null on a line has its default.
     fields = {name: value for name, value in turn.items() if value is not None}
     fields["user"] = turn["user"]

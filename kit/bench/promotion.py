@@ -212,14 +212,23 @@ class CardChange(Value):
         return f"version {self.version or 'unknown'} of {self.card} was {self.change} by {self.by}"
 
 
+def check_new_version(deck: Deck, card_id: str) -> None:
+    """Raises UnknownId for a card that the deck does not have, and DeckError for one without a new version."""
+    if card_id in deck.next_cards:
+        return
+    if card_id not in deck.cards:
+        raise UnknownId("card", card_id, deck.cards)
+    fault = f"write it to {card_id}.next.yaml beside the card: the same id, another version"
+    raise DeckError(f"card {card_id!r} has no new version", [fault])
+
+
 async def examine(kit: "Kit", card_id: str) -> Promotion:
     """Plays the tool cases of a card's new version, and sets what was judged of both against each other.
 
     Raises UnknownId for a card that has no new version, and StoreError.
     """
     deck = kit.deck
-    if card_id not in deck.next_cards:
-        raise UnknownId("card with a new version", card_id, deck.next_cards)
+    check_new_version(deck, card_id)
     verdicts = await judgements(kit.store.open_documents().events)
     team = kit.stages.team(MEDIATED, newer=frozenset((card_id,)))
     tools = await play_cases(team, card_id)
@@ -234,10 +243,11 @@ async def put_in_place(
     Processes that run have the change once they are started again. Raises UnknownId, RevisionError for a file with
     changes that are not committed and for cards that are others than this kit was opened with, OSError and StoreError.
     """
+    check_new_version(kit.deck, card_id)
     card = card_file(folder, card_id)
     newer = next_file(folder, card_id)
     if card is None or newer is None:
-        raise UnknownId("card with a new version", card_id, kit.deck.next_cards)
+        raise DeckError(f"{folder} has changed", [f"the files of {card_id!r} are gone: start anew"])
     for path in (card, newer):
         await asyncio.to_thread(check_clean, path)
     await asyncio.to_thread(_check_same, kit, folder, card_id)

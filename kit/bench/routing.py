@@ -150,17 +150,23 @@ async def route_case(case: Case, catalog: Catalog, kit: Host) -> list[dict[str, 
 
 
 async def route_file(cases: Path, catalog: Catalog, out: Path, models: Models = "offline") -> int:
-    """Routes every turn of a file by a model and writes one prediction a line; returns how many turns were routed."""
+    """Routes every turn of a file by a model and writes one prediction a line; returns how many turns were routed.
+
+    Raises DataError for a file without a case, and for what `read_cases` refuses.
+    """
     count = 0
     with closing(SqliteStore(":memory:")) as store, out.open("w", encoding="utf-8") as file:
         kit = RoutingKit(catalog_team(catalog, models), store)
-        for case in read_cases(cases, with_labels=False):
+        for case in read_cases(cases, set(catalog.names.values()), with_labels=False):
             for prediction in await route_case(case, catalog, kit):
                 file.write(json.dumps(prediction) + "\n")
                 count += 1
             _progress(count)
     if sys.stderr.isatty():
         print(file=sys.stderr)
+    if not count:
+        line = '{"id": "coffee-1", "user": "find coffee deals"}'
+        raise DataError(f"{cases} holds no case: write one a line, such as {line}")
     return count
 
 

@@ -25,6 +25,7 @@ from kit.cli import (
     verdict,
     worker,
 )
+from kit.cli.options import COMMAND, CommandParser
 from kit.core.display.command import command
 from kit.core.display.distribution import NAME, VERSION
 from kit.core.errors import KitError
@@ -59,9 +60,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def command_parser() -> argparse.ArgumentParser:
     """Returns the parser of every command; the site's page on commands is written from it."""
     description = "Orchestrate LLM sub-agents from declarative cards."
-    parser = argparse.ArgumentParser(prog=command(), description=description, epilog=EXIT_CODES)
+    parser = CommandParser(prog=command(), description=description, epilog=EXIT_CODES)
     parser.add_argument("--version", action="version", version=f"{NAME} {VERSION}")
-    commands = parser.add_subparsers(required=True, metavar="command")
+    commands = parser.add_subparsers(required=True, metavar=COMMAND)
     for room in (
         project,
         ask,
@@ -90,12 +91,14 @@ def command_parser() -> argparse.ArgumentParser:
     forget.add_to_data(data)
     monitor.add_to_data(data)
     # Without a help text they are not listed: they stay for whoever calls them, until version 0.2.
-    for group in (cards, data):
-        grouped_commands: dict[str, argparse.ArgumentParser] = group.choices
+    for group_name, group in (("cards", cards), ("data", data)):
+        grouped_commands: dict[str, CommandParser] = group.choices
         for name, grouped in grouped_commands.items():
-            commands.add_parser(OLD_NAMES.get(name, name), parents=[grouped], add_help=False)
+            old_name = OLD_NAMES.get(name, name)
+            commands.add_parser(old_name, parents=[grouped], add_help=False)
+            parser.unlisted[old_name] = f"{group_name} {name}"
     return parser
 
 
 def _add_group(commands: Any, name: str, words: str) -> Any:
-    return commands.add_parser(name, help=words).add_subparsers(required=True, metavar="command")
+    return commands.add_parser(name, help=words).add_subparsers(required=True, metavar=COMMAND)

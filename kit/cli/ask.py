@@ -8,7 +8,7 @@ from argparse import Namespace
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-from kit.cli.options import taping
+from kit.cli.options import WIDEST, cap_of, taping
 from kit.core.display.command import command
 
 if TYPE_CHECKING:
@@ -43,7 +43,10 @@ def add(commands: Any) -> None:
         "--surface", help="which of the deck's topologies hold (default: the deck's own)"
     )
     ask.add_argument(
-        "--cap", type=int, help="most sub-agents one turn may call (default: the deck's)"
+        "--cap",
+        type=cap_of,
+        metavar=f"1-{WIDEST}",
+        help="most sub-agents one turn may call (default: the deck's)",
     )
     ask.add_argument(
         "--fault",

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kit.cli.options import deck_option, open_stored, read_deck
+from kit.cli.options import COMMAND, deck_option, open_stored, read_deck
 from kit.core.display.command import command
 from kit.core.display.count import many
 from kit.core.errors import DeckError
@@ -28,7 +28,7 @@ def add(commands: Any) -> None:
     """Adds the command to a parser's."""
     evolve = commands.add_parser(
         "evolve", help="change a card in production: share its sessions, decide, promote, roll back"
-    ).add_subparsers(required=True, metavar="command")
+    ).add_subparsers(required=True, metavar=COMMAND)
     _add(evolve, "status", "who is on which version, and what was judged so far", _status)
     decide = _add(evolve, "decide", "may a card's new version take its place?", _decide)
     decide.add_argument("card")

@@ -2,15 +2,53 @@
 
 import argparse
 from contextlib import closing
+from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from kit.core.errors import DataError, nearest
 from kit.home import find_deck
 
 if TYPE_CHECKING:
     from kit.compose.deck import Deck
     from kit.settings import Settings
     from kit.stores.turn_store import TurnStore
+
+
+WIDEST = 8
+"""Most sub-agents that `--cap` lets one turn call."""
+COMMAND = "command"
+"""How the help names the place of a command."""
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser that answers a mistyped command with the near one, and with the commands that its help lists.
+
+    argparse itself lists every name that works, those as well that a help leaves out.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any):
+        super().__init__(*arguments, **options)
+        self.unlisted: dict[str, str] = {}
+        """An earlier name of a command -> the words that stand for it now."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.metavar != COMMAND or action.choices is None or value in action.choices:
+            super()._check_value(action, value)
+            return
+        listed = [name for name in action.choices if name not in self.unlisted]
+        near = get_close_matches(value, [*listed, *self.unlisted.values()], n=1, cutoff=0.5)
+        hint = f": did you mean {near[0]!r}?" if near else ";"
+        self.error(f"unknown command {value!r}{hint} the commands are {', '.join(listed)}")
+
+
+def cap_of(text: str) -> int:
+    """Returns what `--cap` says. Raises ArgumentTypeError, which argparse prints, for anything but 1 to WIDEST."""
+    if text.isdecimal() and 0 < int(text) <= WIDEST:
+        return int(text)
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is no cap: give 1 to {WIDEST}, the most sub-agents one turn may call"
+    )
 
 
 def taping(command: argparse.ArgumentParser) -> None:
@@ -62,3 +100,14 @@ def open_stored(settings: "Settings") -> "closing[TurnStore]":
     from kit.stores.opening import open_store
 
     return closing(open_store(settings.store, documents=settings.documents))
+
+
+def check_tenant(store: "TurnStore", tenant: str | None) -> None:
+    """Raises DataError for a tenant that no stored turn is of, where other tenants have some."""
+    if tenant is None or store.turns(tenant_id=tenant, limit=1):
+        return
+    tenants = {name for name, _ in store.tally().users}
+    if tenants:
+        raise DataError(
+            f"no turn of tenant {tenant!r} is in this store: {nearest(tenant, tenants)}"
+        )

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kit.cli.options import open_stored
+from kit.cli.options import check_tenant, open_stored
 from kit.core.display.count import many
 from kit.core.errors import DataError
 
@@ -60,6 +60,7 @@ def _metrics(arguments: Namespace) -> int:
     labels = read_labels(arguments.labels) if arguments.labels else ()
     since = _since(arguments)
     with _store() as store:
+        check_tenant(store, arguments.tenant)
         return print_metrics(store, since, arguments.tenant, labels, as_json=arguments.json)
 
 
@@ -74,6 +75,7 @@ def _drift(arguments: Namespace) -> int:
         raise DataError(f"{path} is there already and may hold labels; name another file")
     since = _since(arguments) or 0.0
     with _store() as store:
+        check_tenant(store, arguments.tenant)
         sheet = items(store, arguments.per, arguments.seed, since, arguments.tenant)
     write_sheet(path, sheet)
     print(f"{many(len(sheet), 'turn')} to be labelled -> {path}")
@@ -84,6 +86,7 @@ def _cases(arguments: Namespace) -> int:
     from kit.bench.feedback_cases import write_cases
 
     with _store() as store:
+        check_tenant(store, arguments.tenant)
         count = write_cases(store, arguments.file, arguments.tenant)
     print(f"{many(count, 'case')} of turns with a thumb down -> {arguments.file}")
     if count:

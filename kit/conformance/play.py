@@ -93,8 +93,11 @@ def play_system(
     `python` is the interpreter that has the system's packages, `patience` how many seconds a user
     waits. Raises StageError where the system cannot be imported.
     """
-    if not Path(reference.rpartition(":")[0]).is_file():
+    file = reference.rpartition(":")[0]
+    if not file:
         raise StageError(f"{reference!r} names no file; write ./file.py:NAME")
+    if not Path(file).is_file():
+        raise StageError(f"there is no file {file}; write ./file.py:NAME with one that is there")
     with tempfile.TemporaryDirectory(prefix="conformance-") as place, serve_models() as endpoint:
         folder = Path(place)
         plays: list[tuple[Job, Play]] = []

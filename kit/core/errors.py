@@ -1,7 +1,7 @@
 """What raises, and who can fix it. Faults while serving a turn do not raise: they are Failure values."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -23,10 +23,15 @@ class CodeError(KitError):
 
 
 class UnknownId(KitError):
-    """An id that is not registered."""
+    """An id that is not registered; `when_none` says what to do where nothing is."""
 
-    def __init__(self, noun: str, unknown_id: str, candidates: Iterable[str]):
-        super().__init__(f"unknown {noun} {unknown_id!r}: {nearest(unknown_id, candidates)}")
+    def __init__(
+        self, noun: str, unknown_id: str, candidates: Collection[str], when_none: str = ""
+    ):
+        hint = nearest(unknown_id, candidates)
+        if when_none and not candidates:
+            hint = when_none
+        super().__init__(f"unknown {noun} {unknown_id!r}: {hint}")
 
 
 class BindError(KitError):

@@ -53,7 +53,8 @@ class Stages:
         """
         topologies = self.plain.deck.settings.topologies
         if surface is not None and surface not in topologies:
-            raise UnknownId("surface", surface, topologies)
+            none = "this deck has none; name no surface, or write it under topologies in deck.yaml"
+            raise UnknownId("surface", surface, topologies, none)
         cohort = _cohort(flags, self.plain.deck.flags)
         key = (
             pattern.name if pattern.stage else "",

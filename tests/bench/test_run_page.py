@@ -173,6 +173,6 @@ def test_a_whole_systems_wrong_case_shows_the_text_that_was_expected_and_its_own
 def test_a_folder_without_results_and_a_place_that_cannot_be_written_end_in_a_sentence(
     tmp_path: Path,
 ):
-    refused(kit("report", str(tmp_path)), "no provenance of a grid")
+    refused(kit("report", str(tmp_path)), "no grid wrote its results to")
     out = tmp_path / "none" / "report.html"
     refused(kit("report", str(EXAMPLE), "-o", str(out)), "report.html cannot be written")

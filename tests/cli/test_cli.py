@@ -91,6 +91,14 @@ def test_an_unusable_message_gets_a_plain_word(message: str, words: str):
     assert result.returncode == 1
 
 
+@pytest.mark.parametrize("cap", ["0", "9", "-1", "99", "two"])
+def test_a_cap_is_one_to_eight(cap: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as stopped:
+        main(["ask", "find coffee deals", "--cap", cap])
+    assert stopped.value.code == 2
+    assert f"argument --cap: {cap!r} is no cap: give 1 to 8" in capsys.readouterr().err
+
+
 def test_the_shipped_deck_passes_its_check_without_a_warning():
     result = run("check", str(HOME / "cards" / "consumer"))
     assert result.returncode == 0 and "9 cards" in result.stdout and "0 warnings" in result.stdout
@@ -185,6 +193,41 @@ def test_route_writes_one_prediction_a_turn(tmp_path: Path):
         {"id": "d1", "turn": 0, "called": ["Hotels_4"]},
         {"id": "d1", "turn": 1, "called": ["rain?"]},
     ]
+
+
+def test_a_case_file_to_route_names_known_agents_and_is_not_empty(tmp_path: Path):
+    cases = tmp_path / "cases.jsonl"
+    known = {"id": "1", "user": "my points", "expected_sub_agents": ["rewards"]}
+    unlabelled = {"id": "2", "user": "my points", "expected_sub_agents": None}
+    unknown = {"id": "3", "user": "my points", "expected_sub_agents": ["rewardz"]}
+    arguments = ("route", str(cases), "--out", str(tmp_path / "out.jsonl"))
+    cases.write_text("".join(json.dumps(case) + "\n" for case in (known, unlabelled)))
+    assert run(*arguments).stdout.startswith("2 turns routed")
+    cases.write_text("".join(json.dumps(case) + "\n" for case in (known, unknown)))
+    refused(run(*arguments), "cases.jsonl:2: unknown agent 'rewardz': did you mean 'rewards'?")
+    assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 1
+    cases.write_text("\n")
+    refused(run(*arguments), "cases.jsonl holds no case", '{"id": "coffee-1", "user": ')
+
+
+def test_what_a_deck_has_none_of_is_named_with_the_place_for_it():
+    surface = run("ask", "hello", "--surface", "foo")
+    refused(surface, "unknown surface 'foo'", "this deck has none", "topologies", "deck.yaml")
+    decide = run("evolve", "decide", "rewards")
+    refused(decide, "'rewards' has no new version", "rewards.next.yaml")
+    refused(run("evolve", "decide", "rewardz"), "unknown card 'rewardz': did you mean 'rewards'?")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("report", "nope"), ("compare", "nope", "nope"), ("compare", "kit", "kit")],
+    ids=" ".join,
+)
+def test_a_folder_that_no_grid_wrote_is_said_to_be_that(arguments: tuple[str, ...]):
+    words = "no folder is called nope" if "nope" in arguments else "no grid wrote its results to kit"
+    result = run(*arguments)
+    refused(result, words, "name the folder of a run", ".kit/grids")
+    assert "again" not in result.stderr
 
 
 def test_a_broken_case_file_names_file_and_line(tmp_path: Path):

@@ -112,7 +112,8 @@ def test_a_version_that_is_not_worse_in_either_evaluation_takes_the_place_of_the
     assert "no card of desk has a new version" in out
     assert "UTC: version 2 of rewards was promoted by " in out
     assert main(["evolve", "promote", "rewards"]) == 2
-    assert "unknown card with a new version 'rewards'" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "card 'rewards' has no new version" in err and "rewards.next.yaml" in err
 
 
 @pytest.mark.req("SO-9")

@@ -75,6 +75,11 @@ def _age(path: Path) -> tuple[int, str]:
 def read_run(folder: Path) -> StoredRun:
     """What a folder says of itself. Raises DataError for one that no grid wrote."""
     path = folder / PROVENANCE
+    if not (path.exists() or (folder / RESULTS).exists()):
+        state = f"no grid wrote its results to {folder}"
+        if not folder.is_dir():
+            state = f"no folder is called {folder}"
+        raise DataError(f"{state}: name the folder of a run, such as .kit/grids/NAME")
     try:
         provenance: Mapping[str, Any] = read_json(path.read_text(encoding="utf-8"))
         runs: dict[str, dict[str, Any]] = provenance["runs"]
