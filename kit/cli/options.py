@@ -36,10 +36,10 @@ class CommandParser(argparse.ArgumentParser):
         if action.metavar != COMMAND or action.choices is None or value in action.choices:
             super()._check_value(action, value)
             return
-        listed = [name for name in action.choices if name not in self.unlisted]
-        near = get_close_matches(value, [*listed, *self.unlisted.values()], n=1, cutoff=0.5)
+        names = [name for name in action.choices if name not in self.unlisted]
+        near = get_close_matches(value, [*names, *self.unlisted.values()], n=1, cutoff=0.5)
         hint = f": did you mean {near[0]!r}?" if near else ";"
-        self.error(f"unknown command {value!r}{hint} the commands are {', '.join(listed)}")
+        self.error(f"unknown command {value!r}{hint} the commands are {', '.join(names)}")
 
 
 def cap_of(text: str) -> int:

@@ -376,9 +376,9 @@ class _Runner:
         fixed = answer_to_danger(self.message, self.kit.team.dangers, self.ctx)
         if fixed is not None:
             return "ok", fixed, None
-        declined = decline(self.message, self.state.locale.sentences)
-        if declined is not None:
-            return "failed", declined, None
+        fixed = decline(self.message, self.state.locale.sentences)
+        if fixed is not None:
+            return "failed", fixed, None
         fixed = help_with(self.message, self.ctx)
         if fixed is not None:
             return "ok", fixed, None

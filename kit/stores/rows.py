@@ -52,17 +52,17 @@ def row_of(turn: TurnRecord, owner: str) -> dict[str, Any]:
 def failure_axes(measures: Measures, cap_behavior: str) -> list[FailureAxis]:
     """Returns where something went wrong in a turn, each once."""
     axes: list[FailureAxis] = []
-    done = 0
+    runs = 0
     whole = 0
     for agent in measures.agents:
         if not agent.ok and agent.waits:
             continue
-        done += 1
+        runs += 1
         axis = "data" if agent.data_faults else agent.axis
         if axis is not None and axis not in axes:
             axes.append(axis)
         whole += agent.ok and not agent.partial
-    if 0 < whole < done:
+    if 0 < whole < runs:
         axes.append("partial")
     if cap_behavior == "over":
         axes.append("cap")

@@ -95,7 +95,7 @@ class Tally:
 
     def _add_agents(self, agents: Sequence[AgentMeasure]) -> None:
         counts = self.counts
-        done = 0
+        runs = 0
         whole = 0
         for measure in agents:
             agent = measure.agent
@@ -108,18 +108,18 @@ class Tally:
             counts["unknown_statuses", agent] += measure.unknown_statuses
             if not measure.ok and measure.waits:
                 continue
-            done += 1
+            runs += 1
             if not measure.ok:
                 counts["failures", agent] += 1
                 counts["axis", str(measure.axis)] += 1
                 if measure.cause:
                     counts["cause", measure.cause] += 1
             whole += measure.ok and not measure.partial
-        if done > 1:
+        if runs > 1:
             counts["fan_out_whole",] += whole
-            counts["fan_out_calls",] += done
+            counts["fan_out_calls",] += runs
             counts["fan_outs",] += 1
-            counts["fan_outs_partial",] += 0 < whole < done
+            counts["fan_outs_partial",] += 0 < whole < runs
 
     def _add_spending(self, spent: Iterable[PurposeUsage]) -> None:
         for item in spent:
