@@ -164,8 +164,9 @@ def read_cases(
     ones stays done.
 
     `agents` are the sub-agents there are; None takes any. Without `with_labels` only messages and
-    replies are read, and whom a message is for where the line says so. Raises DataError, one sentence with file and line, for a file that cannot be read and
-    for a line that is no JSON, lacks a field, names an unknown agent or repeats an id.
+    replies are read, and whom a message is for where the line says so. Raises DataError, one
+    sentence with file and line, for a file that cannot be read and for a line that is no JSON,
+    lacks a field, names an unknown agent or repeats an id.
     """
     cases = (
         (where, make_case(fields, where, path.parent, with_labels=with_labels))

@@ -291,11 +291,11 @@ class _Runner:
 
     async def _end(self, status: Status, text: str, error: str | None) -> None:
         self.at_work = False
-        if status in ("failed", "deadline") and not self.state.calls:
+        is_without_call = status in ("failed", "deadline") and not self.state.calls
+        if is_without_call and transcript(self.log.events).lead.strip() != text.strip():
             # The preamble says that somebody is being asked, and its model failed before it asked anybody.
             # What declines in so many words was read already, and stays.
-            if transcript(self.log.events).lead.strip() != text.strip():
-                self.ctx.replace_lead("")
+            self.ctx.replace_lead("")
         preamble = self._say(text)
         await self.memory.settle(0.0 if status == "cancelled" or self._ending_task else LATE)
         self.reply.set_result(await self._finish(status, text, error, preamble))

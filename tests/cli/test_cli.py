@@ -224,7 +224,9 @@ def test_what_a_deck_has_none_of_is_named_with_the_place_for_it():
     ids=" ".join,
 )
 def test_a_folder_that_no_grid_wrote_is_said_to_be_that(arguments: tuple[str, ...]):
-    words = "no folder is called nope" if "nope" in arguments else "no grid wrote its results to kit"
+    words = (
+        "no folder is called nope" if "nope" in arguments else "no grid wrote its results to kit"
+    )
     result = run(*arguments)
     refused(result, words, "name the folder of a run", ".kit/grids")
     assert "again" not in result.stderr

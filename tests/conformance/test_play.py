@@ -63,7 +63,7 @@ def test_a_system_that_cannot_be_imported_says_why():
         play_system(f"{SYSTEMS}:nobody", ["all_well"])
     with pytest.raises(StageError, match="names no file"):
         play_system("nowhere", ["all_well"])
-    with pytest.raises(StageError, match="there is no file ./nope.py"):
+    with pytest.raises(StageError, match=r"there is no file \./nope\.py"):
         play_system("./nope.py:x", ["all_well"])
 
 

@@ -300,7 +300,9 @@ async def test_a_wait_for_its_user_is_no_failure(tmp_path: Path):
         )
         found = metrics(kit.store)
         recorded = kit.store.turn(waits.turn_id, OPERATOR)
-        failed_turns = kit.store.search(waiting.principal, TurnFilter(axes=("invocation", "partial")))
+        failed_turns = kit.store.search(
+            waiting.principal, TurnFilter(axes=("invocation", "partial"))
+        )
     assert (waits.status, fails.status) == ("paused", "failed")
     assert not went_wrong(trace_of(waits.events)) and went_wrong(trace_of(fails.events))
     assert found.numbers("sub_agent_invocations") == {"points": 2, "gift_cards": 1}
