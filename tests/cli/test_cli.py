@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 from kit.cli import main
 from kit.settings import HOME
+from tests.forks import exit_code
 
 MIXED = "my receipt didn't scan, how many points do I have, and find coffee deals"
 
@@ -41,14 +43,25 @@ def run(*arguments: str, stdin: str = "", **environ: str) -> Result:
     return Result(code, out.getvalue(), err.getvalue())
 
 
-def process(*arguments: str, **environ: str) -> Result:
-    """The command as a process of its own."""
-    env = {"PATH": os.environ["PATH"], "KIT_STORE": ":memory:", "KIT_PACE": "0", **environ}
-    command = [sys.executable, "-m", "kit", *arguments]
-    done = subprocess.run(
-        command, cwd=HOME, env=env, capture_output=True, text=True, timeout=120, check=False
-    )
-    return Result(done.returncode, done.stdout, done.stderr)
+def type_command(arguments: tuple[str, ...], environ: Mapping[str, str], folder: Path) -> None:
+    """The command in a process of its own, where nobody catches what it logs; its two streams become files."""
+    with (
+        mock.patch.dict(
+            os.environ, {"KIT_STORE": ":memory:", "KIT_PACE": "0", **environ}, clear=True
+        ),
+        (folder / "stdout").open("w") as out,
+        (folder / "stderr").open("w") as err,
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        code = main(arguments)
+    sys.exit(code)
+
+
+def process(folder: Path, *arguments: str, **environ: str) -> Result:
+    """What the command prints as a process of its own."""
+    code = exit_code(type_command, arguments, environ, folder, seconds=120)
+    return Result(code, (folder / "stdout").read_text(), (folder / "stderr").read_text())
 
 
 def refused(result: Result, *words: str) -> None:

@@ -37,6 +37,7 @@ from kit.runtime.handoff import ask_tool
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
+from tests.forks import exit_code
 
 OPENER = partial(open_kit, Settings(store=":memory:", pace=0.0, today="2026-11-01"))
 MIXED = {"file": "data/cases/mixed.jsonl", "every": 40}
@@ -154,22 +155,14 @@ def test_the_bytes_are_the_same_at_any_concurrency_in_any_number_of_processes_an
     assert order == sorted(order)
 
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from functools import partial
-from kit.bench.grid.run import run_grid
-from kit.bench.grid.grid_file import read_grid
-from kit.settings import Settings
-from kit.wire import open_kit
+def play_until_killed(path: Path, folder: Path) -> None:
+    """Plays a grid in a process that is killed once 32 cells are kept."""
 
-def killing(done, total):
-    if done >= 32:
-        os.kill(os.getpid(), signal.SIGKILL)
+    def killing(done: int, total: int) -> None:
+        if done >= 32:
+            os.kill(os.getpid(), signal.SIGKILL)
 
-opener = partial(open_kit, Settings(store=":memory:", pace=0.0, today="2026-11-01"))
-run_grid(read_grid(Path(sys.argv[1])), Path(sys.argv[2]), opener, 1, killing)
-"""
+    run_grid(read_grid(path), folder, OPENER, 1, killing)
 
 
 def test_a_run_killed_in_the_middle_goes_on_where_it_was(tmp_path: Path):
@@ -179,10 +172,8 @@ def test_a_run_killed_in_the_middle_goes_on_where_it_was(tmp_path: Path):
         cases=[{**MIXED, "every": 7}],
         sub_agents="stubs",
     )
-    died = subprocess.run(
-        [sys.executable, "-c", KILLED, str(path), str(tmp_path / "out")], cwd=HOME, timeout=120
-    )
-    assert died.returncode == -9 and not (tmp_path / "out" / RESULTS).exists()
+    assert exit_code(play_until_killed, path, tmp_path / "out") == -signal.SIGKILL
+    assert not (tmp_path / "out" / RESULTS).exists()
     spec = read_grid(path)
     keys = [cell.key for cell in cells(spec)]
     ledger = Ledger(tmp_path / "out" / LEDGER)

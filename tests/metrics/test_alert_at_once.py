@@ -1,37 +1,42 @@
 """A reply for another principal is told when it comes in: log, store and collector have it though
 the turn never ends."""
 
+import asyncio
 import os
-import signal
-import subprocess
-import sys
 import time
-from contextlib import closing
+from collections.abc import Mapping
+from contextlib import closing, redirect_stderr
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
+from kit.core.bodies.call import Envelope
 from kit.metrics.alert import MISMATCH, alerts
 from kit.metrics.summary import metrics
 from kit.stores.sqlite import SqliteStore
+from kit.wire import open_kit
+from tests.forks import FORKS, started
 from tests.loopback_otlp import OtlpReceiver, otlp_receiver
 
-TURN = """
-import asyncio
-from kit.core.bodies.call import Envelope
-from kit.wire import open_kit
 
-async def main():
-    async with open_kit(faults=True) as kit:
-        faults = ["rewards=foreign_principal", "shop=hang"]
-        turn = kit.ask("How many points do I have, and find coffee deals", kit.session("s"), faults=faults)
-        async for event in turn:
-            if isinstance(event.body, Envelope) and not event.body.principal_verified:
-                print(turn.id, flush=True)
-                await asyncio.sleep(3600)
+def break_a_turn(environment: Mapping[str, str], errors: Path, told: Connection) -> None:
+    """Has the envelope of a sub-agent name somebody else in a turn that then does not end, and tells its id."""
 
-asyncio.run(main())
-"""
+    async def ask() -> None:
+        async with open_kit(faults=True) as kit:
+            message = "How many points do I have, and find coffee deals"
+            faults = ["rewards=foreign_principal", "shop=hang"]
+            turn = kit.ask(message, kit.session("s"), faults=faults)
+            async for event in turn:
+                if isinstance(event.body, Envelope) and not event.body.principal_verified:
+                    told.send(turn.id)
+                    await asyncio.sleep(3600)
+
+    os.environ.update(environment)
+    with errors.open("w", buffering=1) as file, redirect_stderr(file):
+        asyncio.run(ask())
+
 
 PATIENCE = 120.0
 """Seconds in which whatever does not hang has arrived."""
@@ -77,24 +82,17 @@ def test_a_process_that_is_killed_in_the_turn_leaves_the_alert_in_log_store_and_
             "KIT_MODEL": "offline",
             "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url,
         }
-        environment = {**os.environ, **settings}
-        process = subprocess.Popen(
-            [sys.executable, "-c", TURN],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        hears, tells = FORKS.Pipe(duplex=False)
+        process = started(break_a_turn, settings, tmp_path / "errors", tells)
         try:
-            assert process.stdout is not None
-            turn_id = process.stdout.readline().strip()
+            turn_id = hears.recv()
             arrived = counted(receiver)
             wait_for_the_store(path)
         finally:
-            process.send_signal(signal.SIGKILL)
-            _, logged = process.communicate()
+            process.kill()
+            process.join()
     assert arrived == [("ps6.envelope.principal_mismatch_total", "consumer-agent", 1)]
-    assert f"{MISMATCH}: 1 in turn {turn_id}" in logged
+    assert f"{MISMATCH}: 1 in turn {turn_id}" in (tmp_path / "errors").read_text()
     store = SqliteStore(path)
     [turn] = store.turns()
     assert (turn.id, turn.status) == (turn_id, "interrupted")

@@ -165,12 +165,12 @@ async def test_neither_page_nor_trace_says_that_a_failed_routing_call_was_an_ans
 
 
 @pytest.mark.req("K-4")
-def test_the_terminal_shows_the_line_on_stderr_and_not_in_the_answer():
+def test_the_terminal_shows_the_line_on_stderr_and_not_in_the_answer(tmp_path: Path):
     with loopback() as server:
         server.key = "another"
         url = server.url.replace("http://", "http://me:password@")
         variables = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": KEY, "KIT_MODEL": "local"}
-        result = process("ask", "How many points do I have?", **variables)
+        result = process(tmp_path, "ask", "How many points do I have?", **variables)
     assert result.returncode == 1
     assert re.match(
         r"model 'local' at http://127\S+: HTTP 401, .*set OPENAI_API_KEY.* \(trace \w+\)\n\Z",
