@@ -23,8 +23,9 @@ def slowness() -> float:
     return min(_thread_seconds(reference_work) for _ in range(3)) / REFERENCE_SECONDS
 
 
-def effort(work: Callable[[], object], plays: int = 3) -> float:
-    """Seconds of processor time that `work` needs at the reference pace: the least of some plays.
+def effort(work: Callable[[], object], plays: int = 3, enough: float = 0.0) -> float:
+    """Seconds of processor time that `work` needs at the reference pace: the least of some plays. One that takes
+    less than `enough` is the last.
 
     Each play is divided by the pace of the machine right before or after it: a core that is shared
     does less in a second of processor time, and the reference work feels that as well.
@@ -35,6 +36,8 @@ def effort(work: Callable[[], object], plays: int = 3) -> float:
         before = slowness()
         seconds = _thread_seconds(work)
         efforts.append(seconds / max(before, slowness()))
+        if efforts[-1] < enough:
+            break
     return min(efforts)
 
 

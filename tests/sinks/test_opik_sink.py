@@ -81,7 +81,8 @@ def send(name, url, count):
         httpx.get(f"{url}/fall-silent")
     began = time.monotonic()
     sink.close()
-    cpu = [seconds / max(before, slowness()) for seconds in cpu]
+    pace = max(before, slowness())
+    cpu = [seconds / pace for seconds in cpu]
     return {"cpu": sorted(cpu), "close": time.monotonic() - began, "warnings": list(warnings)}
 
 report = {name: send(name, url, int(count)) for name, url, count in zip(*[iter(sys.argv[1:])] * 3)}
