@@ -12,14 +12,11 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
-from sqlalchemy import MetaData
 
 from kit.compose import deck
 from kit.runtime.clock import run_virtual
 from kit.settings import HOME
 from kit.stores.engines.database import Database
-from kit.stores.engines.sqlite_connection import SqliteConnection, open_engine
-from kit.stores.tables import METADATA
 from tests import postgres
 
 OPENERS = (
@@ -63,38 +60,6 @@ deck.load_deck = load_deck
 # `make sweeps` plays all of the hundred examples that Hypothesis's profile for CI has.
 settings.register_profile("all-examples", settings.get_profile("ci"))
 settings.register_profile("ci", settings.get_profile("ci"), max_examples=40)
-
-lay_out_by_metadata = SqliteConnection.lay_out
-
-
-@cache
-def statements_of_a_new_store() -> tuple[str, ...]:
-    """The statements that create the tables, indexes, triggers and views of a store."""
-    connection = SqliteConnection(open_engine(":memory:"))
-    lay_out_by_metadata(connection, METADATA)
-    rows = connection.driver.execute(
-        "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"
-    ).fetchall()
-    connection.close()
-    return tuple(sql for (sql,) in rows)
-
-
-def lay_out(self: SqliteConnection, metadata: MetaData) -> None:
-    """Creates what a store's file lacks, and all of a new file by statements that are known already.
-
-    Most tests open a store of their own. To ask SQLite about every table before it is created took
-    half of what a small turn takes.
-    """
-    is_new = not self.driver.execute("SELECT 1 FROM sqlite_master").fetchone()
-    if metadata is not METADATA or not is_new:
-        lay_out_by_metadata(self, metadata)
-        return
-    for statement in statements_of_a_new_store():
-        self.driver.execute(statement)
-
-
-SqliteConnection.lay_out = lay_out
-
 
 gc.disable()  # what is imported stays: a third of the time of collecting the tests went into looking for garbage in it
 

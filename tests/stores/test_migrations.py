@@ -232,11 +232,14 @@ def shape(store: SqliteStore) -> dict[str, Any]:
 def migrate_until(path: Path, point: str) -> None:
     """Opens an earlier file, and kills its own process at the statement that begins so."""
 
-    def kill(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+    def kill(statement: str) -> None:
         if statement.strip().startswith(point):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    listen(Engine, "before_cursor_execute", kill)
+    def watch(driver: sqlite3.Connection, *_: Any) -> None:
+        driver.set_trace_callback(kill)
+
+    listen(Engine, "connect", watch)
     SqliteStore(path)
 
 
