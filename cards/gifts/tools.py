@@ -1,5 +1,6 @@
 """Points, and the gift cards that they are redeemed for: each redemption is an event in the kit's own store."""
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator
@@ -22,6 +23,8 @@ REDEEMED = "points.redeemed"
 @asynccontextmanager
 async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
     """Opens the tools over the events of the store."""
+    # Two redemptions of one message run side by side: each must see what the other has taken.
+    one_at_a_time = asyncio.Lock()
 
     async def points_left() -> str:
         """Says how many points the account has, and what was redeemed so far."""
@@ -46,24 +49,27 @@ async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
         shop: Annotated[str, "The shop whose gift card it is."] = "Harvest Market",
     ) -> str:
         """Redeems points for a gift card of a shop."""
-        events = setup.documents().events
-        principal = tool_context().inherited.principal
-        key = tool_context().idempotency_key()
-        before = await _redemptions(events, principal)
-        left = WELCOME - sum(event.payload["points"] for event in before if event.event_id != key)
-        if not 0 < points <= left:
-            return f"Nothing was redeemed: the account has {left:,} points."
-        # An event that is reported twice is kept once: so a second run redeems nothing more.
-        await events.append(
-            AgentEvent(
-                event_id=key,
-                tenant_id=principal.tenant_id,
-                user_id=principal.user_id,
-                event_type=REDEEMED,
-                ts=time.time(),
-                payload={"points": points, "shop": shop},
+        async with one_at_a_time:
+            events = setup.documents().events
+            principal = tool_context().inherited.principal
+            key = tool_context().idempotency_key()
+            before = await _redemptions(events, principal)
+            left = WELCOME - sum(
+                event.payload["points"] for event in before if event.event_id != key
             )
-        )
+            if not 0 < points <= left:
+                return f"Nothing was redeemed: the account has {left:,} points."
+            # An event that is reported twice is kept once: so a second run redeems nothing more.
+            await events.append(
+                AgentEvent(
+                    event_id=key,
+                    tenant_id=principal.tenant_id,
+                    user_id=principal.user_id,
+                    event_type=REDEEMED,
+                    ts=time.time(),
+                    payload={"points": points, "shop": shop},
+                )
+            )
         return (
             f"{points:,} points were redeemed for a gift card of {shop}. "
             f"The account has {left - points:,} points left."

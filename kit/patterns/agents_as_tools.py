@@ -24,9 +24,7 @@ async def run_mediated(call: AgentCall, ctx: RunContext) -> Outcome:
     assert isinstance(lead, LLMAgent)
     thread = lead.open(call, ctx)
     decision = await decide(thread, call, lead, ctx, ctx.turn.settings.guards)
-    if left_out := tell_left_out(ctx.turn.left_out(decision.asks)):
-        thread = instructed(thread, left_out)
-    return await compose_rounds(decision, thread, call, lead, ctx)
+    return await compose_rounds(decision, thread, call, lead, ctx, tells_left_out=True)
 
 
 MEDIATED = Pattern("mediated", run_mediated, has_failsafe=True)
@@ -40,9 +38,14 @@ async def compose_rounds(
     ctx: RunContext,
     max_rounds: int = MAX_ROUNDS,
     narrow: Callable[[Decision, RunContext], Decision] | None = None,
+    *,
+    tells_left_out: bool = False,
 ) -> Outcome:
     """Runs what was decided and composes, for `max_rounds` rounds; `narrow` takes calls out of later
-    ones. The last text is checked."""
+    ones. The last text is checked.
+
+    `tells_left_out`: the composer is told which parts of the message nobody was asked for and no answer speaks of.
+    """
     # Live only while nothing is owed: what was streamed and must be taken back has been read.
     rounds = 0
     clean = True
@@ -57,6 +60,10 @@ async def compose_rounds(
             return outcome_of(rescued(ctx), call)
         clean = clean and fan.clean
         news = await lead.tool_messages(decision, fan, ctx)
+        if tells_left_out and rounds == 1:
+            left_out = tell_left_out(turn.left_out())
+            if left_out:
+                thread = instructed(thread, left_out)
         thread += news
         for tool_call in decision.own:
             turn.tool_call_ids.add(tool_call["id"])

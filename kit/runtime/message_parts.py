@@ -294,7 +294,7 @@ def _is_remark(text: str, cards: Cards, closest: float, closest_of_all: float) -
 
 def _is_clearly_elsewhere(text: str, cards: Cards) -> bool:
     """Whether a text is plainly about something that no card is about, by what people ask the agents."""
-    if not cards or len(content_words(text)) < 2:
+    if not cards:
         return False
     documents = tuple(
         Document(spoken(card.agent), card.description, card.requests) for card in cards

@@ -90,3 +90,15 @@ async def test_a_question_that_nobody_got_to_see_is_what_try_again_asks():
         reply = await kit.ask("try again", session)
     assert reply.routing.invoked == ("restaurants",)
     assert "Pizza restaurants near" in reply.text
+
+
+async def test_what_an_answer_says_beside_another_is_not_called_left_out():
+    async with open_kit(EMBEDDED) as kit:
+        session = kit.session("s")
+        reply = await kit.ask(
+            "does Harvest Market take ereceipts and how many offers do they have", session
+        )
+        next_one = await kit.ask("and Corner Basket?", session)
+    assert "takes eReceipts" in reply.text and "left out" not in reply.text
+    assert "Corner Basket (grocery) has" in next_one.text and "eReceipts" in next_one.text
+    assert "Harvest Market" not in next_one.text

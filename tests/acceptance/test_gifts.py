@@ -75,6 +75,18 @@ async def test_the_number_that_is_said_is_the_one_that_is_asked_about(
     assert asked.text == f"Redeem {points} points for a gift card of Harvest Market?"
 
 
+async def test_two_acts_of_one_message_are_both_asked_about_and_share_the_points(tmp_path: Path):
+    both = "redeem 3000 points for a gift card of Harvest Market and 2500 points for one of Bulk Harbor"
+    async with open_kit(settings(tmp_path)) as kit:
+        asked = await kit.ask(both, kit.session("s"))
+        assert "Redeem 3000 points for a gift card of Harvest Market?" in asked.text
+        assert "Redeem 2500 points for a gift card of Bulk Harbor?" in asked.text
+        reply = await kit.resume(asked.turn_id, True)
+        [(user, points)] = await redeemed(kit)
+    assert user == "u-001" and points in (3_000, 2_500)
+    assert f"Nothing was redeemed: the account has {5_000 - points:,} points." in reply.text
+
+
 async def test_two_equal_redemptions_are_both_told(tmp_path: Path):
     async with open_kit(settings(tmp_path)) as kit:
         session = kit.session("s")

@@ -220,6 +220,57 @@ def test_of_a_name_that_no_option_has_the_worker_says_that_it_does_not_know_it()
     assert forced, "who must call a tool calls one"
 
 
+BRANCHES = function(
+    "branch_details",
+    "Tells the street and the seats of a branch, by its id.",
+    {"branch_id": {"type": "string", "pattern": "^br-[0-9]{4}$"}},
+    ["branch_id"],
+)
+LISTING = function(
+    "list_branches", "Lists branches, and counts them, by city.", {"city": {"type": "string"}}, []
+)
+
+
+@pytest.mark.parametrize(
+    ("tool", "message", "arguments"),
+    [
+        (
+            BRANCHES,
+            "what's the street of br-0001, br-0002 and br-0003",
+            [{"branch_id": "br-0001"}, {"branch_id": "br-0002"}, {"branch_id": "br-0003"}],
+        ),
+        (
+            LISTING,
+            "how many branches are in Rivermont and how many in Oakfield",
+            [{"city": "Rivermont"}, {"city": "Oakfield"}],
+        ),
+        (
+            HOURS,
+            "when do Mill Street and Harbour open?",
+            [{"branch": "Mill Street"}, {"branch": "Harbour"}],
+        ),
+        (LISTING, "how many are in Rivermont, and are they any good", [{"city": "Rivermont"}]),
+    ],
+)
+def test_a_worker_looks_up_each_thing_that_is_named(
+    tool: dict[str, Any], message: str, arguments: list[dict[str, str]]
+):
+    [key] = arguments[0]
+    reply = say(message, tools=[tool])
+    assert [{key: call["args"][key]} for call in reply.tool_calls] == arguments
+
+
+def test_a_worker_that_knows_an_id_looks_up_nothing_else():
+    assert list(called(say("phone br-0003", tools=[LISTING, BRANCHES]))) == ["branch_details"]
+    followed = say(
+        "how many seats has br-0003",
+        AIMessage("It has 40 seats."),
+        "and br-0002?",
+        tools=[LISTING, BRANCHES],
+    )
+    assert called(followed) == {"branch_details": {"branch_id": "br-0002"}}
+
+
 def test_worker_never_calls_a_tool_it_cannot_feed():
     assert "render_cards" not in called(say("show offers as cards", tools=WORKERS))
 

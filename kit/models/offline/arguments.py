@@ -16,6 +16,7 @@ from kit.models.offline.extraction import (
     countable,
     date,
     identifiers,
+    names_a_thing,
     noun_phrase,
     number_beside,
     numbers,
@@ -34,6 +35,10 @@ _VERBATIM = re.compile(
 _TITLED = re.compile(r"\btitles?\b", re.I)
 """A field that says so takes names as they are written: a title that is not there must not become its words."""
 _POSITION = re.compile(r"\bnumber (\d+)\b")
+_NEXT_THING = re.compile(r"(?:,|\s+and|\s+or|,?\s+then)(?=\s)", re.I)
+"""Where a request may go on with another thing of the same kind: "ou-0001, ou-0002 and ou-0003"."""
+MOST_THINGS = 5
+"""Things of one kind that a request is answered for: a call each."""
 RANK_OF_NAMED = 1.0
 """The rank of an option that a request names."""
 RANK_OF_CLOSE = 0.5
@@ -52,6 +57,83 @@ def fill(schema: Schema, source: Source) -> dict[str, Any]:
         if (is_required or value is not None) and not is_echo:
             filled[name] = value
     return filled
+
+
+def fill_each(schema: Schema, source: Source) -> list[dict[str, Any]]:
+    """Arguments as `fill` gives them, once for each thing of one kind that the request names.
+
+    "How many are in Rivermont and how many in Oakfield" names two places, "500 points for Harvest Market and 300 for
+    Bulk Harbor" two shops: with one call the second would be lost without a word.
+    """
+    first = fill(schema, source)
+    request = source.request.removeprefix(source.earlier)
+    calls: list[dict[str, Any]] = []
+    for piece in _pieces(request):
+        names = _names_of_things(schema, replace(source, request=piece, earlier=""))
+        if not names:
+            continue
+        is_next = bool(calls) and any(
+            calls[-1].get(field) not in (None, name) for field, name in names.items()
+        )
+        amounts = {}
+        if not calls or is_next:
+            amounts = _amounts(schema, piece)
+        if not calls:
+            calls.append(first | names | amounts)
+        elif is_next:
+            calls.append(calls[-1] | names | amounts)
+        else:
+            calls[-1] |= names
+    if len(calls) < 2:
+        return [first]
+    return calls[:MOST_THINGS]
+
+
+def _pieces(request: str) -> list[str]:
+    """The stretches of a request between the words that go on with another thing, each with such a word before it."""
+    begins = [0, *(match.start() for match in _NEXT_THING.finditer(request))]
+    ends = [*begins[1:], len(request)]
+    return [request[begin:end] for begin, end in zip(begins, ends, strict=True)]
+
+
+def _names_of_things(schema: Schema, source: Source) -> dict[str, Any]:
+    """The arguments that tell which thing is meant, where a piece of a request names one: an id, a place, a shop."""
+    names: dict[str, Any] = {}
+    for field, spec in properties_of(schema).items():
+        if kind_of(spec) != "string" and not spec.get("enum"):
+            continue
+        value = None
+        if options := spec.get("enum"):
+            ranks = rank_options([str(option) for option in options], source)
+            if max(ranks) >= RANK_OF_NAMED:
+                value = options[ranks.index(max(ranks))]
+        elif pattern := spec.get("pattern"):
+            value = next(iter(_matching(str(pattern), source)), None)
+        elif names_a_thing(field):
+            value = text_for(field, source, required=False)
+        if value is not None:
+            names[field] = value
+    return names
+
+
+def _amounts(schema: Schema, piece: str) -> dict[str, Any]:
+    """The numbers that a piece of a request says beside the thing it names."""
+    amounts: dict[str, Any] = {}
+    for field, spec in properties_of(schema).items():
+        if kind_of(spec) in ("integer", "number"):
+            number = _number(field, spec, Source(piece), required=False)
+            if number is not None:
+                amounts[field] = number
+    return amounts
+
+
+def takes_id_of(schema: Schema, request: str) -> bool:
+    """Whether a lookup takes an id that a request names."""
+    for spec in properties_of(schema).values():
+        pattern = spec.get("pattern")
+        if pattern and _matching(str(pattern), Source(request)):
+            return True
+    return False
 
 
 def unknown_name(schema: Schema, arguments: Mapping[str, Any], request: str) -> str | None:
@@ -153,7 +235,10 @@ def _text(name: str, spec: Schema, source: Source, required: bool) -> str | None
     """The piece of the request that a field asks for; None where there is none."""
     description = str(spec.get("description") or "")
     if pattern := spec.get("pattern"):
-        for text in _matching(str(pattern), source):
+        for text in (
+            *_matching(str(pattern), _asked_now(source)),
+            *_matching(str(pattern), source),
+        ):
             return text
         return _by_number(projection.collect(source.input, name, str(pattern)), source.request)
     if spec.get("format") in ("date", "date-time"):
@@ -188,6 +273,11 @@ def _named_anew(source: Source) -> Source:
     if noun_phrase(now, source.about) and not goes_on:
         return replace(source, request=now)
     return source
+
+
+def _asked_now(source: Source) -> Source:
+    """The source without what was said earlier, and without the text beside it."""
+    return Source(source.request.removeprefix(source.earlier))
 
 
 def _matching(pattern: str, source: Source) -> list[str]:

@@ -95,6 +95,12 @@ def text_for(name: str, source: Source, *, required: bool) -> str | None:
     return _sought(parts, request, required, source.about)
 
 
+def names_a_thing(name: str) -> bool:
+    """Whether a field of this name tells by a name or an id which thing is meant."""
+    parts = set(spoken(name).split())
+    return bool(parts & (_IDENTIFYING | _BRANDISH | _PLACEISH))
+
+
 def _place(request: str) -> str | None:
     for match in _PLACE.finditer(request):
         if match[1].lower() not in STOP:

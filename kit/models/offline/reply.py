@@ -17,10 +17,10 @@ from kit.core.language.small_talk import small_talk
 from kit.core.language.words import STOP, content_words
 from kit.core.outcome import NO_ANSWER
 from kit.models.offline import composition, json_answer
-from kit.models.offline.arguments import fill, unknown_name
+from kit.models.offline.arguments import fill, fill_each, takes_id_of, unknown_name
 from kit.models.offline.conversation import EARLIER, Conversation, Tool, text_of
 from kit.models.offline.executor import executor_turn, plays_executor
-from kit.models.offline.extraction import Source
+from kit.models.offline.extraction import Source, identifiers
 from kit.models.offline.json_schema import fillable, properties_of
 from kit.models.offline.phrases import ENGLISH
 from kit.models.offline.planner import planner_turn, plays_planner
@@ -315,10 +315,19 @@ def _route(request: Request) -> Reply | None:
         is_switch = part.tool not in in_play
         tool = tools[part.tool]
         asked.append(tool.label)
-        calls.append((tool.name, _routing_args(talk, tool, part.text, decision.intents, is_switch)))
+        query = _with_its_thing(part.text, question)
+        calls.append((tool.name, _routing_args(talk, tool, query, decision.intents, is_switch)))
     if talk.phrases is not ENGLISH:
         return _make_calls(talk, "", calls)  # the line of the card or of the language is said
     return _make_calls(talk, composition.preamble(asked), calls)
+
+
+def _with_its_thing(part: str, message: str) -> str:
+    """A part of a message, with the id in front that it points at: "its menu" after "the seats of ou-0003"."""
+    ids = identifiers(message[: message.find(part)])
+    if not ids or identifiers(part) or not points_back(part):
+        return part
+    return f"{ids[-1]}: {part}"
 
 
 def _decide(talk: Conversation, situation: Situation, names: Sequence[str]) -> Decision:
@@ -385,13 +394,18 @@ def _look_up(request: Request) -> Reply:
     able = [tool for tool in tools if fillable(tool.schema)] or (list(tools) if must else [])
     if not able:
         return reply(talk, (), None)
-    text = _with_antecedent(talk, _without_remarks(request))
+    asked = _without_remarks(request)
+    if len(clauses(asked)) < 2:
+        # A lookup that does not take the id would tell of all things instead.
+        able = [tool for tool in able if takes_id_of(tool.schema, asked)] or able
+    text = _with_antecedent(talk, asked)
     documents = _documents(able)
     # The lookups of one agent answer one matter, or two; whoever has those of several agents is asked as they are.
     most = talk.most_calls if any(tool.requests for tool in able) else 2
     situation = Situation(text, documents, embedder=talk.embedder)
     decision = decide(situation, most)
-    if not isinstance(decision, Routes):
+    goes_on_with_one_matter = text != asked and len(clauses(talk.request)) < 2
+    if goes_on_with_one_matter or not isinstance(decision, Routes):
         closest = int(situation.table.score(text).argmax())
         decision = Routes((Part(closest, text, 0.0),), 1)
     calls: list[Call] = []
@@ -399,11 +413,11 @@ def _look_up(request: Request) -> Reply:
         tool = able[part.tool]
         about = frozenset(word.rstrip("s") for word in tool.label.split())
         earlier = f"{talk.earlier_requests[-1]}. " if talk.earlier_requests else ""
-        arguments = fill(tool.schema, Source(part.text, about=about, earlier=earlier))
-        unknown = unknown_name(tool.schema, arguments, part.text)
-        if unknown is not None and not must:
-            return Reply(talk.phrases.unknown.format(name=unknown))
-        calls.append((tool.name, arguments))
+        for arguments in fill_each(tool.schema, Source(part.text, about=about, earlier=earlier)):
+            unknown = unknown_name(tool.schema, arguments, part.text)
+            if unknown is not None and not must:
+                return Reply(talk.phrases.unknown.format(name=unknown))
+            calls.append((tool.name, arguments))
     return _make_calls(talk, "", calls)
 
 

@@ -175,8 +175,7 @@ def _without_clauses_for_nobody(request: str, table: Index) -> str:
         return request
     for_tools: list[Clause] = []
     for piece in pieces:
-        stands_alone = len(piece.content) > 1 and not _refers(piece.text)
-        if not (stands_alone and table.is_clearly_elsewhere(piece.text)):
+        if _refers(piece.text) or not table.is_clearly_elsewhere(piece.text):
             for_tools.append(piece)
     if not for_tools or len(for_tools) == len(pieces):
         return request

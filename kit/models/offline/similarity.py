@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kit.core.errors import DataError
-from kit.core.language.words import STOP, words
+from kit.core.language.words import STOP, content_words, words
 from kit.core.model import EmbedderName
 from kit.models.offline import minilm
 from kit.models.offline.english import FAINT, NEGATED
@@ -325,7 +325,13 @@ class Index:
 
     def is_clearly_elsewhere(self, text: str) -> bool:
         """Whether a text is so plainly for no document that whoever wrote it may be told so."""
-        if not self._lists or float(self.score(text).max()) < UNLIKE:
+        meaning = content_words(text)
+        if not self._lists:
+            # "How many in Oakfield" names too little: it goes on with what was asked before.
+            return len(meaning - FAINT) > 1 and self.is_elsewhere(text, doubt=0.0)
+        if len(meaning) < 2:
+            return False
+        if float(self.score(text).max()) < UNLIKE:
             return self.is_elsewhere(text, doubt=0.0)
         return self.is_elsewhere(text, doubt=-CLEARLY)
 
