@@ -3,9 +3,9 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from typing import Annotated
+from typing import Annotated, Any
 
 from kit.core.context import Principal
 from kit.core.documents.document import AgentEvent
@@ -44,6 +44,21 @@ async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
             lines.append(f"{line}.")
         return " ".join(lines)
 
+    async def points_before() -> int:
+        """Returns the points of the account without the redemption that is being made."""
+        context = tool_context()
+        redemptions = await _redemptions(setup.documents().events, context.inherited.principal)
+        key = context.idempotency_key()
+        spent = sum(event.payload["points"] for event in redemptions if event.event_id != key)
+        return WELCOME - spent
+
+    async def too_many(arguments: Mapping[str, Any]) -> str | None:
+        """Says that there are not so many points: nobody is asked for a yes to that."""
+        left = await points_before()
+        if 0 < arguments["points"] <= left:
+            return None
+        return f"Nothing was redeemed: the account has {left:,} points."
+
     async def redeem_points(
         points: Annotated[int, "How many points to redeem."] = 500,
         shop: Annotated[str, "The shop whose gift card it is."] = "Harvest Market",
@@ -53,10 +68,7 @@ async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
             events = setup.documents().events
             principal = tool_context().inherited.principal
             key = tool_context().idempotency_key()
-            before = await _redemptions(events, principal)
-            left = WELCOME - sum(
-                event.payload["points"] for event in before if event.event_id != key
-            )
+            left = await points_before()
             if not 0 < points <= left:
                 return f"Nothing was redeemed: the account has {left:,} points."
             # An event that is reported twice is kept once: so a second run redeems nothing more.
@@ -77,7 +89,7 @@ async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
 
     yield {
         "points_left": function_tool("points_left", points_left),
-        "redeem_points": function_tool("redeem_points", redeem_points),
+        "redeem_points": function_tool("redeem_points", redeem_points, impossible=too_many),
     }
 
 

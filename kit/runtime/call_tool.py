@@ -261,6 +261,9 @@ async def _run(
     attempts = partial(_attempts, tool, call, context, bounds, ctx)
     if not bounds.limits.is_act or _is_lookup(tool, call):
         return await attempts()
+    objection = await _objection(tool, call, context)
+    if objection is not None:
+        return ToolResult(text=objection)
     return await act(tool, call, bounds.limits, agent, ctx, attempts)
 
 
@@ -268,6 +271,18 @@ def _is_lookup(tool: BaseTool, call: ToolCall) -> bool:
     """Whether a tool that calls others, some of which act, says that this call does nothing in the world."""
     is_lookup = getattr(tool, "is_lookup", None)
     return is_lookup is not None and is_lookup(call["args"])
+
+
+async def _objection(tool: BaseTool, call: ToolCall, context: ToolContext) -> str | None:
+    """Returns why a tool says that a call cannot be done, so that nobody needs to say yes to it; else None."""
+    if not isinstance(tool, FunctionTool) or tool.impossible is None:
+        return None
+    try:
+        with within(context):
+            return await tool.impossible({**_defaults(tool), **call["args"]})
+    except Exception:
+        # The tool reads its arguments once more when it runs: until then its user is asked.
+        return None
 
 
 async def _attempts(

@@ -16,7 +16,7 @@ import base64
 import inspect
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -26,13 +26,14 @@ from io import BytesIO
 from operator import attrgetter
 from threading import Thread
 from types import FunctionType, MethodType
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import langchain_core.tools.base
 from langchain_core.callbacks import AsyncCallbackManagerForToolRun, CallbackManagerForToolRun
 from langchain_core.messages.tool import ToolCall, ToolOutputMixin
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, Tool
+from pydantic import Field
 from pydantic_core import PydanticSerializationError, to_json
 
 from kit.core.event import Body
@@ -49,8 +50,17 @@ ROWS = 50
 """Rows of a frame that a model reads."""
 
 
+Objection: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[str | None]]
+"""Says of the arguments of a call, defaults among them, why it cannot be done; None where it can.
+
+A tool that asks its user first is then neither asked about nor run: the words are its result.
+"""
+
+
 class FunctionTool(StructuredTool):
     """A tool over a function of one's own: what it returns becomes text that a model can read."""
+
+    impossible: Objection | None = Field(default=None, exclude=True, repr=False)
 
     def _run(
         self,

@@ -21,6 +21,8 @@ from kit.tools.tool_factory import ToolFactory
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool, StructuredTool
 
+    from kit.tools.bounds import Objection
+
 T = TypeVar("T")
 Tools: TypeAlias = Mapping[str, "BaseTool | ConfiguredTool | LimitedTool | ToolFactory"]
 """Tool id -> the tool, or the factory that makes it when a Kit opens."""
@@ -246,8 +248,18 @@ def _tools_of(key: str, item: object, source: str) -> Tools:
             )
 
 
-def function_tool(name: str, function: Any, source: str = "tools") -> "StructuredTool":
-    """A LangChain tool over a plain function, sync or async, under `name` or its own. Raises CodeError."""
+def function_tool(
+    name: str,
+    function: Any,
+    source: str = "tools",
+    *,
+    impossible: "Objection | None" = None,
+) -> "StructuredTool":
+    """A LangChain tool over a plain function, sync or async, under `name` or its own. Raises CodeError.
+
+    `impossible` says why a call cannot be done, of a tool that asks its user first: nobody is then
+    asked for a yes to what comes to nothing, and the tool does not run.
+    """
     from kit.tools.bounds import FunctionTool
 
     name = name or function.__name__
@@ -257,7 +269,7 @@ def function_tool(name: str, function: Any, source: str = "tools") -> "Structure
         )
     field = "coroutine" if inspect.iscoroutinefunction(function) else "func"
     try:
-        return FunctionTool.from_function(**{field: function}, name=name)
+        return FunctionTool.from_function(**{field: function}, name=name, impossible=impossible)
     except Exception as error:
         # The same border: pydantic and LangChain refuse hints in ways of their own.
         fault = str(error).splitlines()[0]

@@ -49,12 +49,27 @@ async def test_points_are_redeemed_with_a_yes_and_stay_with_a_no(tmp_path: Path,
         assert "The account has 5,000 points." in theirs.text
 
 
-async def test_more_points_than_there_are_are_not_redeemed(tmp_path: Path):
+@pytest.mark.parametrize("points", ["9000", "5001", "0", "-50"])
+async def test_points_that_cannot_be_redeemed_are_refused_without_a_question(
+    tmp_path: Path, points: str
+):
     async with open_kit(settings(tmp_path)) as kit:
-        asked = await kit.ask("Redeem 9000 points for a gift card", kit.session("s"))
-        reply = await kit.resume(asked.turn_id, True)
+        reply = await kit.ask(f"Redeem {points} points for a gift card", kit.session("s"))
+        assert reply.status == "ok"
         assert "Nothing was redeemed: the account has 5,000 points." in reply.text
         assert await redeemed(kit) == []
+
+
+async def test_a_yes_to_more_than_is_left_by_then_redeems_nothing(tmp_path: Path):
+    async with open_kit(settings(tmp_path)) as kit:
+        asked = [
+            await kit.ask("Redeem 3000 points for a gift card", kit.session(name)) for name in "ab"
+        ]
+        assert [reply.status for reply in asked] == ["paused", "paused"]
+        first, second = [await kit.resume(reply.turn_id, True) for reply in asked]
+        assert "3,000 points were redeemed" in first.text
+        assert "Nothing was redeemed: the account has 2,000 points." in second.text
+        assert await redeemed(kit) == [("u-001", 3_000)]
 
 
 @pytest.mark.parametrize(
