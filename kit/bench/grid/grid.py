@@ -1,10 +1,12 @@
 """What a grid compares, on what and how often: the values that its file holds (docs/bench.md)."""
 
+from collections.abc import Mapping
 from operator import not_
 from typing import Any, Literal, cast
 
-from pydantic import Field, PositiveFloat, model_validator
+from pydantic import Field, PositiveFloat, ValidationInfo, field_validator, model_validator
 
+from kit.bench.grid.results import AXES
 from kit.bench.scoring.scorers import ROUTING
 from kit.bench.systems.source import CommandLine
 from kit.core.errors import nearest
@@ -140,6 +142,23 @@ class Grid(Value):
             case _:
                 return data
 
+    @field_validator("baseline", mode="before")
+    @classmethod
+    def _by_axis(cls, baseline: Any, info: ValidationInfo) -> Any:
+        """Answers a baseline in the words of a report, which says no axis, with the same by its axes."""
+        if not isinstance(baseline, str):
+            return baseline
+        way: dict[str, str] = {}
+        for name in baseline.split(" / "):
+            axis = _axis_of(name, info.data)
+            if axis is None:
+                raise ValueError(
+                    f"no way is called {name!r}; write it by axis: {{pattern: mediated}}"
+                )
+            way[axis] = name
+        names = ", ".join(f"{axis}: {name}" for axis, name in way.items())
+        raise ValueError(f"write it by axis: {{{names}}}")
+
     @model_validator(mode="after")
     def _agrees(self) -> "Grid":
         if not self.models and not self.systems:
@@ -153,3 +172,11 @@ class Grid(Value):
                     f"margin of {name!r}, which is no verdict of this grid: {nearest(name, self.verdicts)}"
                 )
         return self
+
+
+def _axis_of(name: str, fields: Mapping[str, Any]) -> str | None:
+    """Returns the axis that one of a grid's names is on, from its fields; None for a name that it does not have."""
+    for axis in AXES:
+        if name in fields.get(f"{axis}s", ()):
+            return axis
+    return "model" if name in fields.get("systems", ()) else None
