@@ -174,6 +174,14 @@ def _rules(danger: Danger) -> Iterator[Rule]:
             yield Rule(name, tuple(terms), tuple(shut_out))
 
 
+def _can_be_read(danger: Danger) -> bool:
+    """Whether every phrase can be matched; the finder that is made of them is kept."""
+    try:
+        return bool(danger.finder)
+    except ValueError:
+        return False
+
+
 def danger_faults(danger: Danger) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yields the place and the fix of every phrase that cannot be matched and every rule that cannot hold."""
     lists = danger.lists
@@ -194,6 +202,9 @@ def danger_faults(danger: Danger) -> Iterator[tuple[tuple[str | int, ...], str]]
                         ("kinds", name, "rules", index),
                         f"{term!r} names no term; there are: {terms}",
                     )
+    # Most decks are right, and their phrases are wanted soon: they are read once, and not here again.
+    if _can_be_read(danger):
+        return
     for location, text in places:
         try:
             read_phrase(text, lists)

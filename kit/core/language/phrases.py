@@ -93,7 +93,7 @@ def read_phrase(text: str, lists: Mapping[str, frozenset[str]]) -> Phrase:
 
 
 def _read_step(piece: str, gap: Gap, lists: Mapping[str, frozenset[str]]) -> Step:
-    if name := _LIST_NAME.fullmatch(piece):
+    if piece.startswith("<") and (name := _LIST_NAME.fullmatch(piece)):
         if name[1] not in lists:
             names = ", ".join(sorted(lists)) or "none"
             raise ValueError(f"{piece} names no list of words; there are: {names}")
@@ -101,7 +101,7 @@ def _read_step(piece: str, gap: Gap, lists: Mapping[str, frozenset[str]]) -> Ste
     return _step_of(frozenset({piece}), gap)
 
 
-# Every phrase is read twice, when the deck is checked and when its finder is built.
+# Most words stand in several phrases.
 @lru_cache(maxsize=20_000)
 def _step_of(alternatives: frozenset[str], gap: Gap) -> Step:
     exact: set[str] = set()
