@@ -4,9 +4,9 @@ server lists its tools."""
 from collections.abc import Mapping
 from pathlib import Path
 
-import yaml
 from pydantic import ConfigDict, Field, ValidationError
 
+from kit.compose.yaml_loader import UNREADABLE, load_yaml
 from kit.core.errors import DataError
 from kit.settings import HOME
 from kit.tools.skill import SkillManifest
@@ -36,8 +36,8 @@ def read_manifests(folder: Path = SKILLS) -> Mapping[str, Manifest]:
     manifests: dict[str, Manifest] = {}
     for path in sorted(folder.glob("*.yaml")):
         try:
-            manifest = Manifest.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-        except (OSError, yaml.YAMLError, ValidationError) as error:
+            manifest = Manifest.model_validate(load_yaml(path.read_text(encoding="utf-8")))
+        except (OSError, *UNREADABLE, ValidationError) as error:
             raise DataError(f"{path} is no skill: {error}") from error
         if path.stem != manifest.id:
             raise DataError(f"{path} describes {manifest.id}: rename one of the two")
