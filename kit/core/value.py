@@ -13,7 +13,10 @@ V = TypeVar("V")
 
 # A frozen value refuses its own `__setattr__`.
 _new = object.__new__
-_set = object.__setattr__
+_set_fields = vars(BaseModel)["__dict__"].__set__
+_set_names = vars(BaseModel)["__pydantic_fields_set__"].__set__
+_set_extra = vars(BaseModel)["__pydantic_extra__"].__set__
+_set_private = vars(BaseModel)["__pydantic_private__"].__set__
 
 
 class Value(BaseModel):
@@ -48,24 +51,25 @@ def builder(kind: Callable[P, V]) -> Callable[P, V]:
     if checks.field_validators or checks.model_validators:
         raise TypeError(f"{model.__name__} validates more than types: make it by its class")
     template: dict[str, Any] = {}
-    optional: set[str] = set()
+    required: set[str] = set()
     for name, field in model.model_fields.items():
         template[name] = field.default
-        if field.default is not PydanticUndefined and isinstance(field.default, Hashable):
-            optional.add(name)
+        if field.default is PydanticUndefined or not isinstance(field.default, Hashable):
+            required.add(name)
     names = set(template)
 
     def build(**arguments: Any) -> Any:
         # The template keeps the order of the fields, in which a log has always been written.
         fields = {**template, **arguments}
-        known = optional | {*arguments}
-        if known != names:
-            raise TypeError(f"{model.__name__} lacks or does not know: {sorted(known ^ names)}")
+        if len(fields) > len(template) or not arguments.keys() >= required:
+            lacking = required - arguments.keys()
+            unknown = arguments.keys() - names
+            raise TypeError(f"{model.__name__} lacks or does not know: {sorted(lacking | unknown)}")
         value = _new(model)
-        _set(value, "__dict__", fields)
-        _set(value, "__pydantic_fields_set__", names)
-        _set(value, "__pydantic_extra__", None)
-        _set(value, "__pydantic_private__", None)
+        _set_fields(value, fields)
+        _set_names(value, names)
+        _set_extra(value, None)
+        _set_private(value, None)
         return value
 
     return cast("Callable[P, V]", build)
