@@ -84,8 +84,10 @@ class Handoff(CardPart):
     @property
     def distilled(self) -> bool:
         """Whether a field is filled from earlier turns."""
-        sources = {field.source for field in self.fields.values()}
-        return not sources.isdisjoint(("shown", "conversation"))
+        for field in self.fields.values():
+            if field.source in ("shown", "conversation"):
+                return True
+        return False
 
 
 class ToolCase(CardPart):

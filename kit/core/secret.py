@@ -37,9 +37,9 @@ def secret_values(*named: Mapping[str, str], names: Collection[str] = ()) -> fro
     return frozenset(secret for secret in secrets if len(secret) >= SHORTEST)
 
 
-def with_key(secrets: frozenset[str], key: SecretStr | None) -> frozenset[str]:
+def with_key(secrets: frozenset[str], key: SecretStr) -> frozenset[str]:
     """Adds the key of a request to secrets."""
-    if key is None or len(key.get_secret_value()) < SHORTEST:
+    if len(key.get_secret_value()) < SHORTEST:
         return secrets
     return secrets | {key.get_secret_value()}
 

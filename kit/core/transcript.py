@@ -21,19 +21,21 @@ _transcript = builder(Transcript)
 
 def transcript(events: Iterable[Event]) -> Transcript:
     """Folds texts and their replacements."""
-    parts: dict[str, list[tuple[int, str]]] = {"lead": [], "answer": []}
+    # Of each channel, seq -> text.
+    parts: dict[str, dict[int, str]] = {"lead": {}, "answer": {}}
     for event in events:
         body = event.body
         # Most events are neither, and pydantic's classes answer a missed isinstance by Python code.
         if type(body) is Text:
-            parts[body.channel].append((event.seq, body.text))
+            parts[body.channel][event.seq] = body.text
         # What was streamed before it and stands outside its range stays: the lead, or earlier parts.
         elif type(body) is TextReplaced:
-            standing = [part for part in parts[body.channel] if part[0] < body.from_seq]
-            parts[body.channel] = [*standing, (event.seq, body.text)]
+            texts = parts[body.channel].items()
+            standing = {seq: text for seq, text in texts if seq < body.from_seq}
+            parts[body.channel] = {**standing, event.seq: body.text}
     answer = parts["answer"]
     return _transcript(
-        lead="".join([text for _, text in parts["lead"]]),
-        answer="".join([text for _, text in answer]),
-        answer_seq=answer[0][0] if answer else None,
+        lead="".join(parts["lead"].values()),
+        answer="".join(answer.values()),
+        answer_seq=next(iter(answer), None),
     )

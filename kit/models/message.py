@@ -183,8 +183,8 @@ def usage_of(message: AIMessage, spec: ModelSpec, size: int, text: str) -> Usage
     """Returns what a whole reply cost; `size` is the estimate of what was read, `text` what was
     written beside calls."""
     counts = message.usage_metadata
-    if counts is None or not all(
-        0 <= counts[name] < MOST_TOKENS for name in ("input_tokens", "output_tokens")
+    if counts is None or not (
+        0 <= counts["input_tokens"] < MOST_TOKENS and 0 <= counts["output_tokens"] < MOST_TOKENS
     ):
         wrote = len(text) + (len(str(message.tool_calls)) if message.tool_calls else 0)
         return estimate(spec, size, wrote)

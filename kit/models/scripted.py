@@ -131,14 +131,12 @@ class ScriptedModel(AsyncChatModel):
         for piece in line.pieces or filter(None, [line.text]):
             yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
             await asyncio.sleep(line.pace)
-        yield ChatGenerationChunk(message=self._closing(messages, line))
-
-    def _closing(self, messages: list[BaseMessage], line: Line) -> AIMessageChunk:
         calls = call_chunks(line.tool_calls())
-        usage = self._usage(messages, line)
         for chunk, (_, arguments) in zip(calls, line.calls, strict=True):
             if isinstance(arguments, str):
                 chunk["args"] = arguments
-        return AIMessageChunk(
+        usage = self._usage(messages, line)
+        end = AIMessageChunk(
             content="", tool_call_chunks=calls, usage_metadata=usage, chunk_position="last"
         )
+        yield ChatGenerationChunk(message=end)

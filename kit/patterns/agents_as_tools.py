@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from kit.core.outcome import AgentCall, Failure, Outcome, tell_left_out
-from kit.runtime.agents.contract import refusal, refusal_words
+from kit.core.outcome import AgentCall, Outcome, tell_left_out
+from kit.runtime.agents.contract import refusal
 from kit.runtime.agents.llm_agent import Decision, LLMAgent
 from kit.runtime.answer.acknowledge import acknowledge, rescued
 from kit.runtime.answer.owed import is_unanswerable
@@ -72,20 +72,15 @@ async def compose_rounds(
         if narrow is not None:
             decision = narrow(decision, ctx)
         turn.emitted_later += len(decision.asks)
-    if not rounds and not decision.text and refusal(decision.reply.message) is not None:
-        return _declined(decision, call, ctx)
     if not rounds:
+        declined = refusal(decision.reply.message)
+        if declined is not None and not decision.text:
+            # it failed, and the words in which it was declined are the answer
+            suggestion = scrub(declined.words, ctx) if declined.words else None
+            return call.failed("refusal", declined.detail, suggestion)
         return outcome_of(scrub(decision.text, ctx), call)
     text = await acknowledge(decision.text, lead, thread, call, ctx, clean=clean)
     return outcome_of(text, call)
-
-
-def _declined(decision: Decision, call: AgentCall, ctx: RunContext) -> Failure:
-    """The outcome of a turn whose orchestrator declined: it failed, and its words are the answer."""
-    message = decision.reply.message
-    words = refusal_words(message)
-    suggestion = scrub(words, ctx) if words else None
-    return call.failed("refusal", refusal(message) or "", suggestion)
 
 
 def outcome_of(text: str, call: AgentCall) -> Outcome:

@@ -129,9 +129,6 @@ class CallLedger:
         there is.
         Nothing is left out where nobody was asked: the orchestrator's own answer stands for the whole message then.
         """
-        # it is asked for several times in a turn
-        if self.coverage_so_far is not None and not asks:
-            return self.coverage_so_far.left_out
         return self.coverage(asks).left_out
 
     def answered_requests(self) -> set[Request]:
@@ -189,6 +186,7 @@ class CallLedger:
 
     def coverage(self, asks: Sequence[AgentCall] = ()) -> Coverage:
         """Returns the coverage ledger of the turn, `asks` counted as made."""
+        # it is asked for several times in a turn
         if self.coverage_so_far is not None and not asks:
             return self.coverage_so_far
         parts = parts_of(self.message, self.cards)

@@ -335,7 +335,8 @@ def _think(stream: _Stream, ctx: RunContext, piece: BaseMessage) -> None:
 
 
 def _end(stream: _Stream, ctx: RunContext) -> None:
-    _think(stream, ctx, _NOTHING)
+    if stream.thoughts:
+        _think(stream, ctx, _NOTHING)
     if isinstance(stream.hear, NarrationFilter):
         stream.hear.end()
 

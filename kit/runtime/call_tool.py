@@ -137,7 +137,7 @@ async def call_tool(
     if is_large and result.fault is None and EXEC_PYTHON in tools:
         result = await _put_away(result, agent, ctx)
     # A server of MCP and a service have limits of their own.
-    if isinstance(tool, FunctionTool):
+    if len(result.text) > LONGEST_RESULT and isinstance(tool, FunctionTool):
         result = _cut_off(result)
     _close(span, agent, name, call_id, result, was_called)
     text = result.text or NO_TEXT
@@ -146,12 +146,7 @@ async def call_tool(
 
 def _cut_off(result: ToolResult) -> ToolResult:
     """The result with so much of its text as a model can read, and the words that it was cut off."""
-    length = len(result.text)
-    if length <= LONGEST_RESULT:
-        return result
-    note = (
-        f"[cut off: these are the first {LONGEST_RESULT:,} of {length:,} characters; ask for less]"
-    )
+    note = f"[cut off: these are the first {LONGEST_RESULT:,} of {len(result.text):,} characters; ask for less]"
     return result.replace(text=f"{result.text[:LONGEST_RESULT]}\n{note}")
 
 

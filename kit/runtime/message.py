@@ -128,12 +128,13 @@ def calls_of(message: AIMessage) -> list[ToolCall]:
     LangChain reads what it can of broken JSON, but half an argument is another argument.
     """
     if isinstance(message, AIMessageChunk):
-        chunks = [_read(chunk) for chunk in message.tool_call_chunks]
-        return with_unique_ids(chunks)
-    whole: list[ToolCall] = []
+        return with_unique_ids(list(map(_read, message.tool_call_chunks)))
+    calls: list[ToolCall] = []
     for call in message.tool_calls:
-        whole.append(call if excess(call["args"]) is None else _unread(call, str(call["args"])))
-    return with_unique_ids([*whole, *(_read(call) for call in message.invalid_tool_calls)])
+        calls.append(call if excess(call["args"]) is None else _unread(call, str(call["args"])))
+    for call in message.invalid_tool_calls:
+        calls.append(_read(call))
+    return with_unique_ids(calls)
 
 
 def _read(call: Any) -> ToolCall:

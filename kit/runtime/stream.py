@@ -116,12 +116,16 @@ class Preamble(Speech):
 
     channel = "lead"
 
-    def __init__(self, ctx: RunContext, line: str, message: str):
+    def __init__(self, ctx: RunContext, preamble: str | None, message: str):
         super().__init__(ctx)
-        self.line = line
+        self._preamble = preamble
         self._message = message
         self._calls_follow = False
         self._stands = False
+
+    def line(self) -> str:
+        """Returns the words that stand where the model says none of its own."""
+        return self._ctx.turn.locale.line(self._preamble)
 
     def precedes_calls(self) -> None:
         """Notes that this text is followed by calls."""
@@ -149,9 +153,10 @@ class Preamble(Speech):
 
     def _mute(self) -> None:
         super()._mute()
-        if not self.line:
+        line = self.line()
+        if not line:
             return
         if self._first is None:
-            self._ctx.emit(Text(channel="lead", text=self.line, synthetic=True))
+            self._ctx.emit(Text(channel="lead", text=line, synthetic=True))
         else:
-            self._ctx.emit(TextReplaced(channel="lead", from_seq=self._first, text=self.line))
+            self._ctx.emit(TextReplaced(channel="lead", from_seq=self._first, text=line))

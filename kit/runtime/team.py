@@ -27,6 +27,7 @@ from kit.core.language.danger import DangerFinder
 from kit.core.model import OFFLINE, ModelSpec, fallback_of
 from kit.core.record import CohortPrompt
 from kit.core.secret import SHORTEST, without_secrets
+from kit.core.status import Term
 from kit.models.access import ModelAccess
 from kit.models.direct_call import langsmith_is_asked_for
 from kit.models.gate import gate_of
@@ -90,7 +91,12 @@ class Team:
     versions: dict[str, str] = field(default_factory=dict[str, str])
     """Card -> its version here, of each card whose new version has a share of the sessions."""
 
-    @property
+    @cached_property
+    def statuses(self) -> Mapping[str, Term]:
+        """Every status that may be sent: the deck's and the runtime's own."""
+        return self.deck.settings.vocabulary
+
+    @cached_property
     def orchestrator(self) -> LLMAgent:
         agent = self.agents[self.root]
         if not isinstance(agent, LLMAgent):

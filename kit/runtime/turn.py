@@ -97,7 +97,11 @@ def run_turn(
     goes on. `key` opens the skill service for this turn. Raises SessionError when the session is
     another user's: nobody reads a stranger's history; PictureError when there are too many images.
     """
-    pictures = check_count(images)
+    text = clean(message)
+    pictures: tuple[Picture, ...] = ()
+    if images:
+        pictures = check_count(images)
+        text = mark_pictures(text, pictures)
     # Ids stand in log lines, file names and SQL parameters, where a control character or half a pair breaks the
     # reader.
     principal = session.principal
@@ -112,13 +116,15 @@ def run_turn(
             f"session {session.id!r} belongs to someone else; start a new one under another id"
         )
     clock = asyncio.get_running_loop().time
-    statuses = kit.team.deck.settings.vocabulary
+    secrets = kit.team.secrets
+    if key is not None:
+        secrets = with_key(secrets, key)
     runner = _Runner(
-        message=mark_pictures(clean(message), pictures),
+        message=text,
         session=session,
         kit=kit,
         pattern=pattern or kit.pattern,
-        log=TurnLog(turn_id or uuid7().hex, clock, statuses, with_key(kit.team.secrets, key)),
+        log=TurnLog(turn_id or uuid7().hex, clock, kit.team.statuses, secrets),
         past=past,
         history=history,
         in_play=in_play,
@@ -202,7 +208,9 @@ class _Runner:
             pattern=pattern.name,
             settings=self.settings,
             memory=self.memory,
-            progress=Progress(log, self.settings, span, locale.statuses.values_by_field),
+            progress=Progress(
+                log, self.settings, kit.team.statuses, span, locale.statuses.values_by_field
+            ),
             locale=locale,
             jobs=kit.team.jobs,
             player=kit.cassette,
@@ -467,7 +475,8 @@ class _Runner:
         self.log.close(last)
         if SUMMARY_NOTE in notes and self.kit.recorder.keep_summary is not None:
             self.kit.recorder.keep_summary(row, notes[SUMMARY_NOTE])
-        self.kit.recorder.turn_ended(row, self.log.events)
+        if self.kit.recorder.sinks:
+            self.kit.recorder.turn_ended(row, self.log.events)
         return Reply(
             turn_id=self.log.turn_id,
             status=status,

@@ -172,7 +172,9 @@ class Service:
         return lock
 
     def _as_stored(self, message: str, caller: Caller) -> str:
-        secrets = with_key(self.kit.team.secrets, caller.key)
+        secrets = self.kit.team.secrets
+        if caller.key is not None:
+            secrets = with_key(secrets, caller.key)
         return without_secret_words(clean(message), secrets)
 
     async def has_begun(self, turn_id: str, caller: Caller, session_id: str, message: str) -> bool:

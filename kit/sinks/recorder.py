@@ -48,7 +48,7 @@ class Recorder:
     def turn_ended(self, turn: TurnRecord, events: Sequence[Event]) -> None:
         """Copies a turn that ended to every sink."""
         # A paused turn goes on: who copies turns gets it once, whole.
-        if not self.sinks or turn.status == "paused":
+        if turn.status == "paused":
             return
         trace = trace_of(events)
         for sink in self.sinks:

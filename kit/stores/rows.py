@@ -16,7 +16,7 @@ from isal import isal_zlib
 from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError
 
-from kit.core.context import Operator, Principal, Reader, Session
+from kit.core.context import Operator, Principal, Reader, Session, SessionKey
 from kit.core.display.turn_parts import ending_of
 from kit.core.errors import describe_error
 from kit.core.event import Event
@@ -31,7 +31,8 @@ _JSON_COLUMNS = frozenset({"invoked", "failed", "measures", "tools"})
 _UNMEASURED: Measures = TurnRecord.model_fields["measures"].default
 _UNMEASURED_JSON = _UNMEASURED.model_dump_json()
 _log = TypeAdapter(list[Event])
-_names = TypeAdapter(tuple[str, ...])
+names_of = TypeAdapter(tuple[str, ...]).validate_json
+"""Returns the names of a JSON list. Raises ValueError for another text."""
 _fields = attrgetter("values_by_field")
 # orjson would spell these two otherwise than pydantic does.
 _AS_PYDANTIC = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
@@ -170,11 +171,6 @@ def _dump_leniently(value: Any) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def names_of(text: str) -> tuple[str, ...]:
-    """Returns the names of a JSON list. Raises ValueError for another text."""
-    return _names.validate_json(text)
-
-
 def notes_of(text: str) -> dict[str, Note]:
     """Returns the notes of a session by their names. Raises ValueError or TypeError for another text."""
     notes: dict[str, Note] = {}
@@ -190,7 +186,9 @@ def reader_values(reader: Reader) -> dict[str, str | None]:
     return {"tenant": reader.tenant_id, "user": reader.user_id}
 
 
-def readable(read: Callable[[Any], T], row: Any, row_id: str, kind: str = "turn") -> T | None:
+def readable(
+    read: Callable[[Any], T], row: Any, row_id: str | SessionKey, kind: str = "turn"
+) -> T | None:
     """Returns what a row holds; None, and a line in the log, where it cannot be read."""
     # Somebody else may have written the row: no list breaks because of it.
     try:

@@ -168,10 +168,10 @@ class TurnStore(Database):
         # What cannot be read is left out: the session goes on without it.
         return SessionRecall(
             session=session_of(session),
-            in_play=readable(names_of, in_play or "[]", str(key), "session") or (),
-            routed=readable(names_of, routed, str(key), "session") if routed else None,
-            unanswered=readable(names_of, unanswered or "[]", str(key), "session") or (),
-            notes=readable(notes_of, notes or "{}", str(key), "session") or {},
+            in_play=readable(names_of, in_play or "[]", key, "session") or (),
+            routed=readable(names_of, routed, key, "session") if routed else None,
+            unanswered=readable(names_of, unanswered or "[]", key, "session") or (),
+            notes=readable(notes_of, notes or "{}", key, "session") or {},
         )
 
     def begin_turn(
@@ -217,7 +217,7 @@ class TurnStore(Database):
         self._note_end()
         row = row_of(turn, self.owner)
         log = log_of(events)
-        key = turn.session_key._asdict()
+        key = {"tenant_id": turn.tenant_id, "session_id": turn.session_id}
         lines: list[dict[str, Any]] = []
         for position, message in enumerate(messages):
             line = {**key, "turn_id": turn.id, "position": position}
@@ -303,7 +303,7 @@ class TurnStore(Database):
     def note(self, key: SessionKey, name: str) -> Note | None:
         """One note of an episode, or None."""
         for row in self.read(NOTE, {**key._asdict(), "name": name}):
-            return readable(partial(value_of, Note), row, str(key), "session")
+            return readable(partial(value_of, Note), row, key, "session")
         return None
 
     def keep_note(self, key: SessionKey, name: str, note: Note) -> None:

@@ -38,7 +38,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from kit.core.event import Body
 from kit.core.picture import Picture, image_block, sniff_media_type
-from kit.core.schema.json_value import is_list, is_object
+from kit.core.schema.json_value import is_object
 from kit.models.direct_call import has_listeners
 from kit.tools.tool import UNAVAILABLE, ToolLimits, ToolResult, tool_context, within
 
@@ -156,8 +156,6 @@ def _bytes_of_uri(text: str) -> bytes | None:
 def _pictures_of(content: Any) -> tuple[Picture, ...]:
     """The pictures among the blocks of a message, those of LangChain's and of OpenAI's form. Raises PictureError."""
     pictures: list[Picture] = []
-    if not is_list(content):
-        return ()
     for block in content:
         if not is_object(block):
             continue
@@ -344,8 +342,10 @@ def read_answer(answer: Any) -> ToolResult:
     if isinstance(answer.artifact, ToolResult):
         return answer.artifact
     content: Any = answer.content
+    if isinstance(content, str):
+        return ToolResult(text=content)
     # LangChain's own text of a list joins its items without anything between them.
-    if is_list(content) and content and all(isinstance(item, str) for item in content):
+    if content and all(isinstance(item, str) for item in content):
         return ToolResult(text="\n".join(content))
     pictures = _pictures_of(content)
     words = [str(answer.text), *[picture.words for picture in pictures]]

@@ -67,7 +67,7 @@ def direct_context(team: Team, callees: Collection[str], cap: int = 8) -> RunCon
         "direct call",
         settings,
         SessionMemory(),
-        Progress(log, settings),
+        Progress(log, settings, settings.vocabulary),
         cap=cap,
     )
     inherited = InheritedContext(principal=BENCH_USER, episode_id="direct", locale="en-US")

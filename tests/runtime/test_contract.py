@@ -18,7 +18,7 @@ from kit.core.errors import DeckError
 from kit.core.model import ModelSpec
 from kit.core.outcome import AgentCall, Answer, ComponentPayload, Failure, Outcome, tell
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.agents.contract import refusal
+from kit.runtime.agents.contract import Refusal, refusal
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import dispatch
@@ -393,9 +393,11 @@ def test_a_contract_that_could_not_be_held_is_a_deck_fault(
 
 @pytest.mark.req("SO-4")
 def test_a_refusal_is_known_by_what_the_provider_says():
-    assert refusal(AIMessage("", additional_kwargs={"refusal": "I can't help."})) == "I can't help."
+    spoken = AIMessage("", additional_kwargs={"refusal": "I can't help."})
+    assert refusal(spoken) == Refusal("I can't help.", "I can't help.")
     assert refusal(AIMessage("half", response_metadata={"finish_reason": "content_filter"}))
-    assert refusal(AIMessage([{"type": "refusal", "refusal": "No."}])) == "No."
+    assert refusal(AIMessage([{"type": "refusal", "refusal": "No."}])) == Refusal("No.", "No.")
+    assert refusal(AIMessage([{"type": "refusal"}])) == Refusal("refused")
     assert (
         refusal(
             AIMessage(

@@ -71,7 +71,7 @@ class TurnParts(Value):
 
     @property
     def is_complete(self) -> bool:
-        return self.whole == self.total
+        return not (self.partly or self.failed or self.stopped or self.omitted)
 
 
 _turn_parts = builder(TurnParts)
@@ -117,7 +117,7 @@ def final_status(status: TurnStatus, parts: TurnParts) -> TurnStatus:
     A pattern may end in order though nobody answered, and it may break off, in composing say, with
     answers in hand. The status follows what the user got. A deadline and a stop stay what they are.
     """
-    if status == "ok" and parts.total and not parts.answered:
+    if status == "ok" and not parts.answered and parts.total:
         return "failed"
     if status == "failed" and parts.answered:
         return "ok"

@@ -152,7 +152,7 @@ class Executor(AgentExecutor):
             pattern="a2a",
             settings=SETTINGS,
             memory=SessionMemory(lambda _: self.memory.contexts.get(key, ())),
-            progress=Progress(log, SETTINGS),
+            progress=Progress(log, SETTINGS, OWN),
         )
         ctx = RunContext(
             state,

@@ -82,11 +82,12 @@ class Contract:
         decides. Replies that say anything beside the question stand; agents that talk with the user
         over turns do not close their hand-off.
         """
-        if text.startswith(NO_ANSWER) or only_refuses(prose(text)):
+        words = prose(text) if text.startswith("{") else text
+        if text.startswith(NO_ANSWER) or only_refuses(words):
             return Breach("unanswerable", "the model says that it has no answer")
         if ERROR_TEXT.match(text) is not None:
             return Breach("unavailable", f"an error as its text: {text}")
-        if self.closed and only_asks(prose(text)):
+        if self.closed and only_asks(words):
             return Breach("low_confidence", "a question to the user instead of an answer", text)
         if self.validator is None:
             return text, None
@@ -119,41 +120,33 @@ def contract_of(card: AgentCard) -> Contract:
     return Contract(answer_validator(schema), card.handoff.min_confidence, card.handoff.closed)
 
 
-def refusal(message: AIMessage) -> str | None:
-    """Returns how a model or its provider declined, in its words where it gave any; None when neither did."""
-    words = refusal_words(message)
-    if words is not None:
-        return words
-    ending: Any = message.response_metadata.get("finish_reason") or message.response_metadata.get(
-        "stop_reason"
-    )
-    if ending in ("content_filter", "refusal"):
-        return f"finish reason {ending}"
-    if not isinstance(message.content, str) and _refusal_blocks(message):
-        return "refused"
-    return None
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """How a model or its provider declined."""
+
+    detail: str
+    words: str | None = None
+    """In which the model declined; None where it gave none."""
 
 
-def refusal_words(message: AIMessage) -> str | None:
-    """Returns the words in which a model declined; None where it did not, or without a word."""
+def refusal(message: AIMessage) -> Refusal | None:
+    """Returns how a model or its provider declined; None when neither did."""
     words = message.additional_kwargs.get("refusal")
+    is_refused = False
+    if not isinstance(message.content, str):
+        for block in message.content:
+            if is_object(block) and block.get("type") == "refusal":
+                is_refused = True
+                words = words or block.get("refusal")
     if words:
-        return str(words)
-    # nearly every message
-    if isinstance(message.content, str):
-        return None
-    for block in _refusal_blocks(message):
-        if block.get("refusal"):
-            return str(block["refusal"])
+        return Refusal(str(words), str(words))
+    facts: Any = message.response_metadata
+    ending = facts.get("finish_reason") or facts.get("stop_reason")
+    if ending in ("content_filter", "refusal"):
+        return Refusal(f"finish reason {ending}")
+    if is_refused:
+        return Refusal("refused")
     return None
-
-
-def _refusal_blocks(message: AIMessage) -> list[dict[str, Any]]:
-    blocks: list[dict[str, Any]] = []
-    for block in message.content:
-        if is_object(block) and block.get("type") == "refusal":
-            blocks.append(block)
-    return blocks
 
 
 def only_asks(text: str) -> bool:
@@ -242,7 +235,7 @@ def outcome_of_reply(
         )
 
     if declined := refusal(reply.message):
-        return failed("refusal", declined, refusal_words(reply.message))
+        return failed("refusal", declined.detail, declined.words)
     # Handing over without a word is what a swarm's agent is asked to do.
     if not text and over is not None and not results:
         return Answer(call_id=call_id, agent=agent, text="", hands_to=over)

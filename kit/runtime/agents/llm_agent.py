@@ -15,6 +15,7 @@ from kit.core.bodies.call import Purpose
 from kit.core.bodies.speech import Text
 from kit.core.card import AgentCard, Policy
 from kit.core.outcome import CUT, SET_ASIDE, AgentCall, Failure, FanOut, Outcome, tell, tell_dropped
+from kit.core.picture import Picture
 from kit.core.value import builder
 from kit.models.message import human_text, system_text, tool_text
 from kit.runtime.agents.contract import Contract, outcome_of_reply
@@ -133,7 +134,7 @@ class LLMAgent:
         return [
             system_text(system + turn.memory.suffix(reader)),
             *messages_of(turn.memory.history(reader)),
-            human_message(call.query, ctx.pictures if turn.pictures else ()),
+            human_message(call.query, ctx.pictures) if turn.pictures else human_text(call.query),
         ]
 
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
@@ -190,8 +191,7 @@ class LLMAgent:
 
         Not `live`, the text waits until a sub-agent is called, and a text beside which none is called is not shown.
         """
-        line = ctx.turn.locale.line(self.card.preamble)
-        speech = Preamble(ctx, line, call.query)
+        speech = Preamble(ctx, self.card.preamble, call.query)
         waiting: list[str] = []
 
         def hear(piece: str, tool: str = "", /) -> None:
@@ -206,7 +206,7 @@ class LLMAgent:
                 speech.precedes_calls()
             if live and not speech.begun:
                 speech.begun = True
-                ctx.emit(_text(channel="lead", text=speech.line, synthetic=True))
+                ctx.emit(_text(channel="lead", text=speech.line(), synthetic=True))
 
         try:
             reply = await call_with_fallback(
@@ -399,7 +399,9 @@ def shown_pictures(runs: Sequence[tuple[ToolMessage, ToolResult]]) -> list[Human
 
     Endpoints take a picture in a message of a user alone. It stands after all results of the calls.
     """
-    pictures = [picture for _, result in runs for picture in result.pictures]
+    pictures: list[Picture] = []
+    for _, result in runs:
+        pictures += result.pictures
     if not pictures:
         return []
     return [human_message(SHOWN_BY_TOOLS, pictures)]

@@ -8,7 +8,7 @@ from typing import Protocol
 from kit.compose.parts import DeckSettings
 from kit.core.bodies.speech import Status, StatusLine
 from kit.core.event import Body, Event
-from kit.core.status import current_term
+from kit.core.status import Term, current_term
 from kit.runtime.log import TurnLog
 from kit.runtime.speech.status_lines import Narrator, TimedLine, wording
 
@@ -25,8 +25,9 @@ class Span(Protocol):
 
 
 class Progress:
-    """The status lines of one turn. `span_id` is the turn's own span, where lines stand that are about several agents;
-    `own_phrases` are the words for the runtime's own statuses, where the deck has none.
+    """The status lines of one turn. `statuses` are those that may be sent. `span_id` is the turn's own span,
+    where lines stand that are about several agents; `own_phrases` are the words for the runtime's own
+    statuses, where the deck has none.
 
     One alarm serves all that are silent in a turn, so that a turn in which nobody is slow pays for one timer.
     """
@@ -35,6 +36,7 @@ class Progress:
         self,
         log: TurnLog,
         settings: DeckSettings,
+        statuses: Mapping[str, Term],
         span_id: str = "",
         own_phrases: Mapping[str, str] = NO_PHRASES,
     ):
@@ -43,7 +45,7 @@ class Progress:
         self._log = log
         self._phrases = phrases
         self._span_id = span_id
-        self._vocabulary = settings.vocabulary
+        self._vocabulary = statuses
         self._narrator: Narrator | None = None
         if not policy.plain:
             self._narrator = Narrator(policy, phrases, self._vocabulary)
