@@ -161,7 +161,7 @@ class Kit:
         chosen = self.pattern if pattern is None else pattern_of(pattern, self.deck)
         if self.store.has_souls:
             session = self.store.with_souls(session)
-        newer = new_for(self.deck, session.key)
+        newer = new_for(self.team.deck, session.key)
         team = self.stages.team(chosen, surface, session.flags, session.tenant_persona, newer)
         if team is self.stages.team(MEDIATED):
             host = self

@@ -81,7 +81,7 @@ class PromptPlan:
 
 
 def _ask_tools(agents: Iterable[str]) -> str:
-    return ", ".join([f"ask_{agent}" for agent in agents])
+    return ", ".join(map("ask_{}".format, agents))
 
 
 def suffix_lines(suffix: str) -> dict[str, str]:

@@ -13,10 +13,7 @@ V = TypeVar("V")
 
 # A frozen value refuses its own `__setattr__`.
 _new = object.__new__
-_set_fields = vars(BaseModel)["__dict__"].__set__
-_set_names = vars(BaseModel)["__pydantic_fields_set__"].__set__
-_set_extra = vars(BaseModel)["__pydantic_extra__"].__set__
-_set_private = vars(BaseModel)["__pydantic_private__"].__set__
+_set = object.__setattr__
 
 
 class Value(BaseModel):
@@ -62,14 +59,13 @@ def builder(kind: Callable[P, V]) -> Callable[P, V]:
         # The template keeps the order of the fields, in which a log has always been written.
         fields = {**template, **arguments}
         if len(fields) > len(template) or not arguments.keys() >= required:
-            lacking = required - arguments.keys()
-            unknown = arguments.keys() - names
-            raise TypeError(f"{model.__name__} lacks or does not know: {sorted(lacking | unknown)}")
+            wrong = (required | arguments.keys()) - (arguments.keys() & names)
+            raise TypeError(f"{model.__name__} lacks or does not know: {sorted(wrong)}")
         value = _new(model)
-        _set_fields(value, fields)
-        _set_names(value, names)
-        _set_extra(value, None)
-        _set_private(value, None)
+        _set(value, "__dict__", fields)
+        _set(value, "__pydantic_fields_set__", names)
+        _set(value, "__pydantic_extra__", None)
+        _set(value, "__pydantic_private__", None)
         return value
 
     return cast("Callable[P, V]", build)

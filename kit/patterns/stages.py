@@ -14,7 +14,7 @@ from kit.runtime.pattern import Pattern
 from kit.runtime.team import Team
 
 Closing = Callable[[], Awaitable[None]]
-_Key: TypeAlias = tuple[str, str, "_Cohort", str, frozenset[str]]
+_Key: TypeAlias = tuple[str, str | None, "_Cohort", str, frozenset[str]]
 _Cohort = frozenset[tuple[str, bool]]
 """The flags, each with its value, in which a request differs from the deck."""
 TEAMS = 48
@@ -58,7 +58,7 @@ class Stages:
         cohort = _cohort(flags, self.plain.deck.flags)
         key = (
             pattern.name if pattern.stage else "",
-            surface or self.plain.deck.surface,
+            surface,
             cohort,
             persona,
             newer,

@@ -428,7 +428,9 @@ def opening(
             turn.suffix = turn.suffix or system
     if private:
         system = hide_words(system, private)
-    news_lines = [_traced(message, model.private, private) for message in messages[repeated:]]
+    news_lines: list[RequestMessage] = []
+    for message in messages[repeated:]:
+        news_lines.append(_traced(message, model.private, private))
     return _model_started(
         agent=agent,
         model=model.spec.key,

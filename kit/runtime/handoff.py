@@ -218,14 +218,13 @@ def ask_tool(card: AgentCard) -> dict[str, Any]:
         *(name for name, field in from_model.items() if field.required),
     ]
     parameters = {"type": "object", "properties": properties, "required": required}
-    return {
-        "type": "function",
-        "function": {
-            "name": card.tool_name,
-            "description": card.description,
-            "parameters": parameters,
-        },
-    }
+    return function_schema(card.tool_name, card.description, parameters)
+
+
+def function_schema(name: str, description: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a function as models are told of it; `parameters` is the JSON schema of its arguments."""
+    function = {"name": name, "description": description, "parameters": parameters}
+    return {"type": "function", "function": function}
 
 
 def route_tool(labels: Sequence[str]) -> dict[str, Any]:
@@ -245,10 +244,7 @@ def route_tool(labels: Sequence[str]) -> dict[str, Any]:
         "required": ["labels", "query"],
     }
     description = "Every label the latest message is about; none when it fits no label."
-    return {
-        "type": "function",
-        "function": {"name": ROUTE, "description": description, "parameters": parameters},
-    }
+    return function_schema(ROUTE, description, parameters)
 
 
 def in_sequence(agents: Sequence[str], support: str | None) -> list[str]:

@@ -21,7 +21,7 @@ from kit.models.message import human_text
 from kit.runtime.call_model import ModelReply, call_model
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import run_to_outcome
-from kit.runtime.handoff import LONGEST_CONTEXT, field_schema
+from kit.runtime.handoff import LONGEST_CONTEXT, field_schema, function_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +48,7 @@ class Job:
             (self.fields, []) if self.fields else ({self.field: text}, [self.field])
         )
         parameters = {"type": "object", "properties": properties, "required": required}
-        return {
-            "type": "function",
-            "function": {
-                "name": self.name,
-                "description": self.description,
-                "parameters": parameters,
-            },
-        }
+        return function_schema(self.name, self.description, parameters)
 
     def read(self, reply: ModelReply) -> str:
         """Returns what a reply submits; its words where it calls nothing and a text is asked for."""

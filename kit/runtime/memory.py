@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -512,7 +513,7 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
     # What was answered comes first: an agent's newest line says whether it still owes something.
     for call in (*unanswered, *state.over_cap):
         replies.append((call, UNANSWERED))
-    queries = {call.call_id: call.query for call in state.calls}
+    queries: dict[str, str] = dict(map(attrgetter("call_id", "query"), state.calls))
     for call, text in replies:
         query = queries.get(call.call_id)
         if query is None:

@@ -39,7 +39,14 @@ from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.call_tool import new_tools
 from kit.runtime.context import Agent
-from kit.runtime.handoff import ROUTE, ask_tool, in_sequence, private_fields, route_tool
+from kit.runtime.handoff import (
+    ROUTE,
+    ask_tool,
+    function_schema,
+    in_sequence,
+    private_fields,
+    route_tool,
+)
 from kit.runtime.job import JOBS, distilling
 from kit.runtime.message_parts import Addressee, Cards, say_enough
 from kit.tools.bounds import THREADS, ToolBounds, is_synchronous
@@ -482,12 +489,7 @@ def _check_names(models: Models | None, deck: Deck) -> None:
 
 def _schema(tool: BaseTool) -> dict[str, Any]:
     if isinstance(tool.args_schema, dict):
-        function = {
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": tool.args_schema,
-        }
-        return {"type": "function", "function": function}
+        return function_schema(tool.name, tool.description, tool.args_schema)
     return convert_to_openai_tool(tool)
 
 

@@ -116,9 +116,7 @@ def run_turn(
             f"session {session.id!r} belongs to someone else; start a new one under another id"
         )
     clock = asyncio.get_running_loop().time
-    secrets = kit.team.secrets
-    if key is not None:
-        secrets = with_key(secrets, key)
+    secrets = kit.team.secrets if key is None else with_key(kit.team.secrets, key)
     runner = _Runner(
         message=text,
         session=session,
@@ -227,12 +225,7 @@ class _Runner:
         ledger = Ledger(self.root.card.id)
         ledger.reserve(self.root.card.policy)
         self.ctx = RunContext(
-            self.state,
-            inherited,
-            ledger,
-            span,
-            callees=frozenset(map(attrgetter("id"), self.root.sub_cards.values())),
-            path=self.root.card.id,
+            self.state, inherited, ledger, span, callees=self.root.callees, path=self.root.card.id
         )
 
     async def run(self) -> None:

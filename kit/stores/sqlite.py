@@ -30,8 +30,6 @@ WORDS = "agent_memory_words"
 TURNS = 100
 """Turns that end before a second thread works the log into the file when it next looks: some 17
 pages each, 20 ms in all."""
-MANY = 300
-"""Turns after which it does so at once."""
 
 
 class SqliteStore(TurnStore):
@@ -48,7 +46,6 @@ class SqliteStore(TurnStore):
             )
         self._life = Owner(self.path)
         self.owner = self._life.id
-        self._ended = 0
         self._engine = open_engine(self.path)
         self._reading_engine = open_engine(self.path, read_only=True)
         super().__init__(retention_days)
@@ -99,11 +96,6 @@ class SqliteStore(TurnStore):
 
     def _is_dead(self, db: StoreConnection, owner: str) -> bool:
         return self._life.dead(owner)
-
-    def _note_end(self) -> None:
-        self._ended += 1
-        if self._ended == MANY and self._live_logs:
-            self._live_logs.hurry()
 
     def _tend(self) -> None:
         """Works the log into the file too, which no turn shall wait for."""

@@ -81,6 +81,8 @@ if TYPE_CHECKING:
     from kit.stores.opensearch.documents import OpenSearchDocuments
 
 _new_message = builder(Message)
+MANY = 300
+"""Turns after which what they leave is tended at once."""
 ALL = 1 << 62
 """Rows that no store has."""
 SHOWN_BYTES = 2_000_000
@@ -98,6 +100,8 @@ class TurnStore(Database):
 
     backend: "OpenSearchDocuments | None" = None
     """Where documents are that are not in the same database."""
+    _ended = 0
+    """Turns that have ended since what they leave was last tended."""
 
     def keep_documents_in(self, backend: "OpenSearchDocuments") -> None:
         """Has documents kept elsewhere from now on; the backend is closed with the store."""
@@ -214,7 +218,9 @@ class TurnStore(Database):
         opened in the same commit.
         """
         self._running.pop(turn.id, None)
-        self._note_end()
+        self._ended += 1
+        if self._ended == MANY and self._live_logs:
+            self._live_logs.hurry()
         row = row_of(turn, self.owner)
         log = log_of(events)
         key = {"tenant_id": turn.tenant_id, "session_id": turn.session_id}
@@ -268,9 +274,6 @@ class TurnStore(Database):
             db.execute_many(INSERT_MESSAGE, lines)
             if notes:
                 db.execute_many(INSERT_NOTE, notes)
-
-    def _note_end(self) -> None:
-        """Is told of each turn that ends."""
 
     def history(
         self,

@@ -90,6 +90,9 @@ def readable(value: Any, tool: str) -> Any:
     Raises TypeError for what no model can read: other bytes, figures, an object whose text is its address;
     PictureError for a picture that is too large.
     """
+    # nearly every result
+    if isinstance(value, str) and not value.startswith(_DATA):
+        return value
     picture = _picture_in(value)
     if picture is not None:
         return [image_block(picture)]
@@ -123,7 +126,8 @@ def readable(value: Any, tool: str) -> Any:
         raise TypeError(f"{tool}() returned a value of type {kind}, {advice}: {error}") from error
 
 
-_DATA_URI = re.compile(r"data:image/[a-z]+;base64,([A-Za-z0-9+/=\s]+)")
+_DATA = "data:image/"
+_DATA_URI = re.compile(rf"{_DATA}[a-z]+;base64,([A-Za-z0-9+/=\s]+)")
 
 
 def _picture_in(value: Any) -> Picture | None:

@@ -26,10 +26,10 @@ from kit.core.secret import is_url
 from kit.stores.live_logs import EVERY
 from kit.stores.opening import open_store
 from kit.stores.rows import row_of
-from kit.stores.sqlite import MANY, SqliteStore, open_for_reading
+from kit.stores.sqlite import SqliteStore, open_for_reading
 from kit.stores.statements import BEGIN_TURN
 from kit.stores.tables import SCHEMA
-from kit.stores.turn_store import TurnStore
+from kit.stores.turn_store import MANY, TurnStore
 from tests.effort import effort
 from tests.forks import FORKS, exit_code, started
 from tests.sample_turn import ANN, a_turn, finish, some_events

@@ -2,6 +2,7 @@
 
 import os
 import socket
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from kit.runtime.team import Team
 
 if TYPE_CHECKING:
     import httpx
+    from starlette.applications import Starlette
 
 
 def serve_in_process(deck: Deck, bind: Bind, link: Link | None = None) -> Team:
@@ -24,37 +26,39 @@ def serve_in_process(deck: Deck, bind: Bind, link: Link | None = None) -> Team:
 
     Messages take what `link` says, and nothing without one.
     """
-    import httpx
-
-    _prepare_sdk()
-    from kit.patterns.a2a.server import serve_team
     from kit.tools.asgi_transport import StreamingASGITransport
 
-    url = "http://peers.internal"
-    team = bind(deck)
-    peers = serve_team(team, url)
-    http = httpx.AsyncClient(
-        transport=StreamingASGITransport(peers.app, isolated=False), timeout=None
-    )
-    return replace(remote(team, url, http, link), closing=(http.aclose, peers.aclose))
+    transport = partial(StreamingASGITransport, isolated=False)
+    return _served(bind(deck), "http://peers.internal", transport, link)
 
 
 def serve_on_loopback(deck: Deck, bind: Bind) -> Team:
     """The same, over HTTP and a real socket of this machine; only for a real clock. Raises OSError
     where none can be opened."""
-    import httpx
-
     _prepare_sdk()
     require("serve", "uvicorn")
     from kit.patterns.a2a.loopback import LoopbackTransport
-    from kit.patterns.a2a.server import serve_team
 
     listening = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    team = bind(deck)
+    return _served(bind(deck), url, partial(LoopbackTransport, listening=listening))
+
+
+def _served(
+    team: Team,
+    url: str,
+    transport: Callable[["Starlette"], "httpx.AsyncBaseTransport"],
+    link: Link | None = None,
+) -> Team:
+    """Serves a team's sub-agents at a URL that `transport` leads to; returns the team that calls them there."""
+    import httpx
+
+    _prepare_sdk()
+    from kit.patterns.a2a.server import serve_team
+
     peers = serve_team(team, url)
-    http = httpx.AsyncClient(transport=LoopbackTransport(peers.app, listening), timeout=None)
-    return replace(remote(team, url, http), closing=(http.aclose, peers.aclose))
+    http = httpx.AsyncClient(transport=transport(peers.app), timeout=None)
+    return replace(remote(team, url, http, link), closing=(http.aclose, peers.aclose))
 
 
 A2A = Pattern("a2a", run_mediated, serve_in_process, has_failsafe=True)

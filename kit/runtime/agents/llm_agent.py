@@ -4,6 +4,7 @@ composes what came back."""
 import datetime
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
@@ -109,6 +110,11 @@ class LLMAgent:
     new_tools: Mapping[str, datetime.date] = field(default_factory=dict[str, datetime.date])
     bounds: Mapping[str, ToolBounds] = field(default_factory=dict[str, ToolBounds])
     """Of its tools, those that have limits."""
+
+    @cached_property
+    def callees(self) -> frozenset[str]:
+        """Ids of the sub-agents that are bound to it."""
+        return frozenset(card.id for card in self.sub_cards.values())
 
     @property
     def time_budget(self) -> float | None:

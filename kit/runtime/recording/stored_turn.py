@@ -143,14 +143,7 @@ class _Log:
 
     def inside(self, span_id: str) -> list[Event]:
         """Returns the events of a span and of those in it."""
-        events: list[Event] = []
-        for event in self.events:
-            is_below = event.span_id in self.starts and span_id in self.above(
-                self.starts[event.span_id]
-            )
-            if event.span_id == span_id or is_below:
-                events.append(event)
-        return events
+        return [event for event in self.events if span_id in (event.span_id, *self.above(event))]
 
     def path(self, event: Event) -> str:
         """Returns from where a call was made, as a running turn names it."""

@@ -22,13 +22,11 @@ class StoreConnection(Protocol):
     core: Connection
     run: Callable[[str, Mapping[str, Any]], Any]
     """Executes text as `execute` does, on SQLite in a single call: a turn counts them."""
+    execute_many: Callable[[str, Sequence[Mapping[str, Any]]], Any]
+    """Executes text once for each row."""
 
     def execute(self, statement: Executable | str, values: Mapping[str, Any] | None = None) -> Any:
         """Executes a statement and returns its cursor, or SQLAlchemy's result."""
-        ...
-
-    def execute_many(self, statement: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Executes a statement once for each row."""
         ...
 
     def has_table(self, name: str) -> bool: ...

@@ -42,6 +42,9 @@ class SqliteConnection:
         driver = self.core.connection.driver_connection
         self.driver = cast("sqlite3.Connection", driver)
         self.run = cast("Callable[[str, Mapping[str, Any]], Any]", self.driver.execute)
+        self.execute_many = cast(
+            "Callable[[str, Sequence[Mapping[str, Any]]], Any]", self.driver.executemany
+        )
         add_unpacking(self.driver)
         self.driver.create_function("casefold", 1, str.casefold, deterministic=True)
 
@@ -50,10 +53,6 @@ class SqliteConnection:
         if isinstance(statement, str):
             return self.driver.execute(statement, values or ())
         return self.core.execute(statement, values)
-
-    def execute_many(self, statement: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Executes a statement once for each row."""
-        self.driver.executemany(statement, rows)
 
     def has_table(self, name: str) -> bool:
         """Whether the file has a table of this name."""
