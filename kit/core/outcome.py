@@ -272,8 +272,6 @@ class LeftOut(Value):
     @property
     def names(self) -> tuple[str, ...]:
         """Each in words that a sentence can hold; those known by number alone come last."""
-        if not self.count:
-            return ()
         names: list[str] = []
         for part in self.parts:
             names.append(quoted(part))

@@ -60,14 +60,13 @@ async def compose_rounds(
             return outcome_of(rescued(ctx), call)
         clean = clean and fan.clean
         news = await lead.tool_messages(decision, fan, ctx)
-        if tells_left_out and rounds == 1:
-            left_out = tell_left_out(turn.left_out())
-            if left_out:
-                thread = instructed(thread, left_out)
+        left_out = turn.left_out()
+        if tells_left_out and rounds == 1 and left_out.count:
+            thread = instructed(thread, tell_left_out(left_out))
         thread += news
         for tool_call in decision.own:
             turn.tool_call_ids.add(tool_call["id"])
-        whole = clean and not turn.left_out().count
+        whole = clean and not left_out.count
         decision = tidy(await lead.compose(thread, call, ctx, live=whole, news=len(news) - 1), ctx)
         if narrow is not None:
             decision = narrow(decision, ctx)
