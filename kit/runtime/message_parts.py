@@ -284,9 +284,9 @@ def _gain(head: str, tail: str, cards: Cards) -> float:
 
 def _is_remark(text: str, cards: Cards, closest: float, closest_of_all: float) -> bool:
     """Whether a part tells something, beside what agents are for, that no card is about."""
-    if opens_as_request(text) or closest_of_all < FITS:
+    if opens_as_request(text) or not closest < FITS <= closest_of_all:
         return False
-    if tells(text) and closest < FITS:
+    if tells(text):
         return True
     # Descriptions alone do not tell "directions to Harlow" from what nobody is for.
     return any(card.requests for card in cards) and _is_clearly_elsewhere(text, cards)

@@ -4,6 +4,7 @@ the user wrote them."""
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from kit.core.language.small_talk import SMALL_TALK
 from kit.core.language.words import STOP, content_words, word_set, words
@@ -93,7 +94,12 @@ def clauses(text: str, *, opening: bool = False) -> list[Clause]:
 
     `opening`: nothing was said before it, so that commas may part a list of matters.
     """
-    text = text[:LONGEST]
+    return list(_clauses(text[:LONGEST], opening))
+
+
+@lru_cache(maxsize=64)
+def _clauses(text: str, opening: bool) -> tuple[Clause, ...]:
+    # A message is cut by whoever routes it, by whoever is asked and by the ledger of its parts.
     cuts = [match.span() for match in JOINER.finditer(text)]
     inside = {position for start, end in cuts for position in range(start, end)}
     soft = [match.span() for match in SOFT_JOINER.finditer(text) if match.start() not in inside]
@@ -117,7 +123,7 @@ def clauses(text: str, *, opening: bool = False) -> list[Clause]:
             )
             result.append(Clause(begin, start, piece, has_joiner))
         begin = max(begin, end)
-    return result
+    return tuple(result)
 
 
 def opens_as_request(text: str) -> bool:

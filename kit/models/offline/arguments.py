@@ -35,7 +35,7 @@ _VERBATIM = re.compile(
 _TITLED = re.compile(r"\btitles?\b", re.I)
 """A field that says so takes names as they are written: a title that is not there must not become its words."""
 _POSITION = re.compile(r"\bnumber (\d+)\b")
-_NEXT_THING = re.compile(r"(?:,|\s+and|\s+or|,?\s+then)(?=\s)", re.I)
+_NEXT_THING = re.compile(r"(?:,|(?<!\s)\s+(?:and|or|then))(?=\s)", re.I)
 """Where a request may go on with another thing of the same kind: "ou-0001, ou-0002 and ou-0003"."""
 MOST_THINGS = 5
 """Things of one kind that a request is answered for: a call each."""

@@ -317,7 +317,9 @@ class Index:
         `doubt`: how much more it may be worded like what is asked of them than like what is asked elsewhere; below 0,
         how much less. Where no document lists requests, a text that there is less doubt of is for them.
         """
-        closest = float(self.score(text).max())
+        return self._is_elsewhere(text, float(self.score(text).max()), doubt)
+
+    def _is_elsewhere(self, text: str, closest: float, doubt: float) -> bool:
         if not self._lists:
             return doubt >= 0 and closest < self._far
         scores = self._wordings.score(text)
@@ -331,9 +333,8 @@ class Index:
             return len(meaning - FAINT) > 1 and self.is_elsewhere(text, doubt=0.0)
         if len(meaning) < 2:
             return False
-        if float(self.score(text).max()) < UNLIKE:
-            return self.is_elsewhere(text, doubt=0.0)
-        return self.is_elsewhere(text, doubt=-CLEARLY)
+        closest = float(self.score(text).max())
+        return self._is_elsewhere(text, closest, 0.0 if closest < UNLIKE else -CLEARLY)
 
 
 def _starts(groups: Sequence[Sequence[str]]) -> NDArray[np.intp]:
