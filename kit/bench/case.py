@@ -21,6 +21,7 @@ from kit.core.errors import DataError, PictureError, nearest
 from kit.core.fault import Kind as FaultKind
 from kit.core.picture import Picture, mark_pictures
 from kit.core.record import Message
+from kit.core.schema.json_value import is_list
 from kit.core.value import Value
 
 Kind = Literal[
@@ -247,7 +248,7 @@ def _ask(turn: Mapping[str, Any], folder: Path, with_labels: bool) -> Ask:
     if not with_labels:
         return Ask(
             user=str(turn["user"]),
-            expected=turn.get("expected_sub_agents") or (),
+            expected=_names_in(turn.get("expected_sub_agents")),
             assistant=turn.get("assistant"),
             skip=True,
         )
@@ -260,6 +261,13 @@ def _ask(turn: Mapping[str, Any], folder: Path, with_labels: bool) -> Ask:
     if "pictures" in fields:
         fields["pictures"] = [_picture(folder / name) for name in fields["pictures"]]
     return Ask.model_validate(fields)
+
+
+def _names_in(label: object) -> tuple[str, ...]:
+    """Returns the agents that a label names; none where it is of another form, which routing does not read."""
+    if not is_list(label):
+        return ()
+    return tuple(name for name in label if isinstance(name, str))
 
 
 def _picture(path: Path) -> Picture:

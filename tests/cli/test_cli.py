@@ -212,10 +212,11 @@ def test_a_case_file_to_route_names_known_agents_and_is_not_empty(tmp_path: Path
     cases = tmp_path / "cases.jsonl"
     known = {"id": "1", "user": "my points", "expected_sub_agents": ["rewards"]}
     unlabelled = {"id": "2", "user": "my points", "expected_sub_agents": None}
+    otherwise = {"id": "4", "user": "my points", "expected_sub_agents": {"intent": 3}}
     unknown = {"id": "3", "user": "my points", "expected_sub_agents": ["rewardz"]}
     arguments = ("route", str(cases), "--out", str(tmp_path / "out.jsonl"))
-    cases.write_text("".join(json.dumps(case) + "\n" for case in (known, unlabelled)))
-    assert run(*arguments).stdout.startswith("2 turns routed")
+    cases.write_text("".join(json.dumps(case) + "\n" for case in (known, unlabelled, otherwise)))
+    assert run(*arguments).stdout.startswith("3 turns routed")
     cases.write_text("".join(json.dumps(case) + "\n" for case in (known, unknown)))
     refused(run(*arguments), "cases.jsonl:2: unknown agent 'rewardz': did you mean 'rewards'?")
     assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 1
