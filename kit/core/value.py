@@ -58,8 +58,8 @@ def builder(kind: Callable[P, V]) -> Callable[P, V]:
     def build(**arguments: Any) -> Any:
         # The template keeps the order of the fields, in which a log has always been written.
         fields = {**template, **arguments}
-        if len(fields) > len(template) or not arguments.keys() >= required:
-            wrong = (required | arguments.keys()) - (arguments.keys() & names)
+        if not required <= {*arguments} <= names:
+            wrong = (required - arguments.keys()) | (arguments.keys() - names)
             raise TypeError(f"{model.__name__} lacks or does not know: {sorted(wrong)}")
         value = _new(model)
         _set(value, "__dict__", fields)

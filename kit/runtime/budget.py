@@ -35,7 +35,7 @@ class Deadline:
     """
 
     # A turn of two sub-agents has five of them. Around `asyncio.timeout` they make 132 Python calls more, of the
-    # 2,190 that benchmarks/turn_cost allows a turn.
+    # 2,145 that benchmarks/turn_cost allows a turn.
     __slots__ = ("_above", "_cancelling", "_leave", "_seconds", "_task", "_timer", "expired")
 
     def __init__(self, seconds: float | None, leave: Callable[[], None] | None = None):

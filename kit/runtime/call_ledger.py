@@ -175,14 +175,17 @@ class CallLedger:
     @property
     def owed_parts(self) -> tuple[str, ...]:
         """What the answer offers to take next, in words that can be asked: parts left out, and calls over the cap."""
+        owed: dict[str, None] = {}
+        if self.over_cap:
+            for call in self.unanswered().over_cap:
+                # A call that repeats the whole message names no part of it: "go on" would ask for everything again.
+                if call.query != self.message:
+                    owed[call.query] = None
         left_out = self.left_out()
-        parts = tuple(part for part in left_out.parts if part not in left_out.for_nobody)
-        if not self.over_cap:
-            return parts
-        queries = [call.query for call in self.unanswered().over_cap]
-        # A call that repeats the whole message names no part of it: "go on" would ask for everything again.
-        wordings = [query for query in queries if query != self.message]
-        return tuple(dict.fromkeys([*wordings, *parts]))
+        for part in left_out.parts:
+            if part not in left_out.for_nobody:
+                owed[part] = None
+        return tuple(owed)
 
     def coverage(self, asks: Sequence[AgentCall] = ()) -> Coverage:
         """Returns the coverage ledger of the turn, `asks` counted as made."""

@@ -245,9 +245,9 @@ def outcome_of_reply(
     # Whoever reads the answer, a model or a person, has to read that there is one.
     if not text and components and contract.validator is None:
         text = shown
-    faults = [result for _, result in lookups if result.fault]
-    nothing_came_back = bool(faults) and len(faults) == len(lookups)
-    if faults:
+    nothing_came_back = 0 < len(parts["data_faults"]) == len(lookups)
+    if parts["data_faults"]:
+        faults = [result for _, result in lookups if result.fault]
         words = prose(text)
         is_made_up = nothing_came_back and _makes_up(words, thread)
         if not text or only_owns_up(words) or is_made_up:
