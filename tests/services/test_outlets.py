@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from kit.core.errors import DataError, SettingsError
-from kit.settings import HOME
+from kit.settings import HOME, Settings
 from kit.tools.mcp.json_schema import first_misfit, schema_fault
 from kit.tools.mcp.lock import tools_difference
 from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.session import McpSession
 from kit.tools.skill import FIND, KEY, LOAD
+from kit.wire import open_kit
 from kit.worlds.outlets.__main__ import read_keys
 from kit.worlds.outlets.access import LIFETIME, Access, Scope
 from kit.worlds.outlets.acts import ACTS
@@ -242,3 +243,20 @@ def test_a_menu_is_narrowed_by_words_of_its_items():
     found = result(ACME, "outlet_menu", outlet_id=OURS, query="vegetarian dishes on the menu")
     assert found["items"] == [item for item in menu if item["vegetarian"]]
     assert result(ACME, "outlet_menu", outlet_id=OURS, query="sushi")["items"] == []
+
+
+@pytest.mark.realtime
+async def test_the_chat_about_outlets_answers_for_each_id_and_refuses_what_is_for_nobody():
+    deck = HOME / "cards" / "outlets"
+    async with open_kit(Settings(deck=deck, store=":memory:", pace=0.0, model="offline")) as kit:
+        seats = "how many seats does ou-0003 have, what's on its menu"
+        both = await kit.ask(seats, kit.session("both"))
+        other = await kit.ask("and ou-0002?", kit.session("both"))
+        joke = await kit.ask("do you know a good joke", kit.session("joke"))
+        beside = "what's the capital of France, and list the outlets in Oakfield"
+        capital = await kit.ask(beside, kit.session("capital"))
+    assert "Juniper Kettle (ou-0003)" in both.text and "40 items in all" in both.text
+    assert "Clover Table: 19 items in all" in other.text
+    assert joke.routing.invoked == ()
+    assert "531 outlets in all" in capital.text
+    assert capital.text.endswith("I can't help with “what's the capital of France”.")
