@@ -102,3 +102,12 @@ async def test_what_an_answer_says_beside_another_is_not_called_left_out():
     assert "takes eReceipts" in reply.text and "left out" not in reply.text
     assert "Corner Basket (grocery) has" in next_one.text and "eReceipts" in next_one.text
     assert "Harvest Market" not in next_one.text
+
+
+async def test_the_second_one_is_looked_up_by_what_was_shown():
+    async with open_kit(EMBEDDED) as kit:
+        session = kit.session("s")
+        listed = await kit.ask("find coffee deals", session)
+        reply = await kit.ask("the second one", session)
+    second = listed.text.splitlines()[2].removeprefix("- ")
+    assert second.startswith("200 points on Morning Kettle Coffee Pods") and second in reply.text

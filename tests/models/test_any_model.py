@@ -282,13 +282,14 @@ def test_a_fault_in_an_entry_is_reported_with_its_line(tmp_path: Path, entry: st
 class Counted(ScriptedModel):
     """Reports cached and reasoning tokens."""
 
-    def _closing(self, messages: Any, line: Line) -> Any:
-        counts: Any = {
+    def _usage(self, messages: Any, line: Line) -> Any:
+        return {
+            "input_tokens": 1000,
+            "output_tokens": 100,
+            "total_tokens": 1100,
             "input_token_details": {"cache_read": 400},
             "output_token_details": {"reasoning": 60},
         }
-        usage: Any = {"input_tokens": 1000, "output_tokens": 100, "total_tokens": 1100, **counts}
-        return super()._closing(messages, line).model_copy(update={"usage_metadata": usage})
 
 
 async def test_a_model_passed_in_python_carries_its_price_with_cached_and_reasoning_tokens_apart():

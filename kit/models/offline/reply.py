@@ -425,7 +425,8 @@ def _is_elsewhere(request: Request, *, doubt: float = 0.0) -> bool:
     """Whether a request is for none of an agent's lookups, nor worded like what the agent is asked."""
     talk = request.talk
     table = _own_table(request)
-    if table is None:
+    # What is meant was shown by somebody here: "the second one" says nothing by its own words.
+    if table is None or talk.referent:
         return False
     asked = _without_remarks(request)
     return is_for_nobody(asked, talk.last_reply, table, leans=leans(talk), doubt=doubt)
