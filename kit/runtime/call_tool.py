@@ -8,6 +8,7 @@ import asyncio
 import datetime
 import hashlib
 import json
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from types import MappingProxyType
@@ -50,6 +51,7 @@ from kit.tools.tool import (
     within,
 )
 
+log = logging.getLogger("kit.tools")
 NO_SUCH_TOOL = "You have no such tool. Call one that you were given, or answer without, and do not speak of this."
 UNREADABLE = (
     "This call was not made: its arguments could not be read. Make it again as its "
@@ -275,8 +277,9 @@ async def _objection(tool: BaseTool, call: ToolCall, context: ToolContext) -> st
     try:
         with within(context):
             return await tool.impossible({**_defaults(tool), **call["args"]})
-    except Exception:
-        # The tool reads its arguments once more when it runs: until then its user is asked.
+    except Exception as error:
+        # A check that breaks says nothing of the call: its user is asked, as without one.
+        log.warning("the check before %s failed: %s", tool.name, describe_error(error))
         return None
 
 

@@ -5,7 +5,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ from kit.core.errors import ResumeError
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.call_tool import DECLINED, UNCERTAIN
 from kit.settings import Settings
+from kit.tools.loading import function_tool
 from kit.tools.tool import LimitedTool, ToolLimits, tool_context
 from tests.forks import exit_code
 from tests.kits import asks, bodies, small_deck, stitched
@@ -56,7 +57,7 @@ class Desk:
         self.keys: list[str] = []
         self.calls: list[str] = []
         """Models that were called, in order."""
-        self.tool: Callable[..., Any] = self.open_ticket
+        self.tool: Any = self.open_ticket
 
     def opened(self) -> Any:
         """The kit, as a process opens it."""
@@ -135,6 +136,21 @@ async def test_a_tool_that_asks_first_pauses_the_turn_and_a_yes_lets_it_go_on(
     assert ended.text == "Ticket 12 says: the printer is out of ink. | You have 4,975 points."
     assert world.tickets == 1
     assert world.calls == ["desk", "orchestrator"], "what had ended was called again"
+
+
+async def test_a_check_that_breaks_asks_the_user_all_the_same_and_is_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    async def impossible(arguments: Mapping[str, Any]) -> str | None:
+        raise KeyError("ink")
+
+    world = Desk(tmp_path)
+    world.tool = function_tool("open_ticket", world.open_ticket, impossible=impossible)
+    async with world.opened() as kit:
+        reply = await paused(kit)
+        await kit.resume(reply.turn_id, True)
+    assert world.tickets == 1
+    assert "the check before open_ticket failed: KeyError" in caplog.text
 
 
 @pytest.mark.req("K-12")
