@@ -109,6 +109,18 @@ def wilson_bounds(share: float, total: float) -> tuple[float, float]:
     return max(0.0, low), min(1.0, high)
 
 
+def percent_words(share: Estimate) -> str:
+    """Returns a share and the ends of its interval as a person reads them, such as `28% (19 to 40)`."""
+    return f"{_percent(share.value)}% ({_percent(share.low)} to {_percent(share.high)})"
+
+
+def _percent(share: float) -> str:
+    """Returns a share in per cent; one that is small, or next to all, is not rounded to none or all of it."""
+    if share in (0, 1) or 0.1 <= share < 0.995:
+        return f"{share:.0%}".removesuffix("%")
+    return f"{share:.1%}".removesuffix("%")
+
+
 def normal_reach(level: float = LEVEL) -> float:
     """How many standard deviations a normal law's two-sided interval reaches to either side."""
     return NormalDist().inv_cdf((1 + level) / 2)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kit.core.context import OPERATOR, Principal
 from kit.core.documents.document import SKILLS, AgentEvent, Plan
 from kit.core.value import Value
-from kit.metrics.estimate import Estimate, share
+from kit.metrics.estimate import Estimate, percent_words, share
 from kit.metrics.latency import percentile_of_counts
 from kit.stores.documents.protocol import (
     Counts,
@@ -76,7 +76,7 @@ class PlanHealth(Value):
 def _share_row(name: str, figure: Estimate) -> tuple[str, str, str]:
     if not figure.n:
         return name, "–", ""
-    return name, f"{figure:.1%}", f"{figure.n:,}"
+    return name, percent_words(figure), f"{figure.n:,}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from kit.core.display.count import many
 from kit.core.record import TurnRecord
 from kit.metrics import catalogue
+from kit.metrics.catalogue import Metric
 from kit.metrics.estimate import Estimate
 from kit.metrics.sample import Figures, Label, Number, Sample, read_sample
 from kit.stores.tally import Tally
@@ -41,6 +42,19 @@ class Metrics:
         """Returns one share. Raises KeyError where there is none."""
         return self.shares(metric)[of]
 
+    def figures_of(self, metric: Metric) -> list[tuple[str, Number | Estimate]]:
+        """Returns the figures of a metric, each with the words for what it is of; a share of nothing is None."""
+        figures: list[tuple[str, Number | Estimate]] = []
+        for subject, figure in self.figures[metric.name].items():
+            count = figure.n if isinstance(figure, Estimate) else 0
+            number = many(count, metric.noun) if metric.noun else f"{count:,}"
+            words = metric.words.format(of=subject, n=number)
+            if isinstance(figure, Estimate) and not figure.n:
+                figures.append((words, None))
+            else:
+                figures.append((words, figure))
+        return figures
+
     def rows(self) -> list[dict[str, Any]]:
         """Returns plain rows {metric, of, value}; a metric without a value is there, with None.
 
@@ -48,20 +62,10 @@ class Metrics:
         """
         rows: list[dict[str, Any]] = []
         for metric in catalogue.METRICS:
-            for subject, figure in self.figures[metric.name].items():
-                count = 0
-                value: Number = None
-                if not isinstance(figure, Estimate):
-                    value = figure
-                elif figure.n:
-                    count = figure.n
-                    value = figure.value
-                number = many(count, metric.noun) if metric.noun else f"{count:,}"
-                words = metric.words.format(of=subject, n=number)
-                row: dict[str, Any] = {"metric": metric.name, "of": words, "value": value}
-                if isinstance(figure, Estimate) and figure.n:
-                    row["low"] = figure.low
-                    row["high"] = figure.high
+            for words, figure in self.figures_of(metric):
+                row: dict[str, Any] = {"metric": metric.name, "of": words, "value": figure}
+                if isinstance(figure, Estimate):
+                    row |= {"value": figure.value, "low": figure.low, "high": figure.high}
                 rows.append(row)
         return rows
 

@@ -89,6 +89,7 @@ def test_the_page_asks_and_a_yes_lets_the_turn_go_on_also_after_a_restart(folder
     page = opened()
     page.chat_input[0].set_value("open a ticket with the office").run()
     assert QUESTION in text(page) and "Waiting for you" in text(page) and effects(folder) == 0
+    assert "Tickets waits for your answer" in text(page) and "was stopped" not in text(page)
     frame.open_host.clear()
     again = click(opened(), "Yes")
     assert (
@@ -103,6 +104,8 @@ def test_a_no_on_the_page_does_nothing_and_is_said(folder: Path):
     page.chat_input[0].set_value("open a ticket with the office").run()
     page = click(page, "No")
     assert "This was not done, because you said no." in text(page) and effects(folder) == 0
+    said = text(page).replace("\\", "")
+    assert "Tickets answered (this was not done, because you said no). The answer says so." in said
 
 
 @pytest.mark.req("K-12")

@@ -110,7 +110,7 @@ def canvases(page: AppTest) -> list[str]:
 def test_two_turns_stand_side_by_side_on_one_axis_with_what_differs(page: AppTest, ids: Ids):
     words = text(open_turns(page, ids["whole"], ids["failing"]))
     assert (
-        "Way B: Mediated lacks “how many points do I have” (Rewards had a problem on its side)."
+        "Way B: Mediated lacks “how many points do I have” (Rewards: had a problem on its side)."
         " Way A: Mediated lacks nothing." in words
     )
     heads = [one for one in html(page) if '<div class="head"' in one]
@@ -342,7 +342,7 @@ async def test_where_a_fault_had_no_part_in_a_turn_the_comparison_says_so():
             turns[pattern] = advance(TurnView(question=question), reply.events)
     words = re.sub("<[^>]+>", "", losses_html(compare(turns), turns, running=False))
     assert words.strip() == (
-        "mediated lacks “how many points do I have” (Rewards had a problem on its side)."
+        "mediated lacks “how many points do I have” (Rewards: had a problem on its side)."
         " monolith lacks nothing."
         " Rewards was made to fail in 1 of 2; in monolith nobody asked Rewards, so nothing was broken there"
         " and it is no fair winner."
@@ -350,3 +350,19 @@ async def test_where_a_fault_had_no_part_in_a_turn_the_comparison_says_so():
     rows = re.findall(r'<tr><th scope="row">.*?</tr>', differences_html(turns))
     assert ["nothing was broken" in row for row in rows] == [False, True]
     assert "one agent with every tool" in rows[1], "a name that nobody knows is explained"
+
+
+async def test_a_service_that_failed_whoever_asked_it_has_spared_no_turn():
+    embedded = Settings(store=":memory:", pace=0.0, today="2026-11-01")
+    question = "how many points do I have, and find coffee deals"
+    turns: dict[str, TurnView] = {}
+    faults = ["rewards=foreign_principal"]
+    async with open_kit(embedded, faults=True) as kit:
+        for pattern in ("mediated", "monolith"):
+            reply = await kit.ask(question, kit.session(pattern), pattern, faults=faults)
+            turns[pattern] = advance(TurnView(question=question), reply.events)
+    words = re.sub("<[^>]+>", "", losses_html(compare(turns), turns, running=False))
+    assert words.strip() == (
+        "mediated and monolith lack “how many points do I have”"
+        " (Rewards: its data could not be confirmed as yours)."
+    )

@@ -81,6 +81,11 @@ def test_a_lane_that_failed_says_so_in_plain_words_and_nothing_flows_from_it():
     assert answer.sentence == "Answer, 1 of 2 answered: The answer says so."
 
 
+def test_of_a_turn_that_died_nobody_says_why_a_sub_agent_was_stopped():
+    view = interrupt(advance(TurnView(), [event for event in mixed() if event.at < 1.0]))
+    assert "Shop was stopped: “shoes” is missing." in turn_sentence(view)
+
+
 def test_while_one_hangs_the_finding_of_the_other_stands_there():
     running = [event for event in mixed() if event.at < 1.0]
     first, rewards, shop, _ = lanes(running)

@@ -15,10 +15,12 @@ from streamlit.testing.v1 import AppTest
 from kit.bench.latency_baseline import latency_baselines
 from kit.bench.metrics_report import print_metrics
 from kit.core.context import Principal, Session
+from kit.core.display.turn_parts import TurnStatus
 from kit.core.record import Measures
 from kit.metrics import catalogue
 from kit.metrics.alert import MISMATCH
 from kit.metrics.catalogue import METRICS, Metric, Unit
+from kit.metrics.estimate import share
 from kit.metrics.summary import metrics
 from kit.planning.plan import new_plan
 from kit.service.monitor import Monitor
@@ -94,7 +96,14 @@ def unfolded() -> AppTest:
     return page
 
 
-def begin(store: SqliteStore, turn_id: str, tenant: str, at: float, *mismatches: float) -> None:
+def begin(
+    store: SqliteStore,
+    turn_id: str,
+    tenant: str,
+    at: float,
+    *mismatches: float,
+    status: TurnStatus = "ok",
+) -> None:
     """Stores an ended turn with these replies for another principal, in seconds from its start."""
     who = Principal(tenant_id=tenant, user_id="u-001")
     session = f"of-{tenant}"
@@ -102,7 +111,7 @@ def begin(store: SqliteStore, turn_id: str, tenant: str, at: float, *mismatches:
     turn = a_turn(turn_id, session, "u-001", at).replace(tenant_id=tenant)
     store.begin_turn(turn)
     ended = turn.model_copy(
-        update={"status": "ok", "seconds": 1.0, "measures": Measures(mismatches=mismatches)}
+        update={"status": status, "seconds": 1.0, "measures": Measures(mismatches=mismatches)}
     )
     store.end_turn(ended, [], [])
 
@@ -131,10 +140,14 @@ def test_every_metric_of_both_sections_stands_on_the_page_with_its_value_and_def
     cells = set(re.findall(r"<td>([^<]*)</td>", said))
     for row in found.rows():
         if row["metric"] in told and row["value"] is not None and row["of"][-5:] != "asked":
-            assert read(row["value"], units[row["metric"]]) in told[row["metric"]]
-            assert row["of"] in told[row["metric"]]
+            words = told[row["metric"]]
+            assert row["of"] in words
+            if "low" not in row:
+                assert read(row["value"], units[row["metric"]]) in words
         elif row["metric"].startswith("sub_agent"):
             assert read(row["value"], units[row["metric"]]) in cells
+    assert told["fan_out_success_rate"] == "80% (38 to 96)  of 5 sub-agents"
+    assert "in brackets: between which shares the true one lies" in said
     assert (
         told["turns"] == "4"
         and told["cap_exceeded_total"] == "1"
@@ -152,7 +165,7 @@ def test_the_page_opens_on_a_sentence_and_twelve_figures_and_folds_the_rest(page
         in said
     )
     figures = {metric.label: metric.value for metric in page.metric}
-    assert len(figures) == 12 and figures["Answered whole"] == "50%"
+    assert len(figures) == 12 and figures["Answered whole"] == "50% (15 to 85)"
     assert figures["Lost in silence"] == "0" and figures["Over the limit"] == "1"
     assert "data-metric" not in said and not page.warning
 
@@ -209,6 +222,18 @@ def test_the_window_chooses_turns_and_they_are_drawn_over_time(bare: AppTest, tm
     assert times == "Seconds of a whole turn over time. p50: 1.00 to 1.00, p95: 1.00 to 1.00"
 
 
+def test_a_turn_that_waits_for_its_user_is_not_one_that_was_not_answered(
+    bare: AppTest, tmp_path: Path
+):
+    store = SqliteStore(tmp_path / "kit.db")
+    begin(store, "whole", "acme", time.time() - 60)
+    begin(store, "waits", "acme", time.time() - 30, status="paused")
+    store.close()
+    said = shown(bare.run())
+    assert "### 2 turns: 1 answered whole, 0 in part, 1 waiting for a yes or no." in said
+    assert bare.metric[0].value == "100% (21 to 100)"
+
+
 @pytest.mark.parametrize(("ago", "words"), [(60.0, "Alert now"), (900.0, "No alert fires")])
 def test_the_alert_stands_on_top_and_names_no_other_tenants(
     bare: AppTest, tmp_path: Path, ago: float, words: str
@@ -249,7 +274,9 @@ def test_how_plans_do_stands_on_the_page_with_the_alert_that_fires_and_since_whe
     asyncio.run(fill(20, 0, "acme"))
     asyncio.run(fill(0, 40, "umbrella"))
     said = unescape(shown(bare.run()))
-    assert "No alert fires" in said and "] of 20</td>" in said and "### Plans" in said
+    assert (
+        "No alert fires" in said and "100% (84 to 100) of 20</td>" in said and "### Plans" in said
+    )
     asyncio.run(fill(11, 9, "acme"))
     said = unescape(shown(bare.run()))
     assert "No alert fires" not in said and "Alert now." in said
@@ -305,9 +332,15 @@ def test_values_read_as_a_person_reads_them():
         "42 ms",
         "1.50 s",
     )
-    assert (read(0.0, "share"), read(0.034, "share"), read(0.5, "share"), read(2.50, "each")) == (
-        "0%",
-        "3.4%",
-        "50%",
-        "2.5",
-    )
+    assert read(2.50, "each") == "2.5"
+
+
+def test_a_share_has_its_interval_and_little_is_not_rounded_to_nothing():
+    shares = [share(0, 10), share(1, 2000), share(14, 50), share(1990, 2000), share(10, 10)]
+    assert [read(one, "share") for one in shares] == [
+        "0% (0 to 28)",
+        "0.1% (0.0 to 0.3)",
+        "28% (17 to 42)",
+        "99.5% (99 to 99.7)",
+        "100% (72 to 100)",
+    ]

@@ -87,7 +87,7 @@ def test_the_list_holds_the_visitors_plans_and_how_plans_do(page: AppTest) -> No
     rows = page.dataframe[0].value
     assert list(rows["Task"]) == ["Do what is stopped.", "Do what is failed.", "Do what is done."]
     assert list(rows["State"]) == ["stopped by you", "failed", "done"]
-    assert "Done without being planned anew" in shown(page) and "] of 2</td>" in shown(page)
+    assert "Done without being planned anew" in shown(page) and ") of 2</td>" in shown(page)
 
 
 def test_a_plan_shows_what_each_step_got_and_gave_and_what_was_planned_anew(

@@ -18,17 +18,11 @@ from kit.core.value import Value
 from kit.ui.shared.tag import Tone
 from kit.ui.shared.turn_facts import fault_words, headline
 from kit.ui.shared.turn_sentence import owning_up_sentence, part_words
-from kit.ui.shared.turn_view import TONES, Step, StepState, TurnView
+from kit.ui.shared.turn_view import TONES, VERDICTS, Step, TurnView
 from kit.ui.shared.wording import label, span_name
 
 LONGEST = 280
 """Characters of a finding that stand on its lane; its transcript has all of them."""
-_ENDINGS: dict[StepState, str] = {
-    "ok": "answered",
-    "partial": "partly answered",
-    "failed": "failed",
-    "stopped": "stopped",
-}
 _DOING = {"decide": "Deciding whom to ask", "compose": "Writing the answer"}
 _MARKS_OF_MARKDOWN = re.compile(r"[*_`#>|]+|^[ \t]*[-+][ \t]+", re.MULTILINE)
 
@@ -179,8 +173,8 @@ def _agent(
     finding = ""
     used_at = None
     if step.end is not None:
-        text = step.note
-        if text and faults:
+        text = step.verdict
+        if faults:
             text += ", broken on purpose"
         if part:
             text = f"{part}: {text}"
@@ -188,10 +182,10 @@ def _agent(
             finding = span.output
             used_at = answer_at
             text = _plain(finding)
-            if step.note:
+            if step.note and step.note.lower() not in text.lower():
                 text += f" ({step.note})"
         words.append(Phrase(text=text, start=step.end))
-        ending = f"{_ENDINGS[step.state]} {step.seconds(step.end):.1f} s"
+        ending = f"{VERDICTS[step.state]} {step.seconds(step.end):.1f} s"
         verdicts.append(Phrase(text=ending, start=step.end))
     return Lane(
         kind="agent",

@@ -23,6 +23,7 @@ _ICONS = {
     "partial": ":material/check_circle:",
     "failed": ":material/error:",
     "stopped": ":material/stop_circle:",
+    "waiting": ":material/help:",
 }
 OnBreak = Callable[[str, Kind], None]
 """Makes a sub-agent, by its id, fail from now on."""

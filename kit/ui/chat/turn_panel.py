@@ -50,7 +50,8 @@ def open_trace(slot: DeltaGenerator, turn_id: str) -> None:
 
 def open_others(slot: DeltaGenerator, view: TurnView) -> None:
     """Draws a link to what others would have said in a turn; nothing where it answered everything."""
-    if view.routing is not None and not view.parts.is_complete and not view.is_plan:
+    is_over = view.routing is not None and view.status != "paused"
+    if is_over and not view.parts.is_complete and not view.is_plan:
         icon = ":material/compare:"
         turn_id = view.turn_id
         draw_link(

@@ -175,7 +175,7 @@ def _lost_parts(
 
     parts: list[LostPart] = []
     for step in view.taken_on:
-        if step.state in ("failed", "stopped"):
+        if step.state not in ("ok", "partial"):
             parts.append(part_of(step.agent, step.verdict))
     for agent in view.parts.over_cap:
         parts.append(part_of(agent, OVER_CAP))
@@ -283,15 +283,13 @@ def _bold(name: str) -> Markup:
 
 
 def untouched_turns(turns: Mapping[str, TurnView]) -> list[str]:
-    """Returns the turns in which a fault had no part, because the agent that it is of was not asked."""
+    """Returns the turns that lack nothing and in which a fault had no part: the agent that it is of was not asked."""
     names: list[str] = []
     for name, view in turns.items():
         faults = view.wanted_faults
-        if (
-            faults
-            and not view.running
-            and not any(fault.was_asked or fault.has_cost for fault in faults)
-        ):
+        had_part = any(fault.was_asked or fault.has_cost for fault in faults)
+        # A service fails whoever asks it: what lacks something was not spared.
+        if faults and view.parts.is_complete and not (view.running or had_part):
             names.append(name)
     return names if len(names) < len(turns) else []
 
@@ -314,7 +312,7 @@ def _reasons(parts: Sequence[LostPart]) -> list[Markup]:
     for (reason, silent), alike in lost.items():
         missing = _list(f"“{part.words}”" if part.words else part.name for part in alike)
         agents = [part.name for part in alike if part.words]
-        why = escape(" ".join(filter(None, (enumeration(agents), reason))))
+        why = escape(": ".join(filter(None, (enumeration(agents), reason))))
         if reason in (UNASKED, SHOWN_BY_OTHERS):
             why = escape(reason)
         if silent:

@@ -63,7 +63,7 @@ def _draw_lines(
     colour = alt.Color("line:N").scale(domain=list(lines), range=list(COLOURS[: len(lines)]))
     # Streamlit's own chart of lines holds marks without a name, which a screen reader stumbles over.
     chart = (
-        alt.Chart(alt.InlineData(values=rows), title=title, height=190)
+        alt.Chart(alt.InlineData(values=rows), title=title, height=280)
         .mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=45))
         .encode(
             x=alt.X("at:T", title=None),

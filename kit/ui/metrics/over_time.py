@@ -31,7 +31,7 @@ class TurnPoint(Value):
 
 def points_of(turns: Iterable[TurnRecord], now: float) -> list[TurnPoint]:
     """Sorts turns that have ended into stretches from the first one until `now`; none for no turn."""
-    ended_turns = [turn for turn in turns if turn.seconds is not None]
+    ended_turns = [turn for turn in turns if turn.seconds is not None and turn.status != "paused"]
     if not ended_turns:
         return []
     first = min(turn.started_at for turn in ended_turns)

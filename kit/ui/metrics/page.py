@@ -16,6 +16,7 @@ from kit.core.record import TurnRecord
 from kit.metrics import catalogue
 from kit.metrics.alert import alerts
 from kit.metrics.catalogue import Group, Metric, Unit
+from kit.metrics.estimate import percent_words, share
 from kit.metrics.latency import Spread, spread
 from kit.metrics.sample import Label
 from kit.metrics.summary import Metrics, metrics
@@ -90,10 +91,13 @@ def _headline(tally: Tally) -> str:
     turns = tally.counts["turns",]
     whole = endings.get("answered", 0)
     partly = endings.get("partly", 0)
+    waiting = endings.get("paused", 0)
     sentence = f"{many(turns, 'turn')}: {whole:,} answered whole, {partly:,} in part"
-    others = turns - whole - partly
+    others = turns - whole - partly - waiting
     if others:
         sentence += f", {others:,} not"
+    if waiting:
+        sentence += f", {waiting:,} waiting for a yes or no"
     debts = tally.of("acknowledged")
     silent = debts.get("unsaid", 0)
     if silent:
@@ -105,6 +109,7 @@ def _headline(tally: Tally) -> str:
 
 def _notes(tally: Tally, principal: Principal) -> Iterator[str]:
     yield f"Turns of {principal.tenant_id}, all of its people. Percentiles are by nearest rank."
+    yield "Behind a share, in brackets: between which shares the true one lies, at 95% confidence."
     yield simulated_words(tally.of("model"))
 
 
@@ -124,13 +129,14 @@ def _figures(tally: Tally) -> None:
     counts = tally.counts
     turns = counts["turns",]
     endings = tally.of("ending")
+    ended_count = turns - endings.get("paused", 0)
     whole = _spread_of(tally, "turn")
     first_text = _spread_of(tally, "first_text")
     overhead = _spread_of(tally, "overhead")
     calls = sum(tally.of("model_calls").values())
     rows = (
         (
-            ("Answered whole", f"{endings.get('answered', 0) / turns:.0%}"),
+            ("Answered whole", percent_words(share(endings.get("answered", 0), ended_count))),
             ("Sub-agents that failed", f"{sum(tally.of('failures').values()):,}"),
             ("Over the limit", f"{counts['over_cap',]:,}"),
             ("Lost in silence", f"{tally.of('acknowledged').get('unsaid', 0):,}"),
@@ -300,21 +306,19 @@ def _agents(summary: Metrics) -> None:
 
 def group_html(group: Group, summary: Metrics, empty: str) -> str:
     """Returns the metrics of a group with their values; `empty` stands where a metric has none."""
-    rows = summary.rows()
     metrics: list[tuple[Metric, list[tuple[str, str]]]] = []
     for metric in catalogue.METRICS:
         if metric.group == group:
-            values = [(row["of"], row["value"]) for row in rows if row["metric"] == metric.name]
             figures: list[tuple[str, str]] = []
-            for subject, value in values:
-                if value is not None:
-                    figures.append((subject, read(value, metric.unit)))
+            for subject, figure in summary.figures_of(metric):
+                if figure is not None:
+                    figures.append((subject, read(figure, metric.unit)))
             metrics.append((metric, figures))
     return render("metrics", metrics=metrics, empty=empty)
 
 
 def read(value: Any, unit: Unit) -> str:
-    """Returns a value as a person reads it; a dash where there is none."""
+    """Returns a value, of a share its estimate, as a person reads it; a dash where there is none."""
     if value is None:
         return "–"
     match unit:
@@ -323,9 +327,7 @@ def read(value: Any, unit: Unit) -> str:
         case "seconds":
             return took(value)
         case "share":
-            if value in (0, 1) or value >= 0.1:
-                return f"{value:.0%}"
-            return f"{value:.1%}"
+            return percent_words(value)
         case "each":
             return f"{value:.2f}".rstrip("0").rstrip(".")
         case "dollars":

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kit.core.display.count import enumeration
-from kit.ui.shared.turn_view import Step, TurnView
+from kit.ui.shared.turn_view import VERDICTS, Step, TurnView
 
 LONGEST = 80
 """Characters of a part of the message that are quoted."""
@@ -19,7 +19,7 @@ def turn_sentence(view: TurnView) -> str:
     for step in view.taken_on:
         if step.state == "running":
             at_work.append(step)
-        elif step.state == "ok":
+        elif step.state == "ok" and not step.note:
             answered.append(step.label)
         else:
             losses.append(_loss(step, view))
@@ -86,11 +86,15 @@ def _part(step: Step, view: TurnView, words: str, otherwise: str) -> str:
 
 def _loss(step: Step, view: TurnView) -> str:
     """Says of a sub-agent that gave less than an answer why, and what is missing for it."""
+    if step.state == "waiting":
+        return f"{step.label} {step.note}."
     why = step.note
     if _is_broken(step, view):
-        why += ", broken on purpose"
-    if step.state == "partial":
-        return f"{step.label} answered in part ({why})."
-    missing = _part(step, view, "{} is missing", "its part is missing")
-    verb = "was stopped" if step.state == "stopped" else "failed"
-    return f"{step.label} {verb} ({why}): {missing}."
+        why = ", ".join(filter(None, (why, "broken on purpose")))
+    verb = "was stopped" if step.state == "stopped" else VERDICTS[step.state]
+    sentence = f"{step.label} {verb}"
+    if why:
+        sentence += f" ({why})"
+    if step.state in ("ok", "partial"):
+        return f"{sentence}."
+    return f"{sentence}: {_part(step, view, '{} is missing', 'its part is missing')}."

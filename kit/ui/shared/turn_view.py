@@ -26,7 +26,7 @@ from kit.core.value import Value
 from kit.ui.shared.tag import Tone
 from kit.ui.shared.wording import dollars, label
 
-StepState = Literal["running", "ok", "partial", "failed", "stopped"]
+StepState = Literal["running", "ok", "partial", "failed", "stopped", "waiting"]
 Pace = Literal["starting", "active", "quiet", "stalled"]
 TONES: dict[StepState, Tone] = {
     "running": "busy",
@@ -34,6 +34,7 @@ TONES: dict[StepState, Tone] = {
     "partial": "warn",
     "failed": "bad",
     "stopped": "warn",
+    "waiting": "warn",
 }
 VERDICTS: dict[StepState, str] = {
     "running": "working",
@@ -41,6 +42,7 @@ VERDICTS: dict[StepState, str] = {
     "partial": "answered in part",
     "failed": "failed",
     "stopped": "stopped",
+    "waiting": "waiting",
 }
 _Body = TypeVar("_Body", bound=BaseModel)
 _REGRET: dict[TurnStatus, str] = {
@@ -76,8 +78,10 @@ PARTLY = "answered without one of its sources"
 
 def step_end(reason: Reason | None, *, partial: bool = False) -> tuple[StepState, str]:
     """Returns how a step ended, and a note on why it failed or what its answer lacks."""
-    if reason in ("cancelled", "paused"):
-        return "stopped", REASONS[reason]
+    if reason == "cancelled":
+        return "stopped", ""
+    if reason == "paused":
+        return "waiting", REASONS[reason]
     if reason is not None:
         return "failed", REASONS[reason]
     if partial:
@@ -309,7 +313,7 @@ class TurnView(Value):
         """What went wrong, one plain clause for each part."""
         clauses: list[str] = []
         for step in self.taken_on:
-            if step.note and step.state != "stopped":
+            if step.note:
                 clauses.append(f"{step.label}: {step.note}")
         for agent in self.over_cap:
             clauses.append(f"{label(agent)}: left out, over the limit")
