@@ -104,6 +104,7 @@ class Reservations(Value):
     unjudged: str
     declined: str
     broken_off: str
+    before_yes: str
 
 
 class OwnStatuses(Value):

@@ -44,6 +44,8 @@ WITHOUT = "The data for this was not available, so it is general advice and may 
 """The reservation of an answer none of whose lookups came back."""
 CUT = "This answer was cut off before its end and may be incomplete."
 """The reservation of an answer whose model was stopped in the middle, by its limit of tokens or by its connection."""
+BEFORE_YES = "This was looked up before you said yes, and may have changed since."
+"""The reservation of an answer that is older than what its turn did once its user said yes."""
 
 
 class Usage(Value):
@@ -187,6 +189,13 @@ class Answer(Value):
         """Whether data was still missing when it was given."""
         # What failed first and came at the second try is counted, and nothing of it is missing.
         return bool(self.data_faults) and not self.recovered
+
+    def with_reservation(self, text: str) -> "Answer":
+        """Returns the same answer with one more reservation beside those it has."""
+        reservation = self.reservation or ""
+        if text in reservation:
+            return self
+        return self.replace(caveat=f"{reservation} {text}".strip())
 
 
 _new_answer = builder(Answer)

@@ -64,6 +64,8 @@ def resume_turn(
         raise ResumeError(
             f"turn {turn.id!r} is {turn.status}: only one that is paused or interrupted can go on, and only once"
         )
+    if acts.has_yes():
+        stored_turn.age_answers()
     host = playing_host(kit, acts.resumed(turn.id), stored_turn, team, pattern)
     with inject_faults(faults):
         return run_turn(

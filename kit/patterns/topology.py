@@ -175,7 +175,7 @@ async def pipeline(
         revision = await _ask_member(over, members[1], 2, ctx)
         if isinstance(revision, Answer):
             return revision, members[1], "gone over"
-    return _with_caveat(draft, UNCHECKED), members[0], "the second could not go over it"
+    return draft.with_reservation(UNCHECKED), members[0], "the second could not go over it"
 
 
 _KINDS: Mapping[
@@ -237,11 +237,5 @@ def _best(finished: Sequence[tuple[Outcome, str]], caveat: str, because: str) ->
             failures.append(outcome)
     if answers:
         answer, member = max(answers, key=lambda pair: pair[0].confidence or 0.0)
-        return _with_caveat(answer, caveat), member, f"{because}: the best that finished"
+        return answer.with_reservation(caveat), member, f"{because}: the best that finished"
     return (unsure or failures)[0], None, f"{because}: none answered"
-
-
-def _with_caveat(answer: Answer, caveat: str) -> Answer:
-    if answer.caveat:
-        caveat = f"{answer.caveat} {caveat}"
-    return answer.replace(caveat=caveat)

@@ -65,6 +65,10 @@ class ActLedger:
                 questions[key] = entry.question.question
         return questions
 
+    def has_yes(self) -> bool:
+        """Returns whether the user said yes to anything."""
+        return any(entry.answer for entry in self.entries.values())
+
     def take_answers(self, answers: Answers) -> None:
         """Notes the user's answers to what waits for one."""
         for key in self.questions():

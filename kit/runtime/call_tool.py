@@ -67,6 +67,10 @@ PASSING: tuple[Reason, ...] = ("timeout", "exception", "unavailable")
 """Faults that may be gone a moment later."""
 
 
+ToolRun = tuple[ToolMessage, ToolResult]
+"""What a call of a tool left: the message for the model, and the result that it was made of."""
+
+
 async def call_tool(
     call: ToolCall,
     tools: Mapping[str, BaseTool],
@@ -74,7 +78,7 @@ async def call_tool(
     ctx: RunContext,
     new_tools: Mapping[str, datetime.date] = _NONE,
     bounds: Mapping[str, ToolBounds] = _UNBOUND,
-) -> tuple[ToolMessage, ToolResult]:
+) -> ToolRun:
     """Runs a tool call on behalf of the turn's principal and returns its message with its typed
     result.
 

@@ -7,7 +7,7 @@ import pytest
 from kit.compose.locale import BY_LANGUAGE, ENGLISH, LOCALES, load_locales, locale_of
 from kit.core.context import Principal, Session
 from kit.core.errors import DeckError
-from kit.core.outcome import CUT, PARTLY, WITHOUT
+from kit.core.outcome import BEFORE_YES, CUT, PARTLY, WITHOUT
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.topology import UNCHECKED, UNJUDGED, UNSURE
 from kit.runtime.answer.clauses import (
@@ -123,7 +123,18 @@ def test_a_language_is_one_file_and_a_missing_key_is_a_fault_that_names_it(tmp_p
 
 
 def test_reservations_are_said_in_the_language_and_known_by_their_english():
-    told = {PARTLY, WITHOUT, CUT, CAVEAT, UNSURE, UNCHECKED, UNJUDGED, DECLINED, UNCERTAIN}
+    told = {
+        PARTLY,
+        WITHOUT,
+        CUT,
+        CAVEAT,
+        UNSURE,
+        UNCHECKED,
+        UNJUDGED,
+        DECLINED,
+        UNCERTAIN,
+        BEFORE_YES,
+    }
     assert told == set(ENGLISH.reservations.model_dump().values())
     assert (
         locale_of("es_AR").reservation(f"{CAVEAT} Prices of today.")

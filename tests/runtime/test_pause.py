@@ -19,6 +19,7 @@ from kit.core.bodies.turn import ApprovalAsked
 from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import OPERATOR, Principal
 from kit.core.errors import ResumeError
+from kit.core.outcome import BEFORE_YES
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.call_tool import DECLINED, UNCERTAIN
 from kit.settings import Settings
@@ -58,6 +59,8 @@ class Desk:
         self.calls: list[str] = []
         """Models that were called, in order."""
         self.tool: Any = self.open_ticket
+        self.own_tools: dict[str, Any] = {}
+        """Tools beside the one that acts."""
 
     def opened(self) -> Any:
         """The kit, as a process opens it."""
@@ -66,14 +69,14 @@ class Desk:
             for name, script in self.scripts().items()
         }
         settings = Settings.read({}).with_(model="offline", store=str(self.store), pace=0.0)
-        tools = {"open_ticket": LimitedTool(self.tool, self.limits)}
+        tools = {"open_ticket": LimitedTool(self.tool, self.limits), **self.own_tools}
         return open_kit(settings, deck=self.deck(), models=models, tools=tools)
 
     def deck(self) -> Deck:
         return small_deck(["desk", "points"], self.cards())
 
     def cards(self) -> list[AgentCard]:
-        tools = ("open_ticket",)
+        tools = ("open_ticket", *self.own_tools)
         return [
             AgentCard(
                 id="desk",
@@ -133,9 +136,14 @@ async def test_a_tool_that_asks_first_pauses_the_turn_and_a_yes_lets_it_go_on(
         world.calls.clear()
         ended = await kit.resume(reply.turn_id, True)
     assert (ended.turn_id, ended.status) == (reply.turn_id, "ok")
-    assert ended.text == "Ticket 12 says: the printer is out of ink. | You have 4,975 points."
+    assert ended.text.startswith(
+        "Ticket 12 says: the printer is out of ink. | You have 4,975 points."
+    )
     assert world.tickets == 1
-    assert world.calls == ["desk", "orchestrator"], "what had ended was called again"
+    # Its orchestrator is asked a second time to pass on that the points are older than the yes.
+    assert world.calls == ["desk", "orchestrator", "orchestrator"], (
+        "what had ended was called again"
+    )
 
 
 async def test_a_check_that_breaks_asks_the_user_all_the_same_and_is_in_the_log(
@@ -205,6 +213,41 @@ async def test_nobody_answers_for_somebody_else_nor_twice_nor_not_at_all(tmp_pat
         with pytest.raises(ResumeError, match="is ok"):
             kit.resume(turn_id, True)
     assert world.tickets == 1
+
+
+@pytest.mark.req("K-12")
+@pytest.mark.parametrize("answer", [True, False])
+async def test_what_was_looked_up_before_an_act_is_said_to_be_older(tmp_path: Path, answer: bool):
+    world = Desk(tmp_path)
+    async with world.opened() as kit:
+        reply = await paused(kit)
+        ended = await kit.resume(reply.turn_id, answer)
+    assert "You have 4,975 points." in ended.text
+    older = f"About points: {BEFORE_YES[0].lower()}{BEFORE_YES[1:]}"
+    assert (older in ended.text) is answer
+
+
+@pytest.mark.req("K-12")
+async def test_a_lookup_beside_an_act_of_the_same_agent_sees_what_the_act_left(tmp_path: Path):
+    world = Desk(tmp_path)
+    scripts = world.scripts()
+
+    async def count_tickets() -> str:
+        """Counts the tickets that are open."""
+        return f"Tickets that are open: {world.tickets}."
+
+    def both(messages: list[BaseMessage]) -> Line:
+        if isinstance(messages[-1], ToolMessage):
+            results = [str(one.content) for one in messages if isinstance(one, ToolMessage)]
+            return Line(" ".join(results))
+        return Line(calls=[("count_tickets", {}), ("open_ticket", {"words": "ink"})])
+
+    world.scripts = lambda: {**scripts, "desk": both}
+    world.own_tools["count_tickets"] = count_tickets
+    async with world.opened() as kit:
+        reply = await paused(kit)
+        ended = await kit.resume(reply.turn_id, True)
+    assert "Tickets that are open: 1. Ticket 12 says: ink." in ended.text
 
 
 @pytest.mark.req("K-12")

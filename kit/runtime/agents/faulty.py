@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
-from langchain_core.messages import ToolMessage
 from langchain_core.messages.tool import ToolCall
 
 from kit.bridges.part import Bridge, BridgeFault, Part, Piece, Question, Reported
@@ -21,9 +20,9 @@ from kit.core.outcome import AgentCall, Outcome
 from kit.models.faulty import REFUSAL, FaultyModel
 from kit.runtime.agents.api_agent import ApiAgent
 from kit.runtime.agents.llm_agent import LLMAgent
+from kit.runtime.call_tool import ToolRun
 from kit.runtime.context import RunContext
 from kit.runtime.message import Thread
-from kit.tools.tool import ToolResult
 
 
 class BreakingPoint:
@@ -95,13 +94,11 @@ class FaultyAgent(LLMAgent):
 
     async def call_tools(
         self, calls: Sequence[ToolCall], ctx: RunContext, owners: Mapping[str, str] | None = None
-    ) -> list[tuple[ToolMessage, ToolResult]]:
+    ) -> list[ToolRun]:
         """Runs calls of its tools. Lookups on whose way a reply is forged are made again, and get that
         one; an act is not made twice for that."""
-        for call in calls:
-            bounds = self.bounds.get(call["name"])
-            if bounds is not None and bounds.limits.is_act:
-                return await super().call_tools(calls, ctx, owners)
+        if any(self.is_act(call) for call in calls):
+            return await super().call_tools(calls, ctx, owners)
         with BreakingPoint(self.card.id, _FORGES):
             return await super().call_tools(calls, ctx, owners)
         return await super().call_tools(calls, ctx, owners)

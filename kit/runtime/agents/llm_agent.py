@@ -22,7 +22,7 @@ from kit.models.message import human_text, system_text, tool_text
 from kit.runtime.agents.contract import Contract, outcome_of_reply
 from kit.runtime.bound_model import BoundModel, Voice
 from kit.runtime.call_model import ModelReply, call_with_fallback
-from kit.runtime.call_tool import call_tool
+from kit.runtime.call_tool import ToolRun, call_tool
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import together
 from kit.runtime.handoff import read_call
@@ -384,23 +384,49 @@ class LLMAgent:
 
     async def call_tools(
         self, calls: Sequence[ToolCall], ctx: RunContext, owners: Mapping[str, str] | None = None
-    ) -> list[tuple[ToolMessage, ToolResult]]:
-        """Runs calls of its own tools at the same time, in the name of their `owners`; a message
-        and a result for each."""
-        owners = owners or {}
-        runs: list[Coroutine[Any, Any, tuple[ToolMessage, ToolResult]]] = []
-        for call in calls:
-            owner = owners.get(call["name"], self.card.id)
-            runs.append(call_tool(call, self.tools, owner, ctx, self.new_tools, self.bounds))
-        # one that waits for the user does not cut off the others
-        tool_runs = await together(runs)
+    ) -> list[ToolRun]:
+        """Runs calls of its own tools, in the name of their `owners`; a message and a result for each.
+
+        Those that act come first and all others after them, each time at once: what is looked up beside an act
+        shows what the act left, also where its user said yes a day later.
+        """
+        if self.bounds:
+            tool_runs = await self._run_acts_first(calls, ctx, owners)
+        else:
+            tool_runs = await self._run_tools(calls, ctx, owners)
         for model in (self.model, self.fallback, self.composer):
             if model is not None and not model.spec.sees_pictures:
                 return [_in_words(message, result) for message, result in tool_runs]
         return tool_runs
 
+    async def _run_acts_first(
+        self, calls: Sequence[ToolCall], ctx: RunContext, owners: Mapping[str, str] | None
+    ) -> list[ToolRun]:
+        run_by_place: dict[int, ToolRun] = {}
+        for is_act in (True, False):
+            places = [place for place, call in enumerate(calls) if self.is_act(call) is is_act]
+            runs = await self._run_tools([calls[place] for place in places], ctx, owners)
+            run_by_place.update(zip(places, runs, strict=True))
+        return [run_by_place[place] for place in range(len(calls))]
 
-def shown_pictures(runs: Sequence[tuple[ToolMessage, ToolResult]]) -> list[HumanMessage]:
+    def is_act(self, call: ToolCall) -> bool:
+        """Returns whether a call of one of its tools does something in the world."""
+        bounds = self.bounds.get(call["name"])
+        return bounds is not None and bounds.limits.is_act
+
+    async def _run_tools(
+        self, calls: Sequence[ToolCall], ctx: RunContext, owners: Mapping[str, str] | None
+    ) -> list[ToolRun]:
+        """Runs calls at the same time; one that waits for the user does not cut off the others."""
+        owners = owners or {}
+        runs: list[Coroutine[Any, Any, ToolRun]] = []
+        for call in calls:
+            owner = owners.get(call["name"], self.card.id)
+            runs.append(call_tool(call, self.tools, owner, ctx, self.new_tools, self.bounds))
+        return await together(runs)
+
+
+def shown_pictures(runs: Sequence[ToolRun]) -> list[HumanMessage]:
     """The message that shows a model what its tools returned as pictures; none where they returned none.
 
     Endpoints take a picture in a message of a user alone. It stands after all results of the calls.
@@ -413,7 +439,7 @@ def shown_pictures(runs: Sequence[tuple[ToolMessage, ToolResult]]) -> list[Human
     return [human_message(SHOWN_BY_TOOLS, pictures)]
 
 
-def _in_words(message: ToolMessage, result: ToolResult) -> tuple[ToolMessage, ToolResult]:
+def _in_words(message: ToolMessage, result: ToolResult) -> ToolRun:
     """The same for a model that takes no pictures: each is named, and that it is not shown is said."""
     if not result.pictures:
         return message, result

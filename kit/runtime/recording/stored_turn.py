@@ -22,12 +22,12 @@ from kit.core.bodies.call import (
     ToolStarted,
 )
 from kit.core.bodies.speech import Component
-from kit.core.bodies.turn import TurnStarted
+from kit.core.bodies.turn import ActStarted, TurnStarted
 from kit.core.context import Session
 from kit.core.display.made_to_fail import wanted_faults
 from kit.core.errors import ForkError
 from kit.core.event import Body, Event
-from kit.core.outcome import ComponentPayload, Failure
+from kit.core.outcome import BEFORE_YES, Answer, ComponentPayload, Failure
 from kit.runtime.handoff import PLACEHOLDER
 from kit.runtime.recording.recorded_call import (
     Key,
@@ -78,6 +78,14 @@ class StoredTurn:
     def add(self, call: RecordedCall) -> None:
         """Adds a call that is played."""
         self.calls[key_of(call)] = call
+
+    def age_answers(self) -> None:
+        """Says of every answer of a sub-agent that is played that it is older than the yes of its user."""
+        for key, call in self.calls.items():
+            did_act = any(isinstance(event.body, ActStarted) for event in call.events)
+            if isinstance(call.outcome, Answer) and not did_act:
+                outcome = call.outcome.with_reservation(BEFORE_YES)
+                self.calls[key] = call.replace(outcome=outcome)
 
 
 class _Log:
