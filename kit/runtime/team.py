@@ -268,6 +268,11 @@ class _Binder:
             raise BindError(f"card {card.id!r}: {fault}, or choose another model for it")
         sub_cards = {sub.tool_name: sub for sub in subs}
         prompt = plan_prompt(card, self._deck)
+        bounds: dict[str, ToolBounds] = {}
+        for tool_id, tool in tools.items():
+            limits = self._bounds(card, tool_id, tool)
+            if limits is not None:
+                bounds[tool.name] = limits
         bound = partial(
             _with_tools,
             schemas=schemas,
@@ -275,6 +280,7 @@ class _Binder:
             prefix=prompt.prefix,
             access=self._access,
             requests={"": card.requests, **_requests_of(subs), **self._requests_of_tools(card)},
+            acts=tuple(name for name, limits in bounds.items() if limits.limits.is_act),
         )
         fallback_key: str | None = None
         composer_key: str | None = None
@@ -282,11 +288,6 @@ class _Binder:
         if spec.key == card.model:
             fallback_key = fallback_of(card, self._deck.models)
             composer_key = self._deck.settings.compose_model if card.sub_agents else None
-        bounds: dict[str, ToolBounds] = {}
-        for tool_id, tool in tools.items():
-            limits = self._bounds(card, tool_id, tool)
-            if limits is not None:
-                bounds[tool.name] = limits
         return LLMAgent(
             card=card,
             model=bound(spec, model),
@@ -424,8 +425,9 @@ def _with_tools(
     prefix: str,
     access: ModelAccess,
     requests: _Requests,
+    acts: tuple[str, ...],
 ) -> BoundModel:
-    options = _options(spec, requests)
+    options = _options(spec, requests, acts)
     try:
         runnable: Runnable[Any, Any] = model.bind_tools(schemas, **options) if schemas else model
     except NotImplementedError:
@@ -462,12 +464,17 @@ def _requests_of(cards: Sequence[AgentCard]) -> _Requests:
     return {card.id: card.requests for card in cards if card.requests}
 
 
-def _options(spec: ModelSpec, requests: _Requests) -> dict[str, Any]:
-    """What a model is bound with beside its tools. The requests of the cards stay in this process: a provider would
-    be sent, and paid for, what it does not need."""
-    if spec.provider == OFFLINE.provider and requests:
-        return {"requests": requests}
-    return {}
+def _options(spec: ModelSpec, requests: _Requests, acts: tuple[str, ...] = ()) -> dict[str, Any]:
+    """What a model is bound with beside its tools: the requests of the cards, and which tools do something in the
+    world. They stay in this process: a provider would be sent, and paid for, what it does not need."""
+    if spec.provider != OFFLINE.provider:
+        return {}
+    options: dict[str, Any] = {}
+    if requests:
+        options["requests"] = requests
+    if acts:
+        options["acts"] = acts
+    return options
 
 
 def _check_names(models: Models | None, deck: Deck) -> None:

@@ -14,6 +14,7 @@ from kit.core.model import EmbedderName
 from kit.core.outcome import BESIDE, FOR_NOBODY, NO_ANSWER, NO_TEXT, NOT_ASKED, SET_ASIDE
 from kit.core.picture import strip_marks
 from kit.models.offline.composition import Result
+from kit.models.offline.english import CORRECTION
 from kit.models.offline.json_schema import without_references
 from kit.models.offline.phrases import Phrases, phrases_of
 from kit.models.offline.picture_text import describe_pictures
@@ -121,8 +122,8 @@ class Conversation:
 
     @cached_property
     def request(self) -> str:
-        """The words; of a picture that came alone, what it shows."""
-        return self.typed_words or self.picture
+        """The words, without "no, I meant" in front; of a picture that came alone, what it shows."""
+        return CORRECTION.sub("", self.typed_words) or self.picture
 
     @cached_property
     def picture_text(self) -> str:

@@ -61,6 +61,24 @@ NARROWS = re.compile(
 )
 """What a message begins with that says more about what was asked before: "only at Harvest Market"."""
 
+CORRECTION = re.compile(
+    r"""^\W*(?:no+|nope|not\ that|sorry|wait)\b[^.!?\n]{0,30}?
+        \bi\ (?:meant|mean|asked\ (?:for|about)|was\ asking\ (?:for|about))\s+(?=\w)""",
+    re.I | re.X,
+)
+"""What stands before what somebody meant: "no, sorry, I meant my points"."""
+
+ACT = re.compile(
+    r"""^\W*(?:(?:and|then|also)\s+)?
+        (?:(?:please|can\ you|could\ you|would\ you|i\ want\ (?:you\ )?to|i'd\ like\ to)\s+)*
+        (?:(?:donate|redeem|cancel|delete|transfer|refund)\b(?=\s)
+        |(?:book|reserve|order|call|phone|text|email|e-mail|pay|subscribe|unsubscribe|cash\ (?:in|out)|sign\ up)
+         \s+(?:me|us|my|our|the|an?|all|this|that|it|them|for|from|\d|ou-)
+        |leave\s+(?:me\s+)?an?\s+(?:note|message|review|tip))""",
+    re.I | re.X,
+)
+"""The beginning of a request that something be done in the world."""
+
 NUMBERS = {
     "zero": 0.0,
     "two": 2.0,

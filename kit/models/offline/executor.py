@@ -150,6 +150,11 @@ class _Step:
         return RUN, {"script": SCRIPT.format(source=source, result=result), "file_id": file_id}
 
     def _write(self, content: Any) -> Move:
+        if (
+            isinstance(content, Mapping)
+            and cast("Mapping[str, Any]", content).get("found") is False
+        ):
+            return _give_up(f"{self.skill} has nothing by that id")
         try:
             data = projection.project(content, self.shape, self._rows_to_keep())
         except KeyError as error:

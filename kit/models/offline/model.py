@@ -126,7 +126,12 @@ class OfflineModel(BaseChatModel):
                 tools.append(tool)
         choice = chosen_tool(kwargs.get("tool_choice"))
         answer = reply(
-            Conversation(messages, self.embedder), tools, choice, self.plan_examples, requests
+            Conversation(messages, self.embedder),
+            tools,
+            choice,
+            self.plan_examples,
+            requests,
+            can_act=bool(kwargs.get("acts")),
         )
         ending = {
             "model_name": self.name,

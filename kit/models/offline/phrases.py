@@ -26,6 +26,7 @@ class Phrases:
     agreed: str
     outside: str
     for_nobody: str
+    only_looked_up: str
     more_topics: str
 
 
@@ -45,6 +46,7 @@ ENGLISH = Phrases(
     agreed="Glad to hear it. Let me know if there is anything else.",
     outside="I'm sorry, that is outside what I can help with. You can ask about {topics}.",
     for_nobody="I can't help with {part}.",
+    only_looked_up="I can only look things up here, so nothing was done.",
     more_topics=" and more",
 )
 SPANISH = Phrases(
@@ -63,6 +65,7 @@ SPANISH = Phrases(
     agreed="Me alegro. Avísame si necesitas algo más.",
     outside="Lo siento, no puedo ayudarte con eso. Puedes preguntar sobre {topics}.",
     for_nobody="No puedo ayudarte con {part}.",
+    only_looked_up="Aquí solo puedo consultar datos, así que no se ha hecho nada.",
     more_topics=" y más",
 )
 

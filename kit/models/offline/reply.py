@@ -29,6 +29,7 @@ from kit.models.offline.routing import (
     Part,
     Routes,
     Situation,
+    asks_for_act,
     decide,
     is_for_nobody,
     points_back,
@@ -71,6 +72,8 @@ class Request:
     plan_examples: Sequence[PlanExample] = ()
     requests: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Agent id -> the requests of its card; "" for the agent that speaks."""
+    can_act: bool = False
+    """Whether one of its tools does something in the world."""
 
     @property
     def own_requests(self) -> tuple[str, ...]:
@@ -100,9 +103,14 @@ def reply(
     choice: str | None,
     plan_examples: Sequence[PlanExample] = (),
     requests: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    *,
+    can_act: bool = False,
 ) -> Reply:
-    """Answers a conversation. `choice` is a tool's name, "any" (some tool must be called), "none" or None (free)."""
-    request = Request(talk, tools, choice, plan_examples, requests)
+    """Answers a conversation. `choice` is a tool's name, "any" (some tool must be called), "none" or None (free).
+
+    `can_act`: whether one of the tools does something in the world.
+    """
+    request = Request(talk, tools, choice, plan_examples, requests, can_act)
     for mode in MODES:
         answer = mode(request)
         if answer is not None:
@@ -269,7 +277,10 @@ def _compose(request: Request) -> Reply | None:
     found_none = all(composition.UNMATCHED.match(result.text) for result in results)
     if talk.may_pass and found_none and _is_elsewhere(request, doubt=NONE_FOUND):
         return Reply(NO_ANSWER)
-    return Reply(composition.answer(talk.request, results))
+    answer = composition.answer(talk.request, results)
+    if not request.can_act and asks_for_act(talk.request):
+        answer = f"{talk.phrases.only_looked_up} {answer}"
+    return Reply(answer)
 
 
 def _answer_unaided(request: Request) -> Reply | None:

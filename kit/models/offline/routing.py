@@ -182,6 +182,11 @@ def _without_clauses_for_nobody(request: str, table: Index) -> str:
     return ". ".join(piece.text for piece in for_tools)
 
 
+def asks_for_act(request: str) -> bool:
+    """Whether somebody wants something done in the world: "book me a table", not "what does a table cost"."""
+    return any(english.ACT.match(clause.text) for clause in clauses(request))
+
+
 def is_elliptic(request: str) -> bool:
     """Whether a request names next to nothing itself, such as "are they going to expire?"."""
     return len(content_words(request) - english.FAINT) <= 1
