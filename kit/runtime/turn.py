@@ -384,7 +384,7 @@ class _Runner:
         if fixed is not None:
             return "ok", fixed, None
         if self.root.model.spec.provider == OFFLINE.provider:
-            fixed = unread(self.message, self.session.locale, self.state.locale)
+            fixed = unread(self.message, self.state.locale)
             if fixed is not None:
                 return "failed", fixed, None
         self.memory.tidy(self.ctx)

@@ -55,12 +55,12 @@ async def test_the_stand_in_says_that_it_reads_english_and_asks_nobody(message: 
         assert reply.status == "failed" and reply.routing.invoked == ()
 
 
-async def test_a_spanish_session_is_asked_in_spanish_and_told_of_french_in_spanish():
+async def test_a_spanish_session_is_told_in_spanish_that_english_alone_is_read():
     settings = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
     who = Principal(tenant_id="acme", user_id="u-001")
     async with open_kit(settings) as kit:
         session = Session(id="s", principal=who, locale="es-MX")
-        spanish = await kit.ask("¿Cuántos puntos tengo?", session)
-        french = await kit.ask("Combien de points ai-je ?", session.replace(id="t"))
-        assert "inglés" not in spanish.text and spanish.routing.invoked
-        assert "Solo entiendo bien el inglés" in french.text
+        for number, message in enumerate(["¿Cuántos puntos tengo?", "Combien de points ai-je ?"]):
+            reply = await kit.ask(message, session.replace(id=str(number)))
+            assert "Solo entiendo bien el inglés" in reply.text
+            assert reply.status == "failed" and reply.routing.invoked == ()

@@ -13,7 +13,8 @@ ENGLISH = word_set(
 LEADING: Mapping[str, frozenset[str]] = {
     "es": word_set(
         """qué cuántos cuántas cuánto cuánta cuántas cuál cuáles cómo cuándo dónde quién cuantos cuantas cuanto tengo
-        tiene tienen hay quiero necesito puedo puedes mis tus está están dime muéstrame muestrame busca encuentra"""
+        tiene tienen hay quiero necesito puedo puedes mis tus está están dime muéstrame muestrame busca encuentra
+        ofertas puntos recibos"""
     ),
     "fr": word_set(
         """combien quelles quels quel quelle sont mes mon ma j'ai ai où je vous avez peux puis veux cherche est

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kit.compose.locale import Locale, language_of
+from kit.compose.locale import Locale
 from kit.core.bodies.call import ModelStarted
 from kit.core.bodies.speech import Text
 from kit.core.language.small_talk import asks_for_help
@@ -268,11 +268,10 @@ def help_with(message: str, ctx: RunContext) -> str | None:
     return askable(ctx) or None
 
 
-def unread(message: str, tag: str, locale: Locale) -> str | None:
-    """Returns what the stand-in says to a message in a language that is neither English nor that of the session's tag;
-    None for any other message."""
-    tongue = tongue_of(message)
-    if tongue is None or tongue == language_of(tag):
+def unread(message: str, locale: Locale) -> str | None:
+    """Returns what the stand-in says, in the session's language, to a message that is not in English; None for any
+    other message."""
+    if tongue_of(message) is None:
         return None
     return locale.sentences.unread
 

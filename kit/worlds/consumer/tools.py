@@ -54,7 +54,8 @@ SPECS: tuple[EnricherSpec, ...] = (
     ),
     EnricherSpec(
         id="get_purchase_history",
-        description="What the user bought before, with store, date and price, from the user's receipts.",
+        description="What the user bought before and what was spent on it: how much, how often and when, with store "
+        "and price, from the user's receipts.",
         domain_type="shop",
         enricher_id="purchases",
         wording=WORDINGS["shop", "purchases"],
@@ -93,8 +94,8 @@ SPECS: tuple[EnricherSpec, ...] = (
     ),
     EnricherSpec(
         id="calculate_redemption",
-        description="What the user's points are worth and what can be redeemed right now: whether a reward "
-        "or gift card is affordable, and how many points are missing.",
+        description="What the user's points are worth in dollars and what can be redeemed right now: whether a "
+        "reward or gift card is affordable, and how many points are missing.",
         domain_type="rewards",
         enricher_id="quote",
         wording=WORDINGS["rewards", "quote"],

@@ -47,24 +47,29 @@ def describe_outlet(tenant: str, arguments: Arguments) -> Result:
 def read_menu(tenant: str, arguments: Arguments) -> Result:
     """The menu of one outlet: all of it, or the items of a category or with words."""
     outlet = outlets_of(tenant).get(arguments["outlet_id"])
-    words = set(query_terms(arguments.get("query", ""), NOISE | _TALK_OF_MENUS))
-    words -= {*tokens(arguments["outlet_id"]), *arguments["outlet_id"].split("-")}
+    id_words = {*tokens(arguments["outlet_id"]), *arguments["outlet_id"].split("-")}
+    words: list[str] = []
+    for word in query_terms(arguments.get("query", ""), NOISE | _TALK_OF_MENUS):
+        if word not in id_words and word not in words:
+            words.append(word)
     rows = [
         item
         for item in (menu_of(outlet.id) if outlet else ())
         if arguments.get("category", item.category) == item.category
     ]
     if words:
-        counts = [len(words & _words_of(item)) for item in rows]
+        counts = [len(_words_of(item).intersection(words)) for item in rows]
     else:
         counts = [1] * len(rows)
     most = max((1, *counts))
+    has_all = bool(rows) and most == len(words)
     items = [item.model_dump() for item, count in zip(rows, counts, strict=True) if count == most]
     return {
         "found": outlet is not None,
         "outlet": outlet.name if outlet else "",
         "total": len(items),
         "items": items,
+        "unmatched": [] if has_all and items else words,
     }
 
 

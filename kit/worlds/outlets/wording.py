@@ -36,11 +36,16 @@ def _details(result: Result) -> Iterator[str]:
 
 
 def _menu(result: Result) -> Iterator[str]:
-    yield (
-        f"{result['outlet']}: {_count(result['total'], 'items')}"
-        if result["found"]
-        else "There is no such outlet."
-    )
+    if not result["found"]:
+        yield "There is no such outlet."
+        return
+    if result["unmatched"]:
+        looked_for = " ".join(result["unmatched"])
+        yield f'No item called "{looked_for}" is on the menu of {result["outlet"]}.'
+        if result["items"]:
+            yield f"The closest there: {_count(result['total'], 'items')}"
+    else:
+        yield f"{result['outlet']}: {_count(result['total'], 'items')}"
     for row in result["items"]:
         yield (
             f"{row['name']} ({row['category']}{', vegetarian' * row['vegetarian']}) costs "

@@ -1,6 +1,7 @@
 """Lenient search over a few hundred rows: folded words, rare ones weigh more, and something is always found."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -45,7 +46,10 @@ CHAT = frozenset(_CHAT.split())
 
 
 def _split(text: str) -> list[str]:
-    return _TOKEN.findall(text.lower().replace("e-mail", "email"))
+    # "café" and "jalapeño" are typed with their accents and without.
+    decomposed = unicodedata.normalize("NFKD", text.lower().replace("e-mail", "email"))
+    letters = [sign for sign in decomposed if not unicodedata.combining(sign)]
+    return _TOKEN.findall("".join(letters))
 
 
 def fold(token: str) -> str:

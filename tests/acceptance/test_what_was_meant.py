@@ -1,0 +1,124 @@
+"""The shipped decks on the stand-in: what is answered is what was meant, and what nobody did is not passed over."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from kit.settings import HOME, Settings
+from kit.wire import open_kit
+
+NOTHING_DONE = "I can only look things up here, so nothing was done."
+
+
+async def answers(deck: str, *sittings: str | tuple[str, ...]) -> list[str]:
+    """Plays sittings on a shipped deck, each in a session of its own; returns the answer to the last turn of each."""
+    settings = Settings(
+        deck=HOME / "cards" / deck, store=":memory:", pace=0.0, today="2026-11-01", model="offline"
+    )
+    last: list[str] = []
+    async with open_kit(settings) as kit:
+        for number, sitting in enumerate(sittings):
+            session = kit.session(f"s{number}")
+            text = ""
+            for turn in [sitting] if isinstance(sitting, str) else sitting:
+                text = (await kit.ask(turn, session)).text
+            last.append(text)
+    return last
+
+
+async def check_answers(deck: str, found_by_message: Mapping[str, str]) -> None:
+    texts = await answers(deck, *found_by_message)
+    for (message, found), text in zip(found_by_message.items(), texts, strict=True):
+        assert found in text, message
+
+
+async def test_an_act_that_no_agent_can_do_is_said_not_to_be_done():
+    found_by_message = {
+        "donate 3000 points to the food bank": "4,975 points",
+        "can you redeem my points for a $3 coffee card": "costs 3,000 points",
+        "book me a table at Olive Court for tonight": "Olive Court",
+    }
+    texts = await answers("consumer", *found_by_message)
+    for text, found in zip(texts, found_by_message.values(), strict=True):
+        assert text.startswith(NOTHING_DONE)
+        assert found in text
+
+
+async def test_a_question_about_an_act_is_no_request_for_one():
+    texts = await answers(
+        "consumer",
+        "what does it cost to redeem points",
+        "order history please",
+        "when did I last redeem something",
+        "which receipts were returned",
+    )
+    for text in texts:
+        assert NOTHING_DONE not in text
+
+
+async def test_whoever_can_act_does_not_say_that_it_cannot():
+    [text] = await answers("gifts", "redeem 9000 points for a gift card of Harvest Market")
+    assert "Nothing was redeemed: the account has 5,000 points." in text
+    assert NOTHING_DONE not in text
+
+
+async def test_the_lookup_that_fits_the_question_is_made():
+    found_by_message = {
+        "how much did I spend on coffee last month": "You bought 30 items for $389.40 in all.",
+        "how often did I buy bread": "You bought 3 items for $14.37 in all.",
+        "which receipts were rejected": "The photo was too blurry to read",
+        "will my points expire?": "Points do not expire while you use your account.",
+        "how much is 4975 points in dollars": "coffee card $3 costs 3,000 points",
+        "find jalapeño deals": 'No offers for "jalapeno" were found.',
+    }
+    await check_answers("consumer", found_by_message)
+
+
+async def test_a_correction_is_about_what_was_meant():
+    bought, tea = await answers(
+        "consumer",
+        ("what did I redeem last", "no not that, I meant what did I buy last"),
+        ("find coffee deals", "no, I meant tea"),
+    )
+    assert bought.startswith("Purchases, newest first:")
+    assert tea.startswith("Tea offers:")
+    sitting = ("what is Iron Wolf about", "sorry, I meant Hollow Crown")
+    [title] = await answers("manga", sitting)
+    assert title.startswith("Hollow Crown")
+
+
+async def test_questions_to_the_library_reach_whoever_is_for_them():
+    found_by_message = {
+        "What should I read next?": "volumes",
+        "what is Iron Wolf about, and Hollow Crown": "Hollow Crown, the Departure",
+        "Compare Iron Wolf with Hollow Crown": "Hollow Crown: 90 of 100",
+    }
+    await check_answers("manga", found_by_message)
+
+
+@pytest.mark.realtime
+async def test_a_dish_that_is_not_on_the_menu_is_said_not_to_be_there():
+    missing, there, note = await answers(
+        "outlets",
+        "What does the pumpkin soup cost on the menu of ou-0003?",
+        "what does the cheddar soup cost at ou-0003",
+        "leave a note on ou-0003: fridge broken",
+    )
+    assert missing.startswith('No item called "pumpkin soup" is on the menu of Juniper Kettle.')
+    assert "The closest there: 4 items in all." in missing
+    assert there.startswith("Juniper Kettle: 2 items in all.")
+    assert note.startswith(NOTHING_DONE)
+
+
+@pytest.mark.realtime
+async def test_a_plan_about_an_outlet_that_is_not_there_is_not_done(tmp_path: Path):
+    settings = Settings(
+        deck=HOME / "cards" / "outlets", store=str(tmp_path / "kit.db"), pace=0.0, model="offline"
+    )
+    request = "Which items on the menu of ou-9999 are vegetarian, with their prices"
+    async with open_kit(settings) as kit:
+        reply = await kit.ask(request, kit.session("s"), "plan_execute")
+    assert reply.status == "failed"
+    assert "I wasn't able to finish this" in reply.text
+    assert "I did this" not in reply.text
