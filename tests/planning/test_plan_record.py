@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from kit import Settings, open_kit
 from kit.core.bodies.turn import PlanTaken
 from kit.core.card import Policy
 from kit.core.documents.document import AgentEvent, Plan
@@ -26,7 +25,6 @@ from kit.planning.services import PlanServices
 from kit.planning.skill_call import START
 from kit.runtime.handle import Reply, Turn
 from kit.runtime.turn import run_turn
-from kit.settings import HOME
 from kit.stores.documents.protocol import EventStore, PlanStore
 from kit.tools.skill import Fence, SkillFault, SkillResult
 from tests.kits import ALICE
@@ -34,10 +32,12 @@ from tests.plan_kits import (
     WHO,
     Described,
     PlanKit,
+    Rows,
     draft,
     events_of,
     gives_rows,
     manifest,
+    opened_plans,
     plan_kit,
     plan_of,
     read_plan,
@@ -203,16 +203,12 @@ async def test_a_plan_whose_time_ends_within_an_act_says_that_its_end_is_unknown
     assert [step.status for step in plan.steps] == ["failed" if repeatable else "uncertain"]
 
 
-@pytest.mark.realtime
 @pytest.mark.req("AS-3")
 async def test_a_turn_that_took_a_plan_up_and_was_stopped_is_resumed_by_its_own_id(
     tmp_path: Path,
 ) -> None:
-    settings = Settings(
-        store=str(tmp_path / "kit.db"), deck=HOME / "cards" / "outlets", model="offline", pace=0.0
-    )
-    async with open_kit(settings, pattern="plan_execute") as kit:
-        first = await stopped(kit.ask("List the active outlets in Oakfield", kit.session("s")))
+    async with opened_plans(tmp_path, Rows(idempotent=True)) as kit:
+        first = await stopped(kit.ask("the best three", kit.session("s")))
         second = await stopped(kit.resume(first.turn_id))
         third = await kit.resume(second.turn_id)
         plans = await kit.store.open_documents().plans.of(kit.session("s").principal)

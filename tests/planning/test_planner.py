@@ -43,7 +43,8 @@ from kit.worlds.outlets.manifest import read_manifests
 from kit.worlds.outlets.server import skill_app
 from kit.worlds.outlets.skill_service import SkillService
 from kit.worlds.service.serve import serving
-from tests.kits import ALICE, SmallKit, small_deck
+from tests.kits import ALICE, OFFLINE, SmallKit, small_deck
+from tests.service.servers import deck_of_plans
 from tests.step_kits import plan_examples
 from tests.tools.test_skills import KEYS, in_memory
 
@@ -415,16 +416,14 @@ async def test_after_any_other_failure_the_stand_in_says_that_it_has_no_other_pl
 
 
 def of_deck(**fields: Any) -> Settings:
-    """Settings of a kit over the outlets, which reads nothing of the machine's but where its programs are."""
+    """Settings of a kit that plans for the outlets, which reads nothing of the machine's but where its programs are."""
     variables = {"PATH": os.environ["PATH"], **fields.pop("variables", {})}
-    return Settings(
-        deck=HOME / "cards/outlets", store=":memory:", pace=0, variables=variables, **fields
-    )
+    return OFFLINE.with_(variables=variables, **fields)
 
 
 async def plan_of_deck(settings: Settings) -> tuple[PlannerScope, str]:
     """What the deck's planner makes of a task, and all that is in the trace of its turn."""
-    async with open_kit(settings) as kit:
+    async with open_kit(settings, deck=deck_of_plans()) as kit:
         documents = kit.store.open_documents()
         services: PlanServices = cast("PlanTool", kit.tools["submit_plan"]).services
         async with services.skills.client("acme", None) as skills:

@@ -1,6 +1,7 @@
 """What plans leave is found again: by the planner of a similar task, by its meaning, and until its time is over."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +9,13 @@ import pytest
 
 from kit import open_kit
 from kit.core.context import Principal
-from kit.settings import HOME
 from kit.tools.api_embedder import ApiEmbedder
 from kit.tools.recall import find_memories
 from kit.tools.task_memory import Task, TaskMemory, memory_stream
 from tests.kits import OFFLINE
 from tests.loopback_openai import Raw, Refuse, loopback
 from tests.plan_kits import Rows, keeps_briefs, opened_plans
+from tests.service.servers import deck_of_plans
 from tests.step_kits import need_boundary
 
 OURS = "ou-0001"
@@ -63,8 +64,8 @@ async def test_what_steps_left_is_found_by_what_it_means(tmp_path: Path) -> None
 @pytest.mark.req("AS-30")
 async def test_outputs_of_a_plan_go_with_its_events_and_are_told_on_the_bus() -> None:
     need_boundary()
-    settings = OFFLINE.with_(deck=HOME / "cards" / "outlets", retention_days=7)
-    async with open_kit(settings, pattern="plan_execute") as kit:
+    settings = OFFLINE.with_(retention_days=7, variables={"PATH": os.environ["PATH"]})
+    async with open_kit(settings, deck=deck_of_plans(), pattern="plan_execute") as kit:
         session = kit.session("s1")
         await kit.ask(f"List the categories of the menu of {OURS}", session)
         documents = kit.store.open_documents()

@@ -13,14 +13,14 @@ from kit import Kit
 from kit.core.context import Session
 from kit.core.documents.document import Plan
 from kit.core.errors import BindError
-from kit.settings import HOME, Settings
 from kit.tools.mcp.server import McpServer
 from kit.tools.skills import HttpSkillService
 from kit.wire import open_kit
 from kit.worlds.outlets.server import skill_app
 from kit.worlds.outlets.skill_service import SkillService
 from kit.worlds.service.serve import serving
-from tests.kits import logged
+from tests.kits import OFFLINE, logged
+from tests.service.servers import deck_of_plans
 
 KEYS = {"acme": "acme-planted-0123456789", "globex": "globex-planted-0123456789"}
 TASK = "Rank the active outlets by how they did in the last 8 weeks"
@@ -53,15 +53,13 @@ class Desk:
     async def kit(self, folder: Path) -> AsyncGenerator[Kit]:
         """A kit of the outlets over this service, with no key of its own."""
         async with self.url() as url:
-            settings = Settings(
-                deck=HOME / "cards/outlets",
+            settings = OFFLINE.with_(
                 store=str(folder / "kit.db"),
-                pace=0,
-                model="offline",
                 skill_service_url=url,
                 variables={"PATH": os.environ["PATH"]},
             )
-            async with open_kit(settings, pattern="plan_execute") as kit:
+            deck = deck_of_plans()
+            async with open_kit(settings, deck=deck, pattern="plan_execute") as kit:
                 yield kit
 
 

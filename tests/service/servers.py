@@ -5,14 +5,16 @@ import json
 import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import httpx
 
 from kit import Kit, open_kit
-from kit.compose.deck import Deck
+from kit.compose.deck import Deck, load_deck
+from kit.compose.registry import Registry
 from kit.core.card import AgentCard
 from kit.models.scripted import Line, ScriptedModel
 from kit.service.api import create_app
@@ -104,12 +106,33 @@ async def chat(
         yield api
 
 
+@cache
+def deck_of_plans() -> Deck:
+    """The outlets' deck for plans alone: its chat's own MCP server, a process that takes a second
+    to start, is not there, and neither are the tools of it."""
+    deck = load_deck(HOME / "cards/outlets")
+    tools = {name: tool for name, tool in deck.tools.tools.items() if "." not in name}
+    cards: dict[str, AgentCard] = {}
+    for name, card in deck.cards.items():
+        kept = tuple(tool for tool in card.tools if tool in tools)
+        cards[name] = card.model_copy(update={"tools": kept})
+    return replace(
+        deck,
+        cards=Registry("card", cards),
+        settings=deck.settings.model_copy(update={"mcp": {}}),
+        tools=replace(deck.tools, tools=tools, servers={}),
+    )
+
+
 @asynccontextmanager
 async def outlets(folder: Path, limits: Limits | None = None) -> AsyncGenerator[Api]:
     """The outlets over a skill service with a key for each tenant."""
     async with serving(skill_app(SkillService(), KEYS)) as url:
         settings = outlet_settings(folder, url)
-        async with open_kit(settings) as kit, serving_kit(kit, limits) as api:
+        async with (
+            open_kit(settings, deck=deck_of_plans()) as kit,
+            serving_kit(kit, limits) as api,
+        ):
             yield api
 
 

@@ -27,6 +27,7 @@ from tests.service.servers import (
     TASK,
     Api,
     Frame,
+    deck_of_plans,
     frames,
     outlet_settings,
     serving_kit,
@@ -101,7 +102,7 @@ async def test_a_plan_of_a_worker_is_stopped_over_the_api(
 
 
 @pytest.mark.req("AS-22", "AS-19")
-async def test_a_key_reaches_the_worker_sealed_and_is_nowhere_else(
+async def test_a_key_reaches_the_worker_sealed_is_nowhere_else_and_is_left_alone_by_one_that_cannot_open_it(
     tmp_path: Path, redis: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -109,41 +110,28 @@ async def test_a_key_reaches_the_worker_sealed_and_is_nowhere_else(
         enter = stack.enter_async_context
         url = await enter(serving(skill_app(SkillService(), KEYS)))
         settings = outlet_settings(tmp_path, url).with_(redis=redis.url, seal_key=SEAL)
-        here, there = await enter(open_kit(settings)), await enter(open_kit(settings))
-        queued = await enter(open_queued_plans(settings))
-        api = await enter(serving_kit(here, queued_plans=queued))
-        asking = asyncio.create_task(api.run(TASK, headers={"X-Api-Key": KEYS["acme"]}))
-        # The whole of Redis while the key waits in it, and once it is used.
-        await until(lambda: redis.keys("kit:key:*"))
-        waiting = redis.content()
-        await enter(working(there, await enter(open_queued_plans(settings))))
-        result = (await asking).json()
-        assert result["status"] == "ok" and "5 of 2,028 results" in result["response"]
-        assert redis.keys("kit:key:*") == []
-        for place in (waiting, redis.content(), content_of(tmp_path), caplog.text):
-            assert KEYS["acme"] not in place
-
-
-@pytest.mark.req("AS-22")
-async def test_a_worker_that_cannot_open_the_key_of_a_plan_leaves_it_to_its_user(
-    tmp_path: Path, redis: RedisServer
-) -> None:
-    async with AsyncExitStack() as stack:
-        enter = stack.enter_async_context
-        url = await enter(serving(skill_app(SkillService(), KEYS)))
-        settings = outlet_settings(tmp_path, url).with_(redis=redis.url, seal_key=SEAL)
         others = settings.with_(seal_key=SEAL[::-1])
-        here, there = await enter(open_kit(settings)), await enter(open_kit(others))
-        await enter(working(there, await enter(open_queued_plans(others))))
+        here = await enter(open_kit(settings, deck=deck_of_plans()))
+        there = await enter(open_kit(others, deck=deck_of_plans()))
         queued = await enter(open_queued_plans(settings))
         api = await enter(serving_kit(here, queued_plans=queued))
         key = {"X-Api-Key": KEYS["acme"]}
-        result = (await api.run(TASK, headers=key)).json()
-        assert result["status"] == "needs_key"
-        again = await api.http.post(
-            f"/agent/plans/{result['plan_id']}/resume", json={}, headers={**ACME, **key}
-        )
+        asking = asyncio.create_task(api.run(TASK, headers=key))
+        # The whole of Redis while the key waits in it, and once it is used.
+        await until(lambda: redis.keys("kit:key:*"))
+        waiting = redis.content()
+        async with open_queued_plans(settings) as plans, working(there, plans):
+            result = (await asking).json()
+        assert result["status"] == "ok" and "5 of 2,028 results" in result["response"]
+        assert redis.keys("kit:key:*") == []
+        async with open_queued_plans(others) as plans, working(there, plans):
+            unread = (await api.run(TASK, headers=key)).json()
+        assert unread["status"] == "needs_key"
+        path = f"/agent/plans/{unread['plan_id']}/resume"
+        again = await api.http.post(path, json={}, headers={**ACME, **key})
         assert again.json()["status"] == "ok"
+        for place in (waiting, redis.content(), content_of(tmp_path), caplog.text):
+            assert KEYS["acme"] not in place
 
 
 @pytest.mark.req("AS-14")

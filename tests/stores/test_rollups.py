@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from kit.core.record import TurnRecord
-from kit.core.secret import is_url
 from kit.metrics.sample import Sample
 from kit.metrics.summary import Metrics, measure_all, metrics
 from kit.runtime.clock import run_virtual
@@ -42,21 +41,21 @@ async def many(store: TurnStore, count: int) -> list[TurnRecord]:
     return turns
 
 
-@pytest.fixture(scope="module", params=DATABASES)
-def filled(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[str, list[TurnRecord]]:
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[TurnRecord]]:
     """A store that holds two sums' worth of turns and some more, and these turns."""
-    place = new_place(request.param, tmp_path_factory.mktemp("rollups"))
+    place = new_place("sqlite", tmp_path_factory.mktemp("rollups"))
     with closing(open_store(place)) as store:
         return place, run_virtual(many(store, 2 * CHUNK + 300))
 
 
-@pytest.fixture
-def store(filled: tuple[str, list[TurnRecord]], tmp_path: Path) -> Iterator[TurnStore]:
+@pytest.fixture(params=DATABASES)
+def store(
+    request: pytest.FixtureRequest, filled: tuple[str, list[TurnRecord]], tmp_path: Path
+) -> Iterator[TurnStore]:
     """The same turns in a store of the test's own."""
     place, _ = filled
-    own = new_place("postgresql" if is_url(place) else "sqlite", tmp_path)
+    own = new_place(request.param, tmp_path)
     with closing(open_store(place)) as source, closing(open_store(own)) as opened:
         assert all(table.is_same for table in copy_store(source, opened))
         yield opened
