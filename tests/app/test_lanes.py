@@ -10,7 +10,7 @@ from kit.core.bodies.guard import CallDropped
 from kit.core.bodies.speech import Acknowledged
 from kit.core.bodies.turn import AgentBroken
 from kit.core.event import Event
-from kit.core.outcome import Failure
+from kit.core.outcome import Answer, Failure
 from kit.ui.canvas.drawing import axis_end, canvas_html, replay_html
 from kit.ui.canvas.lane import Lane, lanes_of
 from kit.ui.shared.turn_fold import advance, interrupt
@@ -84,6 +84,12 @@ def test_a_lane_that_failed_says_so_in_plain_words_and_nothing_flows_from_it():
 def test_of_a_turn_that_died_nobody_says_why_a_sub_agent_was_stopped():
     view = interrupt(advance(TurnView(), [event for event in mixed() if event.at < 1.0]))
     assert "Shop was stopped: “shoes” is missing." in turn_sentence(view)
+
+
+def test_a_finding_of_json_stands_on_its_lane_in_words():
+    finding = '{"verdict": "Take the first.", "titles": [{"id": "mg-1", "why": "It is short."}]}'
+    _, _, shop, _ = lanes(mixed(Answer(call_id="b", agent="shop", text=finding)))
+    assert shop.words[-1].text == "Take the first. It is short."
 
 
 def test_while_one_hangs_the_finding_of_the_other_stands_there():

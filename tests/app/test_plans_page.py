@@ -14,7 +14,8 @@ from kit.planning.services import PlanServices
 from kit.runtime.handle import Turn
 from kit.runtime.turn import run_turn
 from kit.settings import Settings
-from kit.ui.plans.plan_words import sentence_of, steps_html
+from kit.ui.canvas.lane import lanes_of
+from kit.ui.plans.plan_words import reason_of, sentence_of, steps_html
 from kit.ui.plans.step_picture import picture_html
 from kit.ui.shared import frame
 from tests.app.rooms import app_over, room, shown
@@ -146,6 +147,24 @@ def test_of_a_plan_that_is_done_a_step_that_found_nothing_is_missing(
     assert "All of it is done, but step 2 found nothing: that is missing." in empty
     gone = sentence_of(plan, False, *words, {1: {"rows": ["one"]}})
     assert "but what step 2 found is no longer stored." in gone
+
+
+def test_of_ids_alone_a_step_says_how_many_it_found_and_a_plan_without_steps_that_there_are_none(
+    page: AppTest, planned: tuple[Path, dict[str, str]]
+) -> None:
+    plan = frame.open_host(Settings.read()).plan(planned[1]["done"], MINE.principal)
+    assert plan is not None
+    values = {1: {"outlets": [{"id": "ou-1"}, {"id": "ou-2"}]}}
+    html = steps_html(plan, values, [], False)
+    assert '<ul class="step-result"><li>2 outlets</li></ul>' in html
+    failed = plan.replace(
+        steps=(), status="failed", failure={"reason": "infeasible: I cannot plan this"}
+    )
+    said = sentence_of(failed, False, "Planner", "Executor", {})
+    assert said == "A plan: Planner was to split this task into steps, and found none."
+    assert reason_of(failed) == "I cannot plan this"
+    view = frame.open_host(Settings.read()).view(plan.plan_id.removeprefix("plan_"), MINE.principal)
+    assert view is not None and view.asked_words in lanes_of(view)[0].sentence
 
 
 def test_a_day_in_which_nobody_worked_is_no_day_of_the_picture(

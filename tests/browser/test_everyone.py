@@ -191,40 +191,6 @@ def test_every_page_can_be_read_and_stays_at_home(
     assert visitor.complaints == [], "a page wrote errors to the console"
 
 
-IN_SIGHT = """() => {
-    const [question, axis] = ['.stChatMessage', '.lane.axis'].map((name) =>
-        document.querySelector(`.st-key-turns ${name}`)?.getBoundingClientRect());
-    return document.querySelector('.stMain').scrollTop > 0
-        && question?.top >= 0 && axis?.top >= question.bottom - 1 && axis.bottom < innerHeight / 2;
-}"""
-"""Whether the page is scrolled, its question stands at the top all the same, and the axis under it."""
-
-
-def test_the_keyboard_alone_asks_and_stops(visitor: Visitor):
-    visitor.open("?fault=rewards%3Dhang")
-    visitor.ready()
-    box, keys = visitor.page.get_by_test_id("stChatInputTextArea"), visitor.page.keyboard
-    keys.press("Tab")
-    assert box.evaluate("one => one === document.activeElement"), "the field is the first stop"
-    box.evaluate("one => one.blur()")
-    keys.press("/")
-    keys.type("How many points do I have?")
-    keys.press("Enter")
-    stop = visitor.page.get_by_role("button", name="Stop")
-    stop.wait_for()
-    visitor.page.locator("details summary", has_text="Rewards").wait_for()
-    # In a low window question and axis stay in sight while an agent works.
-    visitor.page.set_viewport_size({"width": PHONE["width"], "height": 480})
-    visitor.page.wait_for_function(IN_SIGHT)
-    visitor.page.set_viewport_size(DESK)
-    for _ in range(60):
-        keys.press("Tab")
-        if stop.evaluate("one => one === document.activeElement"):
-            break
-    keys.press("Enter")
-    visitor.page.locator(".stMarkdownBadge", has_text="Stopped").wait_for(timeout=6_000)
-
-
 HEAR = """() => {
     window.heard = [];
     const hear = () => {

@@ -5,14 +5,17 @@ All times are seconds since the turn began. The lanes are the same for a turn th
 one and for its replay: a drawing shows of them what had happened until a moment.
 """
 
+import contextlib
 import itertools
+import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from kit.core.bodies.speech import Text
 from kit.core.display.count import enumeration, many
 from kit.core.display.made_to_fail import WantedFault
+from kit.core.schema.json_value import is_list, is_object
 from kit.core.trace import Span, Trace
 from kit.core.value import Value
 from kit.ui.shared.tag import Tone
@@ -204,11 +207,24 @@ def _agent(
 
 
 def _plain(text: str) -> str:
-    """Returns the beginning of a finding without its markdown."""
+    """Returns the beginning of a finding without its markdown; of JSON what reads as words."""
+    with contextlib.suppress(ValueError):
+        text = " ".join(_texts(json.loads(text)))
     words = " ".join(_MARKS_OF_MARKDOWN.sub(" ", text).split())
     if len(words) > LONGEST:
         return words[:LONGEST] + "…"
     return words
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yields the texts within a value of JSON that have several words: the others are ids and figures."""
+    if is_object(value):
+        value = list(value.values())
+    if is_list(value):
+        for part in value:
+            yield from _texts(part)
+    elif isinstance(value, str) and " " in value:
+        yield value
 
 
 def _in_turn(phrases: Sequence[Phrase]) -> tuple[Phrase, ...]:
@@ -286,7 +302,9 @@ def _waiting(steps: Sequence[Step], moment: float) -> str:
 
 def _request_words(view: TurnView) -> str:
     words = "Asked nobody"
-    if view.steps:
+    if view.is_plan and view.steps:
+        words = view.asked_words
+    elif view.steps:
         words = f"Asked {many(len(view.steps), 'sub-agent')}"
     if view.skipped:
         words += f", left out {many(len(view.skipped), 'part')}"

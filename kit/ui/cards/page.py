@@ -1,7 +1,6 @@
 """The page Cards: the deck as a table, one card in full, who is on which version, and its prompt."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -17,9 +16,10 @@ from kit.ui.cards.prompt import assembled, prompt_html
 from kit.ui.shared import address
 from kit.ui.shared.frame import with_host
 from kit.ui.shared.host import Host
-from kit.ui.shared.selection import draw_list, draw_rows
+from kit.ui.shared.selection import draw_list
+from kit.ui.shared.template import table_html
 from kit.ui.shared.visitor import visitor
-from kit.ui.shared.wording import agent_labels, label
+from kit.ui.shared.wording import label
 
 _MARKS = str.maketrans({"$": r"\$", "_": r"\_", "<": r"\<"})
 
@@ -75,28 +75,25 @@ def _draw_card(host: Host, deck: Deck, card_id: str) -> None:
     ids = list(dict.fromkeys((deck.settings.orchestrator, *deck.cards)))
     with deck_column:
         draw_list("Card", "card", ids, card_id, label, width=260)
-        words = "The cards of the deck; the list above chooses the same ones by keyboard"
-        # Under the same key the table would still show the cell that was clicked before.
-        draw_rows(deck_rows(deck, ids), ids, "card", f"deck-{card_id}", words)
+        st.html(deck_html(deck, ids))
     running = None
     if card_id in host.kit.team.agents:
         running = host.kit.model
     card_column.html(card_html(deck.cards[card_id], deck, running))
 
 
-def deck_rows(deck: Deck, ids: Iterable[str]) -> list[dict[str, Any]]:
-    """Returns a row for each card, for a table: whom it may ask, and what it may call."""
+def deck_html(deck: Deck, ids: Iterable[str]) -> str:
+    """Returns a table with a row for each card: what it may call, and whom it may ask."""
     active = {card.id for card in deck.active()}
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[str, ...]] = []
     for card_id in ids:
         card = deck.cards[card_id]
         name = label(card_id)
         if card_id not in active:
             name += " (not bound here)"
-        rows.append(
-            {"Card": name, "Tools": list(card.tools), "May ask": agent_labels(card.sub_agents, ())}
-        )
-    return rows
+        rows.append((name, ", ".join(card.tools), ", ".join(map(label, card.sub_agents))))
+    head = ("Card", "Tools", "May ask")
+    return table_html("The cards of the deck", rows, head, kind="deck rows")
 
 
 def _prompt(host: Host, principal: Principal, card_id: str) -> None:

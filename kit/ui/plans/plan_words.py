@@ -6,7 +6,8 @@ from typing import Any, NamedTuple, cast
 
 from kit.core.display.count import enumeration, many
 from kit.core.documents.document import WAITING, AgentEvent, Plan, PlanStep
-from kit.planning.output_words import Wording, is_empty, words_of
+from kit.core.schema.json_value import is_list, is_object
+from kit.planning.output_words import Wording, is_empty, is_id, size_of, words_of
 from kit.planning.plan import OVER, complete_steps
 from kit.ui.shared.tag import Tag
 from kit.ui.shared.template import render, table_html
@@ -56,7 +57,7 @@ def can_go_on(plan: Plan, is_held: bool) -> bool:
 
 def reason_of(plan: Plan) -> str:
     """Returns why a plan failed, in a sentence; empty where it did not."""
-    reason = plan.failure_reason
+    reason = plan.failure_reason.removeprefix("infeasible: ")
     return REASONS.get(plan.failure_kind or "", reason[:1].upper() + reason[1:])
 
 
@@ -84,6 +85,8 @@ def sentence_of(
     `outputs`: step -> what it gave. A step that came back with nothing is named: where it counts as done, something
     is missing all the same.
     """
+    if not plan.steps and plan.status == "failed":
+        return f"A plan: {planner} was to split this task into steps, and found none."
     if not plan.steps:
         return f"A plan: {planner} splits a task into steps. State: {state_of(plan, is_held).text}."
     count = many(len(plan.steps), "step")
@@ -207,14 +210,27 @@ def worked_seconds(step: PlanStep, events: Sequence[AgentEvent]) -> float | None
 
 
 def _glance(value: Any, task: str) -> tuple[str, ...]:
-    """Returns the first lines of what a step gave, in the words of the plan's answer."""
+    """Returns the first lines of what a step gave, in the words of the plan's answer; of ids alone how many they
+    are, for they say nothing to a reader."""
     if value is None:
         return ()
+    if _is_ids(value):
+        return (size_of(value),)
     lines: list[str] = []
     for line in words_of(value, Wording(task=task.lower(), rows=GLANCE)).splitlines():
         line = line.removeprefix("- ")
         lines.append(line if len(line) <= WIDEST else f"{line[:WIDEST]} …")
     return tuple(lines)
+
+
+def _is_ids(value: Any) -> bool:
+    """Whether a value is a list of ids, and nothing else."""
+    if not is_object(value) or len(value) != 1:
+        return False
+    (rows,) = value.values()
+    if not is_list(rows) or not rows:
+        return False
+    return all(is_object(row) and len(row) == 1 and is_id(*row) for row in rows)
 
 
 def history_html(plan: Plan) -> str:

@@ -110,20 +110,25 @@ def _back() -> None:
         st.query_params.pop(name, None)
 
 
-def _draw_turn(host: Host, turn: TurnRecord) -> None:
-    if host.follow(turn.id, timeout=0.0).done:
-        _trace(host, turn)
-    else:
-        st.fragment(_trace, run_every=LOOK)(host, turn, live=True)
-
-
-def _trace(host: Host, turn: TurnRecord, *, live: bool = False) -> None:
-    """Draws a trace as far as it has come; once a live one has ended, the page is drawn as that of any other turn."""
-    batch = host.follow(turn.id, timeout=0.0)
-    if live and batch.done:
+@st.fragment(run_every=LOOK)
+def _look(host: Host, turn: TurnRecord, event_count: int, end: float) -> None:
+    """Has the page drawn anew once more has happened in a turn that runs, or its bars have reached the `end` of their
+    axis; until then they grow by themselves."""
+    batch = host.follow(turn.id, event_count, timeout=0.0)
+    if batch.events or batch.done or time.time() - turn.started_at > end:
         st.rerun()
+
+
+def _draw_turn(host: Host, turn: TurnRecord) -> None:
+    """Draws a trace as far as it has come."""
+    batch = host.follow(turn.id, timeout=0.0)
     view = stored_view(turn, batch.events)
     trace = view.trace
+    now = end_of(view)
+    if now is None:
+        now = max(0.0, time.time() - view.started_at)
+    if not batch.done:
+        _look(host, turn, len(batch.events), axis_end(now))
     _heading(host, turn, view)
     if not trace.spans:
         sentence = (
@@ -133,7 +138,7 @@ def _trace(host: Host, turn: TurnRecord, *, live: bool = False) -> None:
         st.info(sentence, icon=":material/info:")
         return
     with st.container(gap=None, key=f"canvas-{turn.id}"):
-        _canvas(view)
+        _canvas(view, now)
     st.html(decision_html(view))
     st.markdown("#### Timeline")
     _timeline(host, turn, trace, view)
@@ -143,11 +148,8 @@ def _trace(host: Host, turn: TurnRecord, *, live: bool = False) -> None:
         st.markdown(prose(answer_text(view)))
 
 
-def _canvas(view: TurnView) -> None:
+def _canvas(view: TurnView, now: float) -> None:
     """Draws who worked when, and plays it again; the address may name the moment to open at."""
-    now = end_of(view)
-    if now is None:
-        now = max(0.0, time.time() - view.started_at)
     st.html(canvas_html(lanes_of(view), axis_end(now), "What each did", now=now))
     if not view.running and view.steps:
         draw_replay(st.empty(), view, address.read("at"))
@@ -157,9 +159,7 @@ def _canvas(view: TurnView) -> None:
 def _heading(host: Host, turn: TurnRecord, view: TurnView) -> None:
     settings = host.kit.settings
     with st.container(horizontal=True, vertical_alignment="center", key="trace-head"):
-        if st.button("All traces", icon=":material/arrow_back:", type="tertiary", on_click=_back):
-            # The list is not a part of a live trace.
-            st.rerun()
+        st.button("All traces", icon=":material/arrow_back:", type="tertiary", on_click=_back)
         st.space("stretch")
         origin = repeated_turn(turn.session_id)
         if origin:
