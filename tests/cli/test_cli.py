@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -45,12 +46,14 @@ def run(*arguments: str, stdin: str = "", **environ: str) -> Result:
 
 def type_command(arguments: tuple[str, ...], environ: Mapping[str, str], folder: Path) -> None:
     """The command in a process of its own, where nobody catches what it logs; its two streams become files."""
+    # A shell that runs this suite in the background has its children ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with (
         mock.patch.dict(
             os.environ, {"KIT_STORE": ":memory:", "KIT_PACE": "0", **environ}, clear=True
         ),
-        (folder / "stdout").open("w") as out,
-        (folder / "stderr").open("w") as err,
+        (folder / "stdout").open("w", buffering=1) as out,
+        (folder / "stderr").open("w", buffering=1) as err,
         redirect_stdout(out),
         redirect_stderr(err),
     ):

@@ -2,13 +2,14 @@
 
 import json
 import os
+import runpy
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from kit.bench.grid.run import RESULTS, run_grid
 from kit.bench.grid.workers import BATCH
 from kit.core.errors import DataError, SettingsError
 from kit.experiment_kits import WorkerKits
-from kit.settings import HOME
+from tests.forks import started
 from tests.grids.test_grid import OPENER, spec_of
 from tests.loopback_openai import Say, loopback
 
@@ -31,7 +32,16 @@ WORKER_KEY = "sk-of-the-workers-0002"
 @dataclass(frozen=True)
 class Cluster:
     address: str
-    workers: tuple["subprocess.Popen[bytes]", ...]
+    workers: tuple[BaseProcess, ...]
+
+
+def run_dask(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+    """`dask` in a process of its own, with an environment of its own."""
+    os.environ.clear()
+    os.environ.update(environment)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    sys.argv = ["dask", *arguments]
+    runpy.run_module("dask", run_name="__main__")
 
 
 @pytest.fixture(scope="module")
@@ -46,20 +56,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[Cluster]:
     }
     with ExitStack() as stack:
 
-        def start(*words: str) -> "subprocess.Popen[bytes]":
-            command = [
-                sys.executable,
-                "-m",
-                "dask",
-                *words,
-                "--scheduler-file",
-                str(contact),
-                "--no-dashboard",
-            ]
-            process = subprocess.Popen(
-                command, cwd=HOME, env=environment, stderr=subprocess.DEVNULL
-            )
-            stack.callback(process.wait)
+        def start(*words: str) -> BaseProcess:
+            arguments = [*words, "--scheduler-file", str(contact), "--no-dashboard"]
+            process = started(run_dask, arguments, environment)
+            stack.callback(process.join)
             stack.callback(process.kill)
             return process
 
@@ -117,12 +117,13 @@ def test_a_cluster_that_loses_a_worker_plays_every_cell_once_with_the_bytes_of_a
     def kill(done: int, total: int) -> None:
         counts.append(done)
         if len(counts) == 2:  # the first batch is here, and every worker has its next
-            cluster.workers[0].send_signal(signal.SIGKILL)
+            cluster.workers[0].kill()
 
     run = run_grid(
         spec, tmp_path / "cluster", WorkerKits(spec.virtual), progress=kill, on=cluster.address
     )
-    assert cluster.workers[0].wait(60) == -signal.SIGKILL and cluster.workers[1].poll() is None
+    cluster.workers[0].join(60)
+    assert cluster.workers[0].exitcode == -signal.SIGKILL and cluster.workers[1].is_alive()
     assert (
         run.complete
         and counts[-1] == run.total == len({cell.key for cell in cells(spec)}) > 6 * BATCH

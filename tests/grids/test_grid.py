@@ -37,7 +37,7 @@ from kit.runtime.handoff import ask_tool
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
-from tests.forks import exit_code
+from tests.forks import FORKS, exit_code
 
 OPENER = partial(open_kit, Settings(store=":memory:", pace=0.0, today="2026-11-01"))
 MIXED = {"file": "data/cases/mixed.jsonl", "every": 40}
@@ -130,8 +130,10 @@ def test_cells_of_an_ensemble_whose_rubric_changed_are_other_cells(tmp_path: Pat
 
 
 def test_the_bytes_are_the_same_at_any_concurrency_in_any_number_of_processes_and_in_any_number_of_runs(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    # Forks of one process that has imported the kit, where a grid starts processes that each import it.
+    monkeypatch.setattr("multiprocessing.get_context", lambda _: FORKS)
     fields: dict[str, Any] = {
         "patterns": ["mediated", "swarm"],
         "repeats": 2,

@@ -1,13 +1,11 @@
 """A plan that its user stopped, or that waits for an answer, is taken up by its user and by nobody else."""
 
 import asyncio
-import json
 import os
 import shlex
 import signal
 import socket
-import subprocess
-import sys
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -20,9 +18,10 @@ from kit.planning.scope import StepScope
 from kit.planning.services import PlanServices
 from kit.runtime.handle import Turn
 from kit.runtime.turn import run_turn
-from kit.settings import HOME
 from kit.stores.documents.protocol import PlanStore
 from kit.stores.sqlite import SqliteStore
+from tests.cli.test_cli import type_command
+from tests.forks import started
 from tests.kits import ALICE
 from tests.plan_kits import Waits, draft, gives_rows, opened_plans, plan_kit, plan_of, read_plan
 
@@ -97,34 +96,31 @@ async def test_a_plan_whose_process_ends_is_given_to_a_worker(tmp_path: Path) ->
 
 @pytest.mark.realtime
 def test_ctrl_c_stops_a_plan_and_prints_the_line_that_lets_it_go_on(tmp_path: Path) -> None:
-    environment = {**os.environ, "KIT_DECK": "cards/outlets", "KIT_MODEL": "offline"}
-    environment |= {"KIT_STORE": str(tmp_path / "kit.db"), "KIT_PACE": "0"}
-    ask = [sys.executable, "-m", "kit", "ask", TASK, "--pattern", "plan_execute", "--json"]
     # A service that takes calls and answers none: the planner waits for it.
     silent = socket.create_server(("127.0.0.1", 0))
-    url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-    hanging = {**environment, "SKILL_SERVICE_URL": url, "SKILL_SERVICE_KEY": "a-key"}
-    with (
-        silent,
-        subprocess.Popen(
-            ask,
-            cwd=HOME,
-            env=hanging,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            # A shell that runs this suite in the background has its children ignore Ctrl-C.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        ) as process,
-    ):
-        assert process.stdout is not None and process.stderr is not None
-        for line in process.stdout:
-            if json.loads(line).get("body", {}).get("kind") == "plan_taken":
-                process.send_signal(signal.SIGINT)
-                break
-        process.stdout.read()
-        words = process.stderr.read()
-        assert process.wait(30) == 2
+    environment = {
+        "PATH": os.environ["PATH"],
+        "KIT_DECK": "cards/outlets",
+        "KIT_MODEL": "offline",
+        "KIT_STORE": str(tmp_path / "kit.db"),
+        "SKILL_SERVICE_URL": f"http://127.0.0.1:{silent.getsockname()[1]}",
+        "SKILL_SERVICE_KEY": "a-key",
+    }
+    told = tmp_path / "stdout"
+    with silent:
+        ask = ("ask", TASK, "--pattern", "plan_execute", "--json")
+        process = started(type_command, ask, environment, tmp_path)
+        try:
+            while not told.exists() or '"kind":"plan_taken"' not in told.read_text():
+                assert process.is_alive()
+                time.sleep(0.02)
+            assert process.pid is not None
+            os.kill(process.pid, signal.SIGINT)
+            process.join(30)
+            assert process.exitcode == 2
+        finally:
+            process.kill()
+    words = (tmp_path / "stderr").read_text()
     assert "kit: stopped" in words
     line = words.partition("it goes on with: ")[2].splitlines()[0]
     go_on = shlex.split(line)

@@ -1,12 +1,8 @@
 """`kit serve` as a process of its own, and the document that describes what it answers."""
 
 import json
-import os
 import re
-import signal
 import socket
-import subprocess
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -15,9 +11,9 @@ import httpx
 import pytest
 
 from kit.service.api import create_app
-from kit.settings import HOME
 from kit.stores.sqlite import SqliteStore
-from tests.cli.test_cli import refused, run
+from tests.cli.test_cli import refused, run, type_command
+from tests.forks import started
 from tests.service.servers import ACME, body
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "openapi.json"
@@ -32,19 +28,17 @@ def test_the_committed_document_is_that_of_the_app() -> None:
 @pytest.mark.realtime
 @pytest.mark.req("AS-15", "AS-24")
 def test_a_server_answers_once_it_is_ready_and_ends_in_order(tmp_path: Path) -> None:
-    environment = {**os.environ, "KIT_MODEL": "offline", "KIT_PACE": "0"}
-    environment |= {"KIT_STORE": str(tmp_path / "kit.db"), "KIT_DECK": "cards/consumer"}
-    command = [sys.executable, "-m", "kit", "serve", "--port", "0"]
-    with subprocess.Popen(
-        command, cwd=HOME, env=environment, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stderr is not None
+    environment = {"KIT_MODEL": "offline", "KIT_STORE": str(tmp_path / "kit.db")}
+    process = started(type_command, ("serve", "--port", "0"), environment, tmp_path)
+    log = tmp_path / "stderr"
+    try:
         found = None
-        for line in process.stderr:
-            found = re.search(r"answering on (http://\S+)", line)
-            if found:
-                break
-        assert found is not None
+        while found is None:
+            assert process.is_alive()
+            time.sleep(0.02)
+            found = re.search(
+                r"answering on (http://\S+)\n", log.read_text() if log.exists() else ""
+            )
         with httpx.Client(base_url=found[1], timeout=30) as http:
             assert http.get("/ready").json() == {"status": "ready"}
             content = body("find coffee deals", ACME)
@@ -59,8 +53,11 @@ def test_a_server_answers_once_it_is_ready_and_ends_in_order(tmp_path: Path) -> 
         assert (last["kind"], last["text"]) == ("reply", reply["response"])
         assert not (tmp_path / "none.db").exists()
         began = time.monotonic()
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0 and time.monotonic() - began < 15
+        process.terminate()
+        process.join(30)
+        assert process.exitcode == 0 and time.monotonic() - began < 15
+    finally:
+        process.kill()
     with closing(SqliteStore(tmp_path / "kit.db")) as store:
         assert [turn.status for turn in store.turns()] == ["ok", "ok"]
 

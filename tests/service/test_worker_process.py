@@ -2,9 +2,6 @@
 
 import asyncio
 import os
-import signal
-import subprocess
-import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -13,6 +10,7 @@ import pytest
 from kit import open_kit
 from kit.service.queued_plans import open_queued_plans
 from kit.settings import Settings
+from tests.cli.test_cli import type_command
 from tests.forks import started
 from tests.plan_kits import Rows, opened_plans
 from tests.planning.test_own_skills import deck
@@ -75,18 +73,18 @@ async def test_a_worker_has_an_agent_of_ones_own_carry_out_a_plan_and_ends_when_
             "KIT_REDIS": server.url,
             "KIT_MODEL": "offline",
         }
-        command = [sys.executable, "-m", "kit", "worker"]
-        with subprocess.Popen(command, env={**os.environ, **own}, stderr=subprocess.PIPE) as worker:
-            try:
-                async with (
-                    open_kit(settings) as kit,
-                    open_queued_plans(settings) as queued,
-                    serving_kit(kit, pattern="plan_execute", queued_plans=queued) as api,
-                ):
-                    result = (await api.run("List the samples of maize")).json()
-                assert result["status"] == "ok", result
-                assert f"from process {worker.pid}" in result["response"]
-                worker.send_signal(signal.SIGTERM)
-                assert await asyncio.to_thread(worker.wait, 60) == 0
-            finally:
-                worker.kill()
+        worker = started(type_command, ("worker",), {**os.environ, **own}, tmp_path)
+        try:
+            async with (
+                open_kit(settings) as kit,
+                open_queued_plans(settings) as queued,
+                serving_kit(kit, pattern="plan_execute", queued_plans=queued) as api,
+            ):
+                result = (await api.run("List the samples of maize")).json()
+            assert result["status"] == "ok", result
+            assert f"from process {worker.pid}" in result["response"]
+            worker.terminate()
+            await asyncio.to_thread(worker.join, 60)
+            assert worker.exitcode == 0
+        finally:
+            worker.kill()
