@@ -614,7 +614,7 @@ async def test_a_report_goes_before_what_spans_say():
 @realtime
 def test_equal_systems_are_seldom_told_apart_and_a_worse_one_is_found_as_often_as_promised():
     """A small sample of `python benchmarks/foreign_systems.py`."""
-    runs = 6
+    runs = 4
     assert foreign_systems.false_verdicts(runs) <= foreign_systems.most_false(runs)
     assert foreign_systems.false_verdicts(runs, decided=True) <= foreign_systems.most_false(runs)
     finds, _ = foreign_systems.found(3, 231)
