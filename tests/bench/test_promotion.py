@@ -177,15 +177,15 @@ def test_a_trial_plays_the_draft_judges_its_answers_and_writes_when_told_to(
 ):
     card = drafted(tmp_path)
     command = ["promote", "rewards", "--deck", str(card.parent)]
-    assert main(command) == 0 and "status: draft" in card.read_text()
-    told = capsys.readouterr().out
-    assert re.search(r"switches: \d+ of 42", told) and re.search(
-        r"answers: \d+ of \d+ = 1.000", told
-    )
-    assert (
-        main([*command, "--write"]) == 0
-        and load_deck(card.parent).cards["rewards"].status == "active"
-    )
+    lines = FILE.read_text().splitlines(keepends=True)
+    once = tmp_path / "once.jsonl"
+    once.write_text("".join(line for line in lines if '-there"' in line))
+    trial = ["promote", "rewards", str(once), "--deck", str(card.parent)]
+    assert main(trial) == 0 and "status: draft" in card.read_text()
+    assert re.search(r"answers: \d+ of 14 = 1.000", capsys.readouterr().out)
+    assert main([*command, "--write"]) == 0
+    assert re.search(r"switches: \d+ of 42", capsys.readouterr().out)
+    assert load_deck(card.parent).cards["rewards"].status == "active"
 
 
 @pytest.mark.req("PC2-PF1")
