@@ -67,7 +67,11 @@ async def test_what_nobody_has_is_named_without_the_other_words_of_the_question(
     [
         ("find battery deals", "thanks. coffee deals", "Coffee offers"),
         ("find cheese", "and on bread", "Bread products"),
-        ("find coffee deals", "only at Harvest Market", "Coffee harvest market offers"),
+        (
+            "find coffee deals",
+            "only at Harvest Market",
+            "Coffee offers:\n- 200 points on Morning Kettle Coffee Pods 24 ct (buy 2) at Harvest Market",
+        ),
         ("find pizza near me", "and in Oakfield?", "Pizza restaurants near Oakfield"),
     ],
 )

@@ -88,6 +88,22 @@ async def test_a_correction_is_about_what_was_meant():
     assert title.startswith("Hollow Crown")
 
 
+async def test_a_follow_up_is_about_what_was_shown_whoever_is_asked():
+    first, second, cheapest, ended, heading = await answers(
+        "consumer",
+        ("find coffee deals", "what are its terms"),
+        ("find coffee deals", "the second one", "what are its terms"),
+        ("find pizza near me", "the cheapest"),
+        ("list my receipts", "was the last one accepted"),
+        "tea and coffee deals",
+    )
+    assert first.startswith("Terms: 200 points on Ember Hill Ground Coffee 12 oz")
+    assert second.startswith("Terms: 200 points on Morning Kettle Coffee Pods 24 ct")
+    assert cheapest.startswith("Pizza restaurants near Rivermont")
+    assert "receipts" in ended.lower() and "A receipt is rejected" not in ended
+    assert heading.startswith("Tea or coffee offers")
+
+
 async def test_questions_to_the_library_reach_whoever_is_for_them():
     found_by_message = {
         "What should I read next?": "volumes",

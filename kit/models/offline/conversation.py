@@ -26,6 +26,7 @@ READ_OF_RESULT = 100_000
 """Characters of what a tool returned: a step is shown 32,000, and what is cut off here nobody would say."""
 EARLIER = "From earlier in the conversation:"
 """How a sub-agent's prompt tells what was said to others."""
+_CONTEXT = re.compile(rf"^{EARLIER} (.*)$", re.M)
 _IN_PLAY = re.compile(r"^[^\w\n]*Called in the previous turn:[ \t]*(.*)$", re.M)
 _OPEN = re.compile(r"^Still without an answer: (.*)$", re.M)
 _NO_FIT = re.compile(r"When no tool fits:\s*([\w-]+)")
@@ -227,6 +228,11 @@ class Conversation:
     def referent(self) -> tuple[str, str, str] | None:
         """What the request means of the things shown: its title or id, its type, its id."""
         return (_REFERENT.findall(self.system) or [None])[-1]
+
+    @property
+    def told_of_others(self) -> str:
+        """What was said to others earlier in the conversation, as a sub-agent's prompt tells it."""
+        return self._prompt_line(_CONTEXT)
 
     @property
     def ids(self) -> list[str]:

@@ -33,6 +33,9 @@ PRONOUN = re.compile(
 )
 """Words that stand for something already said."""
 
+ONE_THING = re.compile(r"\b(?:it|its|it's|that one|this one)\b", re.I)
+"""Words that stand for one thing already said."""
+
 ORDINAL = re.compile(r"\bthe\ (?:first|second|third|fourth|last|other|next)\b", re.I | re.X)
 """Words that point at one of several things; they also say which of all: "the first person on the moon"."""
 

@@ -16,7 +16,7 @@ from kit.core.language.retry import retries
 from kit.core.language.small_talk import small_talk
 from kit.core.language.words import STOP, content_words
 from kit.core.outcome import NO_ANSWER
-from kit.models.offline import composition, json_answer
+from kit.models.offline import composition, english, json_answer
 from kit.models.offline.arguments import fill, fill_each, takes_id_of, unknown_name
 from kit.models.offline.conversation import EARLIER, Conversation, Tool, text_of
 from kit.models.offline.executor import executor_turn, plays_executor
@@ -32,6 +32,7 @@ from kit.models.offline.routing import (
     asks_for_act,
     decide,
     is_for_nobody,
+    names_nothing,
     points_back,
 )
 from kit.models.offline.similarity import Document, Index, index, spoken
@@ -321,16 +322,16 @@ def _route(request: Request) -> Reply | None:
             return Reply(composition.outside(labels, talk.phrases))
         decision = Routes((Part(default, question, 0.0),), 1)
     calls: list[Call] = []
-    asked: list[str] = []
+    labels: list[str] = []
     for part in decision.parts:
         is_switch = part.tool not in in_play
         tool = tools[part.tool]
-        asked.append(tool.label)
+        labels.append(tool.label)
         query = _with_its_thing(part.text, question)
         calls.append((tool.name, _routing_args(talk, tool, query, decision.intents, is_switch)))
     if talk.phrases is not ENGLISH:
         return _make_calls(talk, "", calls)  # the line of the card or of the language is said
-    return _make_calls(talk, composition.preamble(asked), calls)
+    return _make_calls(talk, composition.preamble(labels), calls)
 
 
 def _with_its_thing(part: str, message: str) -> str:
@@ -405,17 +406,17 @@ def _look_up(request: Request) -> Reply:
     able = [tool for tool in tools if fillable(tool.schema)] or (list(tools) if must else [])
     if not able:
         return reply(talk, (), None)
-    asked = _without_remarks(request)
-    if len(clauses(asked)) < 2:
+    question = _without_remarks(request)
+    if len(clauses(question)) < 2:
         # A lookup that does not take the id would tell of all things instead.
-        able = [tool for tool in able if takes_id_of(tool.schema, asked)] or able
-    text = _with_antecedent(talk, asked)
+        able = [tool for tool in able if takes_id_of(tool.schema, question)] or able
+    text = _with_antecedent(talk, question)
     documents = _documents(able)
     # The lookups of one agent answer one matter, or two; whoever has those of several agents is asked as they are.
     most = talk.most_calls if any(tool.requests for tool in able) else 2
     situation = Situation(text, documents, embedder=talk.embedder)
     decision = decide(situation, most)
-    goes_on_with_one_matter = text != asked and len(clauses(talk.request)) < 2
+    goes_on_with_one_matter = text != question and len(clauses(talk.request)) < 2
     if goes_on_with_one_matter or not isinstance(decision, Routes):
         closest = int(situation.table.score(text).argmax())
         decision = Routes((Part(closest, text, 0.0),), 1)
@@ -437,10 +438,10 @@ def _is_elsewhere(request: Request, *, doubt: float = 0.0) -> bool:
     talk = request.talk
     table = _own_table(request)
     # What is meant was shown by somebody here: "the second one" says nothing by its own words.
-    if table is None or talk.referent:
+    if table is None or talk.referent or (leans(talk) and names_nothing(talk.request)):
         return False
-    asked = _without_remarks(request)
-    return is_for_nobody(asked, talk.last_reply, table, leans=leans(talk), doubt=doubt)
+    question = _without_remarks(request)
+    return is_for_nobody(question, talk.last_reply, table, leans=leans(talk), doubt=doubt)
 
 
 def _without_remarks(request: Request) -> str:
@@ -477,18 +478,23 @@ def leans(talk: Conversation) -> bool:
     return bool(earlier) and points_back(talk.request, talk.last_reply)
 
 
-def _with_antecedent(talk: Conversation, asked: str) -> str:
+def _with_antecedent(talk: Conversation, question: str) -> str:
     """What is asked, with what it points at in front when it cannot stand alone: its picture, or the request before."""
     if talk.referent:
         return f'"{talk.referent[0]}". {talk.request}'
     if not talk.ids and not points_back(talk.request, talk.last_reply):
-        return asked
+        return question
     if talk.picture_text:
         return f"{talk.picture_text}. {talk.request}"
     if talk.ids:
         return f'"{" ".join(talk.ids)}". {talk.request}'
     if talk.open_question:
         return talk.open_question
+    context = talk.told_of_others
+    if context and english.ONE_THING.search(talk.request):
+        first = _ENTITY.search(context)
+        if first is not None:
+            return f'"{first[0]}". {talk.request}'
     if talk.earlier_requests:
         return f"{talk.earlier_requests[-1]}. {talk.request}"
     return talk.request

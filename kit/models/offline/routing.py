@@ -192,6 +192,11 @@ def is_elliptic(request: str) -> bool:
     return len(content_words(request) - english.FAINT) <= 1
 
 
+def names_nothing(request: str) -> bool:
+    """Whether a request names nothing itself and only points: "the cheapest", "and that one"."""
+    return not content_words(english.REFERENCE.sub(" ", request))
+
+
 def is_sentence(request: str) -> bool:
     """Whether a request begins as a question, a wish or a statement does."""
     request_words = [word for word in words(request) if word != "please"]
@@ -314,9 +319,17 @@ def _head_start(situation: Situation) -> Floats:
     if asks(situation.last_reply):
         start += scale.question
     if _leans_back(situation):
-        start += scale.elliptic if is_elliptic(request) else scale.back
+        is_pulled = is_elliptic(request) and not _is_of_others(situation)
+        start += scale.elliptic if is_pulled else scale.back
     head_start[list(situation.in_play)] = start
     return head_start
+
+
+def _is_of_others(situation: Situation) -> bool:
+    """Whether the one word of a request is a word of tools that are not in play: "what are its terms", of an offer
+    that the shop has shown."""
+    subject = content_words(english.REFERENCE.sub(" ", situation.request)) - english.FAINT
+    return situation.table.belongs_elsewhere(subject, situation.in_play)
 
 
 def _single(situation: Situation, scores: Floats, head_start: Floats, best: int) -> Decision:

@@ -4,7 +4,7 @@ no network, no key, and the same every time."""
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
@@ -236,6 +236,7 @@ class Index:
         terms = [grams(content(whole)) for whole in wholes]
         self._terms = TermTable.of(terms, base=1.0)
         self._term_rows = self._terms.rows(terms)
+        self._description_words = [content_words(" . ".join(units)) for units in parts]
         # Documents with the same list, such as the lookups of one agent, are not told from each other by it.
         self._lists = list(dict.fromkeys(d.requests for d in documents if d.requests))
         self._list_of: list[int] = []
@@ -279,6 +280,23 @@ class Index:
         total = scale.whole * (self._whole @ pooled) + scale.unit * per_unit
         total += scale.word * per_word + scale.terms * shared
         return np.asarray(total, np.float32)
+
+    def belongs_elsewhere(self, sought: frozenset[str], positions: Collection[int]) -> bool:
+        """Whether documents describe themselves by one of some words, and none of those at `positions` does, nor is
+        asked by it."""
+        is_described = False
+        for position, description in enumerate(self._description_words):
+            if position not in positions:
+                is_described = is_described or not sought.isdisjoint(description)
+            elif not sought.isdisjoint(description | self._request_words[self._list_of[position]]):
+                return False
+        return is_described
+
+    @cached_property
+    def _request_words(self) -> list[frozenset[str]]:
+        """The words of each list of requests, and last those of documents without one: none."""
+        texts = [" . ".join(requests) for requests in self._lists]
+        return [content_words(text) for text in [*texts, ""]]
 
     def wording(self, text: str) -> Floats:
         """How much a text is worded like the requests that each document lists, beside the others.

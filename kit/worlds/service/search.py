@@ -94,7 +94,7 @@ class SearchResult(Generic[T]):
     rows: tuple[T, ...]
     match: Match
     topic: str = ""
-    """The words that fit (`named`), or that did not (`closest`)."""
+    """The words that every row has, or some of which each row has (`named`); those that no row has (`closest`)."""
 
 
 class Index(Generic[T]):
@@ -134,13 +134,14 @@ class Index(Generic[T]):
             (index for index, score in enumerate(scores) if score >= least),
             key=lambda index: -scores[index],
         )
-        hit = [token for token in terms if any(token in self._words[index] for index in ranked)]
-        return SearchResult(
-            tuple(self.rows[index] for index in ranked),
-            "named",
-            _few(query[token] for token in hit),
-        )
+        # A heading of all words that some row has would say more than its rows hold.
+        common = [token for token in terms if all(token in self._words[row] for row in ranked)]
+        topic = _few(query[token] for token in common)
+        if not common:
+            hit = [token for token in terms if any(token in self._words[row] for row in ranked)]
+            topic = _few([query[token] for token in hit], joint=" or ")
+        return SearchResult(tuple(self.rows[index] for index in ranked), "named", topic)
 
 
-def _few(words: Iterable[str], most: int = 5) -> str:
-    return " ".join(islice(words, most))
+def _few(words: Iterable[str], most: int = 5, joint: str = " ") -> str:
+    return joint.join(islice(words, most))
