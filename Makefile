@@ -43,7 +43,7 @@ setup: .venv/.ready ## build .venv from requirements.txt; costs nothing the seco
 	@touch $@
 
 app: setup ## serve the chat on http://127.0.0.1:8501 (PORT=... for another port)
-	@$(py) -m streamlit run app.py --server.port $(PORT)
+	@$(py) -m kit app --port $(PORT)
 
 notebooks: setup ## open the notebooks in JupyterLab
 	@$(py) -m jupyterlab --notebook-dir notebooks

@@ -68,7 +68,7 @@ class Settings(Value):
     `opensearch+http://127.0.0.1:9200` (docs/stores.md); unset, they are in the store."""
     retention_days: Annotated[float, Field(gt=0)] | None = None
     """KIT_RETENTION_DAYS: the events of plans and their tools, and the outputs of their steps, go after so many
-    days; unset, they stay."""
+    days; unset, they stay. Turns go by no age: `kit data forget` removes those of a user."""
     environment: str = "default"
     """KIT_ENV: which cards/settings/<name>.yaml is laid over default.yaml."""
     model: str | None = None

@@ -145,6 +145,8 @@ class AgentCard(CardPart):
     tool_grants: dict[str, ToolGrant] = {}
     """Tools that were added later; for thirty days each call of one says so in the trace."""
     prompt_blocks: tuple[str, ...] = ()
+    """Names of texts in cards/blocks that its prompt is put together from, in this order. What an agent is told of its
+    work, its manner or its language is a sentence of a block."""
     sub_agents: tuple[str, ...] = ()
     tuning: Tuning = Tuning()
     version: str = "1"

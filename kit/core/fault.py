@@ -62,6 +62,8 @@ class About(Value):
 
 HANGS = 600.0
 """Longer than any budget of a turn."""
+# What a kind does to a model stands in kit/models/faulty.py, to an agent in kit/runtime/agents/faulty.py, to a service
+# in kit/worlds/service. Pages, `kit ask --fault` and scenarios list every kind of this catalogue by themselves.
 CATALOGUE: Mapping[Kind, About] = {
     "raise": About(label="fails in the middle of its work", axis="invocation"),
     "hang": About(label="does not answer in time", axis="invocation", seconds=HANGS),

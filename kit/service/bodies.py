@@ -7,6 +7,7 @@ from pydantic import Field, StrictBool, StringConstraints
 from kit.core.documents.document import AgentEvent, Persona, PlanStatus, Scope
 from kit.core.event import Event
 from kit.core.value import Value
+from kit.runtime.message import LONGEST
 
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@:+-]{0,127}$")]
 """An id of a tenant, a user or a session. It stands in keys, addresses and headers: not every text is one."""
@@ -21,7 +22,7 @@ class RunRequest(Value):
     tenant_id: Id
     user_id: Id
     session_id: Id
-    message: str = Field(min_length=1, max_length=20_000)
+    message: str = Field(min_length=1, max_length=LONGEST)
     stream: StrictBool = False
     """Whether the reply is a stream of events."""
 

@@ -1,5 +1,9 @@
 """A file of recorded calls: how calls of models and tools ended, keyed by what was asked and where,
-never by arrival order."""
+never by arrival order.
+
+The model's key is a part of what was asked: a recording that is refreshed on another model calls that one anew, and
+keeps the calls of tools that are asked the same.
+"""
 
 import asyncio
 from collections import Counter

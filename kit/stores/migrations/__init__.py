@@ -2,6 +2,8 @@
 
 `versions` has a script for each change that moves rows. What is derived from tables (views, indexes,
 triggers, sums) is dropped, and made anew by whoever calls this, as kit/stores/tables.py has it.
+A new one raises `SCHEMA` in kit/stores/tables.py and is a file `vNN_what_changes.py` in `versions`: a docstring,
+`revision`, `down_revision` (the last one's) and `upgrade()`, which works on `alembic.op`.
 PostgreSQL begins with schema 15: the scripts up to 15 are SQLite's alone, each later one has to run on both.
 """
 
