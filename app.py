@@ -43,7 +43,13 @@ pages = {
 }
 if refusal is not None or is_operator():
     # It breaks parts on purpose, which is not for everybody; its link stands on the first screen.
-    pages["demo"] = st.Page(drawn_by("demo"), title="Demo", url_path="demo", visibility="hidden")
+    pages["demo"] = st.Page(
+        drawn_by("demo"),
+        title="Demo",
+        icon=":material/slideshow:",
+        url_path="demo",
+        visibility="hidden",
+    )
     pages["cards"] = st.Page(
         drawn_by("cards"), title="Cards", icon=":material/style:", url_path="cards"
     )

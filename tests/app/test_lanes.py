@@ -12,7 +12,7 @@ from kit.core.bodies.turn import AgentBroken
 from kit.core.event import Event
 from kit.core.outcome import Answer, Failure
 from kit.ui.canvas.drawing import axis_end, canvas_html, replay_html
-from kit.ui.canvas.lane import Lane, lanes_of
+from kit.ui.canvas.lane import Lane, lanes_of, now_of
 from kit.ui.shared.turn_fold import advance, interrupt
 from kit.ui.shared.turn_sentence import turn_sentence
 from kit.ui.shared.turn_view import TurnView
@@ -84,6 +84,11 @@ def test_a_lane_that_failed_says_so_in_plain_words_and_nothing_flows_from_it():
 def test_of_a_turn_that_died_nobody_says_why_a_sub_agent_was_stopped():
     view = interrupt(advance(TurnView(), [event for event in mixed() if event.at < 1.0]))
     assert "Shop was stopped: “shoes” is missing." in turn_sentence(view)
+
+
+def test_the_axis_of_a_turn_that_died_ends_with_its_last_event_and_not_today():
+    view = interrupt(advance(TurnView(), [event for event in mixed() if event.at < 1.0]))
+    assert now_of(view) == view.events[-1].at
 
 
 def test_a_finding_of_json_stands_on_its_lane_in_words():

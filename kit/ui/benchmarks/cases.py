@@ -20,7 +20,7 @@ from kit.core.display.count import many
 from kit.stores.sqlite import SqliteStore
 from kit.ui.benchmarks.verdict import words
 from kit.ui.canvas.drawing import axis_end, canvas_html
-from kit.ui.canvas.lane import end_of, lanes_of
+from kit.ui.canvas.lane import lanes_of, now_of
 from kit.ui.shared import address
 from kit.ui.shared.selection import draw_rows
 from kit.ui.shared.turn_facts import headline
@@ -104,6 +104,6 @@ def _trace(folder: Path, turn_id: str) -> None:
     view = stored_view(turn, events)
     st.markdown(f"### {literal(turn.message)}")
     st.markdown(headline(view).badge())
-    now = end_of(view) or 0.0
+    now = now_of(view)
     st.html(canvas_html(lanes_of(view), axis_end(now), "What each did", now=now))
     st.markdown(prose(view.answer or view.lead or view.regret))

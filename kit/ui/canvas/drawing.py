@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from kit.ui.canvas.lane import Lane, end_of
+from kit.ui.canvas.lane import Lane, now_of
 from kit.ui.shared.template import render
 from kit.ui.shared.turn_view import TurnView
 
@@ -59,5 +59,5 @@ def lane_html(lane: Lane, end: float, now: float, pace: str = "") -> str:
 def replay_html(view: TurnView, address: str, moment: str = "") -> str:
     """Returns what plays a turn that has ended again; `address` of the page that shows it by itself,
     `moment`: seconds to open at, or nothing for its end."""
-    end = end_of(view) or 0.0
+    end = now_of(view)
     return render("replay", end=end, axis=axis_end(end), address=address, moment=moment)

@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import json
 import re
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
@@ -122,6 +123,14 @@ def end_of(view: TurnView) -> float | None:
     if view.events:
         return view.events[-1].at
     return 0.0
+
+
+def now_of(view: TurnView) -> float:
+    """Returns the seconds since a turn began, of one that is over until it ended."""
+    end = end_of(view)
+    if end is None:
+        return max(0.0, time.time() - view.started_at)
+    return end
 
 
 def _owners(trace: Trace, steps: dict[str, Step]) -> dict[str, str]:

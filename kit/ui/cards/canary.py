@@ -91,7 +91,8 @@ def _promote(host: Host, card_id: str) -> None:
     folder = Path(host.kit.settings.deck)
     try:
         with st.spinner("The cases for failing tools are played"):
-            verdict = host.wait_long(put_in_place(host.kit, folder, card_id, visitor(host), by))
+            work = put_in_place(host.kit, folder, card_id, visitor(host), by)
+            verdict = host.wait(work, timeout=600)
     except TimeoutError:
         st.warning("It takes longer than ten minutes and goes on. Look here again later.")
         return

@@ -101,12 +101,13 @@ def _prompt(host: Host, principal: Principal, card_id: str) -> None:
     if run := deck.cards[card_id].run:
         st.caption(f"It runs `{run}`, which brings its own prompt.")
         return
-    session = host.kit.session("", principal.tenant_id, principal.user_id)
-    location = session.location
-    if principal in host.people:
-        location = host.people[principal].location
+    session = host.session("", principal)
+    assert session is not None
     dynamic = DynamicContext(
-        date=host.kit.today, user_id=principal.user_id, locale=session.locale, location=location
+        date=host.kit.today,
+        user_id=principal.user_id,
+        locale=session.locale,
+        location=session.location,
     )
     prompt, pieces = assembled(deck.cards[card_id], deck, dynamic)
     st.caption(

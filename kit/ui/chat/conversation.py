@@ -19,7 +19,6 @@ from kit.ui.shared import address
 from kit.ui.shared.allowance import LimitReached
 from kit.ui.shared.frame import open_host, report_errors
 from kit.ui.shared.host import Host
-from kit.ui.shared.turn_fold import advance, interrupt
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.visitor import is_operator, visitor
 from kit.ui.shared.wording import day_of_data, is_simulated, literal
@@ -211,10 +210,7 @@ def _follow(host: Host, canvas: Canvas, panel: Panel, view: TurnView, stop: Delt
     halt = partial(host.cancel, view.turn_id)
     stop.button("Stop", icon=":material/stop_circle:", key=key, on_click=halt, shortcut="Esc")
     while view.running:
-        batch = host.follow(view.turn_id, len(view.events))
-        view = advance(view, batch.events)
-        if batch.done and view.running:
-            view = interrupt(view)
+        view = host.advance(view)
         if not view.running:
             stop.empty()
         canvas.draw(view, again=True)

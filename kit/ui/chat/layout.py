@@ -116,8 +116,8 @@ class Places:
             if self.page.suggestions_note:
                 st.caption(self.page.suggestions_note)
             with st.container(horizontal=True, vertical_alignment="center"):
-                draw_link(st.empty(), "demo", "See it in scenes", ":material/slideshow:")
-                draw_link(st.empty(), "compare", "Compare patterns", ":material/compare_arrows:")
+                draw_link("demo", "See it in scenes")
+                draw_link("compare", "Compare patterns")
             # At the end, so that nothing moves when the words come.
             self.introductions.append(st.empty())
 

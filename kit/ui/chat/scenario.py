@@ -19,7 +19,7 @@ from kit.ui.shared.visitor import is_demo, is_operator, visitor
 from kit.ui.shared.wording import is_simulated, label, literal, model_words
 
 WIDEST = 8
-PARTS = ("fault", "cap", "pattern", "model", "tenant", "user")
+PARTS = address.PARTS[1:]
 """Parts of the address that the panel writes."""
 
 

@@ -1,6 +1,5 @@
 """Draws one turn in one place of a page, and on later draws only what changed: the same for live and stored turns."""
 
-import time
 from functools import partial
 
 import streamlit as st
@@ -10,6 +9,7 @@ from kit.compose.page import PageSettings
 from kit.core.errors import FaultError
 from kit.core.fault import Kind
 from kit.core.picture import strip_marks
+from kit.ui.canvas.lane import now_of
 from kit.ui.canvas.lane_box import OnBreak
 from kit.ui.canvas.turn_lanes import TICK, TurnLanes
 from kit.ui.chat.approval import draw_approval
@@ -17,8 +17,9 @@ from kit.ui.chat.chat_input import Question, ask
 from kit.ui.chat.components import components_of, draw_components
 from kit.ui.chat.feedback import remark, thumbs
 from kit.ui.chat.growing_text import GrowingText
-from kit.ui.chat.turn_panel import open_others, open_plan, open_trace
+from kit.ui.chat.turn_panel import open_others, open_plan
 from kit.ui.chat.user_message import draw_user_message
+from kit.ui.shared.frame import draw_link
 from kit.ui.shared.host import Host
 from kit.ui.shared.place import Place
 from kit.ui.shared.template import render
@@ -67,11 +68,7 @@ class Canvas:
 
     def draw(self, view: TurnView, *, steps: bool = True, again: bool = False) -> None:
         """Brings the place up to date; `steps` is off for turns long past, `again` offers to ask once more."""
-        elapsed = max(0.0, time.time() - view.started_at)
-        if view.seconds is None:
-            now = elapsed
-        else:
-            now = view.seconds
+        now = now_of(view)
         faults = fault_lines(view)
         if faults:
             marks = render("marks", kind="faults", label="Broken on purpose", lines=faults)
@@ -118,12 +115,12 @@ class Canvas:
     def _draw_foot(self, view: TurnView, *, details: bool, again: bool) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             feedback = None if self._host.is_remote else thumbs(self._host, view.turn_id)
-            open_plan(st.empty(), view)
+            open_plan(view)
             if not self._host.is_remote:
-                open_others(st.empty(), view)
+                open_others(view)
             # The newest turn's is in the panel.
             if not again:
-                open_trace(st.empty(), view.turn_id)
+                draw_link("traces", "Open trace", turn=view.turn_id)
             # Of an older turn the conversation has moved on: only the newest can be asked again.
             if again and view.status not in ("ok", "paused", "running"):
                 question = Question(

@@ -27,38 +27,27 @@ class Panel:
         """Brings the panel up to date; nothing is sent when nothing changed."""
         self._show(render("turn_panel", ending=headline(view), facts=facts(view)))
         for _, link in self._places:
-            if not view.running:
-                open_trace(link, view.turn_id)
-            elif view.is_plan:
-                open_plan(link, view)
+            with link:
+                if not view.running:
+                    draw_link("traces", "Open trace", turn=view.turn_id)
+                else:
+                    open_plan(view)
 
     def _show(self, html: str) -> None:
         for place, _ in self._places:
             place.html(html)
 
 
-def open_plan(slot: DeltaGenerator, view: TurnView) -> None:
+def open_plan(view: TurnView) -> None:
     """Draws a link to the plan that a turn works on; nothing for a turn that is none."""
     for plan in view.bodies(PlanTaken):
-        draw_link(slot, "plans", "Open plan", ":material/checklist:", plan=plan.plan_id)
+        draw_link("plans", "Open plan", plan=plan.plan_id)
 
 
-def open_trace(slot: DeltaGenerator, turn_id: str) -> None:
-    """Draws a link to the turn's trace."""
-    draw_link(slot, "traces", "Open trace", ":material/account_tree:", turn=turn_id)
-
-
-def open_others(slot: DeltaGenerator, view: TurnView) -> None:
+def open_others(view: TurnView) -> None:
     """Draws a link to what others would have said in a turn; nothing where it answered everything."""
     is_over = view.routing is not None and view.status != "paused"
     if is_over and not view.parts.is_complete and not view.is_plan:
-        icon = ":material/compare:"
         turn_id = view.turn_id
-        draw_link(
-            slot,
-            "compare",
-            "What other systems would have said",
-            icon,
-            turns=turn_id,
-            others=turn_id,
-        )
+        words = "What other systems would have said"
+        draw_link("compare", words, turns=turn_id, others=turn_id)

@@ -1,6 +1,5 @@
 """The page Compare: turns beside each other on one axis, what differs between them, and which lost what."""
 
-import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +12,7 @@ from kit.core.context import Principal
 from kit.core.record import TurnRecord
 from kit.stores.recall import repeated_turn
 from kit.ui.canvas.drawing import axis_end
-from kit.ui.canvas.lane import end_of
+from kit.ui.canvas.lane import now_of
 from kit.ui.compare.ask_again import draw_again, draw_question
 from kit.ui.compare.difference import compare, differences_html, losses_html
 from kit.ui.compare.others import draw_others
@@ -22,7 +21,6 @@ from kit.ui.shared import address
 from kit.ui.shared.frame import with_store
 from kit.ui.shared.host import Host
 from kit.ui.shared.turn_facts import fork_words
-from kit.ui.shared.turn_fold import advance, interrupt
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.visitor import visitor
 from kit.ui.shared.wording import label, literal
@@ -154,7 +152,7 @@ def _compare(host: Host, principal: Principal, views: list[TurnView], stop: Delt
         )
     while running:
         for number in running:
-            views[number] = _advance(host, views[number], TICK / len(running))
+            views[number] = host.advance(views[number], TICK / len(running))
         _draw(summary, columns, views)
         running = _running(views)
     stop.empty()
@@ -256,15 +254,7 @@ def _begun(host: Host, view: TurnView) -> TurnView:
     """Returns a turn once it is known on which pattern it runs: that is its name on the page."""
     if view.pattern or not view.running:
         return view
-    return _advance(host, view, FIRST)
-
-
-def _advance(host: Host, view: TurnView, timeout: float) -> TurnView:
-    batch = host.follow(view.turn_id, len(view.events), timeout)
-    view = advance(view, batch.events)
-    if batch.done and view.running:
-        return interrupt(view)
-    return view
+    return host.advance(view, FIRST)
 
 
 def _draw(
@@ -272,17 +262,10 @@ def _draw(
 ) -> None:
     """Brings all columns up to date, on an axis as long as the longest turn; and above them what
     differs between those that have ended."""
-    clocks = list(map(_elapsed, views))
+    clocks = list(map(now_of, views))
     end = axis_end(max(clocks), fine=not _running(views))
     for column, view, now in zip(columns, views, clocks, strict=True):
         column.draw(view, end, now)
     turns = {column.label: view for column, view in zip(columns, views, strict=True)}
     losses = losses_html(compare(turns), turns, running=bool(_running(views)))
     summary.html(losses + differences_html(turns))
-
-
-def _elapsed(view: TurnView) -> float:
-    end = end_of(view)
-    if end is None:
-        return max(0.0, time.time() - view.started_at)
-    return end

@@ -38,9 +38,7 @@ class TurnColumn:
         with body or st.container():
             self._answer = Place(st.empty())
             self._facts = Place(st.empty())
-            draw_link(
-                st.empty(), "traces", "Open trace", ":material/account_tree:", turn=view.turn_id
-            )
+            draw_link("traces", "Open trace", turn=view.turn_id)
 
     def draw(self, view: TurnView, end: float, now: float) -> None:
         """Brings it up to date. `end`: seconds of the axis that it shares with others; `now`:

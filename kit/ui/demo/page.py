@@ -1,6 +1,5 @@
 """The page Demo, at /demo: a deck's scenes in large type, each a real turn that ends on one number."""
 
-import time
 import uuid
 from functools import partial
 from pathlib import Path
@@ -13,6 +12,7 @@ from kit.compose.read import read_outline
 from kit.core.context import Principal
 from kit.metrics.breakages import breakages
 from kit.settings import Settings
+from kit.ui.canvas.lane import now_of
 from kit.ui.chat.turn_canvas import Canvas
 from kit.ui.compare.others import RESULT, draw_plain_loops
 from kit.ui.demo.figure import Figure, figure_of, scene_of_others, stored_figure
@@ -20,7 +20,6 @@ from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link, with_host
 from kit.ui.shared.host import Host
 from kit.ui.shared.template import render
-from kit.ui.shared.turn_fold import advance, interrupt
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.visitor import visitor
 from kit.ui.shared.wording import is_simulated, literal
@@ -146,7 +145,7 @@ def _draw_opening(host: Host, scenes: tuple[Scene, ...]) -> None:
 
 
 def _draw_way_out() -> None:
-    draw_link(st.empty(), "chat", "Ask something of your own", ":material/chat:")
+    draw_link("chat", "Ask something of your own")
 
 
 def _draw_scene(host: Host, settings: PageSettings, number: int) -> None:
@@ -166,7 +165,7 @@ def _draw_others(host: Host, settings: PageSettings, number: int, beside: int) -
     draw_plain_loops(host, turn, view)
     turn_id = view.turn_id
     label = "All systems of the stored table"
-    draw_link(st.empty(), "compare", label, ":material/compare:", turns=turn_id, others=turn_id)
+    draw_link("compare", label, turns=turn_id, others=turn_id)
 
 
 def _draw_head(number: int, scene: Scene) -> DeltaGenerator:
@@ -200,14 +199,10 @@ def _play(
     canvas = Canvas(view, host, slot.container(), settings, drawn=False)
     canvas.draw(view)
     while view.running:
-        batch = host.follow(view.turn_id, len(view.events))
-        view = advance(view, batch.events)
-        if batch.done and view.running:
-            view = interrupt(view)
+        view = host.advance(view)
         if view.running:
-            elapsed = max(0.0, time.time() - view.started_at)
             words = f"{view.headline.lower()}, on its own clock"
-            _draw_figure(place, Figure(number=f"{elapsed:.1f} s", words=words))
+            _draw_figure(place, Figure(number=f"{now_of(view):.1f} s", words=words))
         canvas.draw(view)
     if leaves:
         slot.empty()

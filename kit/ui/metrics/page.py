@@ -2,7 +2,7 @@
 figures; every other number is folded away, beside its meaning."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import streamlit as st
@@ -30,7 +30,7 @@ from kit.ui.shared.frame import draw_link, with_store
 from kit.ui.shared.host import Host
 from kit.ui.shared.template import render, table_html
 from kit.ui.shared.visitor import visitor
-from kit.ui.shared.wording import label, literal, moment, simulated_words, took
+from kit.ui.shared.wording import dollars, label, literal, moment, simulated_words, took
 
 WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "All time": None}
 """Words -> seconds back from now; None: everything stored."""
@@ -65,7 +65,11 @@ def page(host: Host, _: DeltaGenerator) -> None:
     _alerts(watch.alerts, tally.mismatches, now)
     _silences(host.silences(since or 0.0))
     summary = metrics(store, since, principal.tenant_id, _labels(), tally)
-    st.caption(" ".join(_notes(tally, principal)))
+    st.caption(
+        f"Turns of {principal.tenant_id}, all of its people. Percentiles are by nearest rank. Behind a share, in "
+        "brackets: between which shares the true one lies, at 95% confidence. "
+        f"{simulated_words(tally.of('model'))}"
+    )
     turns = store.turns(tenant_id=principal.tenant_id, limit=NEWEST)
     _over_time([turn for turn in turns if turn.started_at >= (since or 0.0)], now)
     with st.container(key="m-figures"):
@@ -105,12 +109,6 @@ def _headline(tally: Tally) -> str:
     if debts:
         return f"{sentence}. Every answer that lacked something says so."
     return f"{sentence}."
-
-
-def _notes(tally: Tally, principal: Principal) -> Iterator[str]:
-    yield f"Turns of {principal.tenant_id}, all of its people. Percentiles are by nearest rank."
-    yield "Behind a share, in brackets: between which shares the true one lies, at 95% confidence."
-    yield simulated_words(tally.of("model"))
 
 
 def _over_time(turns: Sequence[TurnRecord], now: float) -> None:
@@ -174,7 +172,7 @@ def _nothing(principal: Principal, *, ever: bool) -> None:
     st.markdown(
         f"Every turn that ends is measured here. {principal.tenant_id} has none yet: ask something in the chat first."
     )
-    draw_link(st.empty(), "chat", "Go to the chat", ":material/chat:")
+    draw_link("chat", "Go to the chat")
 
 
 def _alerts(
@@ -331,6 +329,4 @@ def read(value: Any, unit: Unit) -> str:
         case "each":
             return f"{value:.2f}".rstrip("0").rstrip(".")
         case "dollars":
-            if value:
-                return f"${value:,.4f}"
-            return "$0"
+            return dollars(value)

@@ -100,7 +100,7 @@ def _nothing(host: Host) -> None:
     st.markdown(
         "A message can be run as a plan: choose the pattern “Plan execute” in the chat's scenario, and ask."
     )
-    draw_link(st.empty(), "chat", "Go to the chat", ":material/chat:", pattern=PLAN_EXECUTE.name)
+    draw_link("chat", "Go to the chat", pattern=PLAN_EXECUTE.name)
 
 
 def _row(plan: Plan, is_held: bool) -> dict[str, Any]:
@@ -169,8 +169,8 @@ def _heading(host: Host, plan: Plan, is_held: bool, sentence: str) -> None:
         if st.button("All plans", icon=":material/arrow_back:", type="tertiary", on_click=_back):
             st.rerun()
         st.space("stretch")
-        draw_link(st.empty(), "chat", "Chat", ":material/chat:", session=plan.session_id)
-        draw_link(st.empty(), "traces", "Trace", ":material/account_tree:", turn=turn_id)
+        draw_link("chat", "Chat", session=plan.session_id)
+        draw_link("traces", "Trace", turn=turn_id)
         _buttons(host, plan, is_held)
         if plan.status in OVER:
             _draw_ways_on(host)
@@ -192,8 +192,8 @@ def _draw_ways_on(host: Host) -> None:
     if planning is not None and is_operator():
         fault = str(Fault(where=planning.executor, kind="raise"))
         words = "Break a step"
-        draw_link(st.empty(), "chat", words, ":material/bolt:", pattern=pattern, fault=fault)
-    draw_link(st.empty(), "chat", "Another plan", ":material/add:", pattern=pattern)
+        draw_link("chat", words, ":material/bolt:", pattern=pattern, fault=fault)
+    draw_link("chat", "Another plan", pattern=pattern)
 
 
 def _buttons(host: Host, plan: Plan, is_held: bool) -> None:

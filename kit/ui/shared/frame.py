@@ -95,15 +95,16 @@ def draw_style() -> None:
     st.html(f"<style>{scheme}\n{rules}</style>")
 
 
-def draw_link(container: DeltaGenerator, page: str, label: str, icon: str, **query: str) -> None:
-    """Draws a link to another page of the app, for the same visitor; nothing where a page is served by itself."""
+def draw_link(page: str, label: str, icon: str | None = None, **query: str) -> None:
+    """Draws a link to another page of the app, for the same visitor, with that page's icon or another one; nothing
+    where a page is served by itself."""
     target = st.session_state.get("pages", {}).get(page)
     if target is None:
         return
     # Without a query the address of the visitor is kept by itself (address.keep).
     if query:
         query |= address.of_visitor()
-    container.page_link(target, label=label, icon=icon, query_params=query)
+    st.page_link(target, label=label, icon=icon, query_params=query)
 
 
 def open_page(page: str, **query: str) -> None:

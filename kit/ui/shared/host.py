@@ -33,7 +33,7 @@ from kit.ui.shared.allowance import Allowance
 from kit.ui.shared.deck_page import load_people, load_renderers
 from kit.ui.shared.live_turn import Batch, LiveTurn
 from kit.ui.shared.pictures import PictureCache
-from kit.ui.shared.turn_fold import interrupt, stored_view
+from kit.ui.shared.turn_fold import advance, interrupt, stored_view
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.wording import is_simulated
 from kit.wire import Kit, open_kit
@@ -128,7 +128,7 @@ class Host:
             for pattern in patterns:
                 stages.team(modes[pattern])
 
-        self._wait(bind(), timeout=60)
+        self.wait(bind(), timeout=60)
 
     def start(
         self,
@@ -183,7 +183,7 @@ class Host:
                 turns.append(await play_plain(recording, composer, best=best, seconds=patience))
             return turns
 
-        return self._wait(play(), timeout=3 * patience)
+        return self.wait(play(), timeout=3 * patience)
 
     def go_on(self, name: str, principal: Principal, answers: Answers = None) -> None:
         """Lets a turn, or a plan by its id, go on that waits or was interrupted; what it raises is that of
@@ -252,8 +252,10 @@ class Host:
         session = self.kit.store.session(turn.session_key)
         return session or Session(id=turn.session_id, principal=turn.principal)
 
-    def _wait(self, work: Coroutine[Any, Any, T], timeout: float = 30) -> T:
-        """Runs work on the kit's loop, waits for it, and returns what it returns, or raises what it raises."""
+    def wait(self, work: Coroutine[Any, Any, T], timeout: float = 30) -> T:
+        """Runs work on the kit's loop, waits for it, and returns what it returns, or raises what it raises.
+
+        Raises TimeoutError where it takes longer than `timeout` seconds; it goes on."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout)
 
     def documents(self, ask: Callable[[Documents], Awaitable[T]]) -> T:
@@ -262,13 +264,7 @@ class Host:
         async def answer() -> T:
             return await ask(self.kit.store.open_documents())
 
-        return self._wait(answer())
-
-    def wait_long(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs work on the kit's loop for ten minutes at most, and returns what it returns, or raises what it raises.
-
-        Raises TimeoutError where it takes longer; it goes on."""
-        return self._wait(work, timeout=600)
+        return self.wait(answer())
 
     def runs(self, turn_id: str) -> bool:
         """Whether a turn runs in this process."""
@@ -291,6 +287,15 @@ class Host:
             visible = [event for event in stored if event.kind not in INTERNAL]
             return Batch(tuple(visible[from_seq:]), done=True)
         return live.batch(from_seq, timeout)
+
+    def advance(self, view: TurnView, timeout: float = 0.2) -> TurnView:
+        """Returns the view of a turn after what has happened since, as soon as that is anything; unchanged after
+        `timeout` seconds without."""
+        batch = self.follow(view.turn_id, len(view.events), timeout)
+        view = advance(view, batch.events)
+        if batch.done and view.running:
+            return interrupt(view)
+        return view
 
     def cancel(self, turn_id: str) -> None:
         """Stops a turn; one that is over or unknown is left alone."""
@@ -319,7 +324,7 @@ class Host:
         async def add_fault(turn: Turn) -> None:
             turn.break_agent(fault)
 
-        self._wait(add_fault(live.turn))
+        self.wait(add_fault(live.turn))
 
     def views(self, session: Session, limit: int = 10) -> list[TurnView]:
         """Returns the newest turns of a session, oldest first: stored ones, and this process' own as they stand now.
@@ -387,7 +392,7 @@ class Host:
         if view.running:
             if self._died(turn):
                 return interrupt(view)
-            return self._wait(self._join(turn)).view()
+            return self.wait(self._join(turn)).view()
         with self._lock:
             self._restored_views[turn.id] = view
             for oldest in list(self._restored_views)[: -max(MOST_FINISHED, capacity)]:
@@ -481,7 +486,7 @@ class Host:
             return turn
 
         self._allowance.check_spending(session.principal)
-        return self._wait(self._start(begin, session, message, asked_at))
+        return self.wait(self._start(begin, session, message, asked_at))
 
     async def _start(
         self,

@@ -54,7 +54,7 @@ class RemoteHost(Host):
     ) -> T:
         """Asks the service on behalf of a principal, and waits for what it says. Raises ServiceError."""
 
-        return self._wait(ask(self._client(principal)))
+        return self.wait(ask(self._client(principal)))
 
     def _client(self, principal: Principal) -> ServiceClient:
         return ServiceClient(self._url, principal, self._key, self._http)
@@ -105,7 +105,7 @@ class RemoteHost(Host):
     ) -> str:
         """Has the service begin a turn, follows it whoever looks, and returns its id."""
         begin = partial(RemoteTurn.begin, client, stream)
-        return self._wait(self._start(begin, session, message))
+        return self.wait(self._start(begin, session, message))
 
     async def _join_summary(self, summary: TurnSummary, session: Session) -> None:
         """Follows a turn that runs at the service already."""
@@ -121,7 +121,7 @@ class RemoteHost(Host):
         views: list[TurnView] = []
         for summary in reversed(summaries):
             if summary.status == "running" and not self.runs(summary.turn_id):
-                self._wait(self._join_summary(summary, session))
+                self.wait(self._join_summary(summary, session))
             live = self._live.get(summary.turn_id)
             if live is not None and not live.done.is_set():
                 views.append(live.view())

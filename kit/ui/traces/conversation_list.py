@@ -52,7 +52,7 @@ def draw_conversation(store: "TurnStore", principal: Principal, session: str) ->
         )
         st.space("stretch")
         if turns:
-            draw_link(st.empty(), "chat", "Go on in the chat", ":material/chat:", session=session)
+            draw_link("chat", "Go on in the chat", session=session)
     if turns:
         st.markdown(f"Its newest question: {literal(turns[0].message)}")
     else:

@@ -1,7 +1,6 @@
 """The page Traces: the visitor's turns, and one of them in full, its routing decision first."""
 
 import time
-from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -15,7 +14,7 @@ from kit.metrics.judgement import judgements
 from kit.stores.model_request import ModelRequest, model_request
 from kit.stores.recall import repeated_turn
 from kit.ui.canvas.drawing import axis_end, canvas_html
-from kit.ui.canvas.lane import end_of, lanes_of
+from kit.ui.canvas.lane import lanes_of, now_of
 from kit.ui.canvas.replay import draw_replay
 from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link, with_store
@@ -84,7 +83,7 @@ def _list(host: Host, principal: Principal) -> None:
         st.markdown(
             "Every turn leaves a trace here. There is none yet: ask something in the chat first."
         )
-        draw_link(st.empty(), "chat", "Go to the chat", ":material/chat:")
+        draw_link("chat", "Go to the chat")
         return
     key = "traces-list"
     shown = st.segmented_control(
@@ -124,9 +123,7 @@ def _draw_turn(host: Host, turn: TurnRecord) -> None:
     batch = host.follow(turn.id, timeout=0.0)
     view = stored_view(turn, batch.events)
     trace = view.trace
-    now = end_of(view)
-    if now is None:
-        now = max(0.0, time.time() - view.started_at)
+    now = now_of(view)
     if not batch.done:
         _look(host, turn, len(batch.events), axis_end(now))
     _heading(host, turn, view)
@@ -163,21 +160,22 @@ def _heading(host: Host, turn: TurnRecord, view: TurnView) -> None:
         st.space("stretch")
         origin = repeated_turn(turn.session_id)
         if origin:
-            draw_link(st.empty(), "traces", "The first trace", ":material/first_page:", turn=origin)
+            draw_link("traces", "The first trace", turn=origin)
         else:
-            draw_link(
-                st.empty(), "chat", "Conversation", ":material/chat:", session=turn.session_id
-            )
+            draw_link("chat", "Conversation", session=turn.session_id)
         for plan in view.bodies(PlanTaken):
-            draw_link(st.empty(), "plans", "Plan", ":material/checklist:", plan=plan.plan_id)
+            draw_link("plans", "Plan", plan=plan.plan_id)
         ids = ",".join(filter(None, [origin, turn.id]))
-        draw_link(
-            st.empty(), "compare", "Ask again, or compare", ":material/compare_arrows:", turns=ids
+        draw_link("compare", "Ask again, or compare", turns=ids)
+        st.download_button(
+            "JSON",
+            export(turn, view.events),
+            f"trace-{turn.id}.json",
+            "application/json",
+            icon=":material/download:",
+            type="tertiary",
+            on_click="ignore",
         )
-        download = partial(
-            st.download_button, icon=":material/download:", type="tertiary", on_click="ignore"
-        )
-        download("JSON", export(turn, view.events), f"trace-{turn.id}.json", "application/json")
         if settings.has_opik:
             from kit.sinks.opik import trace_url
 

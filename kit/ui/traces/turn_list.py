@@ -61,7 +61,7 @@ def draw_turns(store: "TurnStore", principal: Principal, agents: Sequence[str]) 
         simulated = simulated_words(turn.model for turn in page.turns)
         if simulated:
             st.caption(simulated)
-        draw_link(st.empty(), "compare", "Compare turns", ":material/compare_arrows:")
+        draw_link("compare", "Compare turns")
         if last > 1:
             st.space("stretch")
             st.pagination(last, key="traces-page")
