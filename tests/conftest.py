@@ -59,7 +59,7 @@ deck.load_deck = load_deck
 
 # `make sweeps` plays all of the hundred examples that Hypothesis's profile for CI has.
 settings.register_profile("all-examples", settings.get_profile("ci"))
-settings.register_profile("ci", settings.get_profile("ci"), max_examples=40)
+settings.register_profile("ci", settings.get_profile("ci"), max_examples=25)
 
 gc.disable()  # what is imported stays: a third of the time of collecting the tests went into looking for garbage in it
 

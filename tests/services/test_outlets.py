@@ -87,7 +87,7 @@ def test_every_skill_has_a_manifest_and_a_function():
 
 
 @pytest.mark.parametrize("skill", MANIFESTS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.data())
 def test_whatever_fits_a_skills_input_gives_what_fits_its_output(skill: str, data: st.DataObject):
     arguments = data.draw(values(MANIFESTS[skill].input_schema))
