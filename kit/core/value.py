@@ -11,9 +11,13 @@ from pydantic_core import PydanticUndefined
 P = ParamSpec("P")
 V = TypeVar("V")
 
-# A frozen value refuses its own `__setattr__`.
+# A frozen value refuses its own `__setattr__`. Its slots are set by their descriptors: `object.__setattr__`
+# looks each of them up by its name, which takes 3 % of the CPU of a turn.
 _new = object.__new__
-_set = object.__setattr__
+_set_fields = vars(BaseModel)["__dict__"].__set__
+_set_names = vars(BaseModel)["__pydantic_fields_set__"].__set__
+_set_extra = vars(BaseModel)["__pydantic_extra__"].__set__
+_set_private = vars(BaseModel)["__pydantic_private__"].__set__
 
 
 class Value(BaseModel):
@@ -48,24 +52,29 @@ def builder(kind: Callable[P, V]) -> Callable[P, V]:
     if checks.field_validators or checks.model_validators:
         raise TypeError(f"{model.__name__} validates more than types: make it by its class")
     template: dict[str, Any] = {}
-    required: set[str] = set()
+    required: list[str] = []
     for name, field in model.model_fields.items():
         template[name] = field.default
         if field.default is PydanticUndefined or not isinstance(field.default, Hashable):
-            required.add(name)
+            required.append(name)
     names = set(template)
+    count = len(template)
 
     def build(**arguments: Any) -> Any:
         # The template keeps the order of the fields, in which a log has always been written.
         fields = {**template, **arguments}
-        if not required <= {*arguments} <= names:
-            wrong = (required - arguments.keys()) | (arguments.keys() - names)
-            raise TypeError(f"{model.__name__} lacks or does not know: {sorted(wrong)}")
+        # Sets of names would say both in fewer words, and take 4 % of the CPU of a turn.
+        if len(fields) != count:
+            unknown = sorted(arguments.keys() - names)
+            raise TypeError(f"{model.__name__} does not know: {unknown}")
+        for name in required:
+            if name not in arguments:
+                raise TypeError(f"{model.__name__} lacks: {name!r}")
         value = _new(model)
-        _set(value, "__dict__", fields)
-        _set(value, "__pydantic_fields_set__", names)
-        _set(value, "__pydantic_extra__", None)
-        _set(value, "__pydantic_private__", None)
+        _set_fields(value, fields)
+        _set_names(value, names)
+        _set_extra(value, None)
+        _set_private(value, None)
         return value
 
     return cast("Callable[P, V]", build)
