@@ -128,7 +128,8 @@ async def call_model(
         messages, model, ctx, agent=agent, purpose=purpose, news=news, instead_of=instead_of
     )
     span = ctx.open_span(start)
-    began = span.turn.log.now()
+    # When the event that opens the span was stamped.
+    began = span.turn.log.events[-1].at
     # A simulated model draws by the call's place in the turn.
     if model.spec.provider == "simulated":
         stream.place = span.turn.place(span.path)

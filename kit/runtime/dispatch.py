@@ -45,7 +45,8 @@ async def dispatch(
     handoff = apply_handoff(call, agent.card if agent is not None else None, ctx.inherited)
     turn.private += handoff.private
     span = ctx.open_span(_start_event(handoff, agent, ctx, position))
-    began = turn.log.now()
+    # When the event that opens the span was stamped.
+    began = turn.log.events[-1].at
     call = handoff.call
     ledger = Ledger(call.agent, ctx.ledger)
     path = f"{ctx.path}/{position}.{call.agent}"

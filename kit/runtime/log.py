@@ -34,7 +34,10 @@ class TurnLog:
         self.secrets = secrets
         self._began = clock()
         self._spans = 0
+        self._next_seq = 0
         self._waiting: list[asyncio.Future[None]] = []
+        self.at_close: list[asyncio.Future[None]] = []
+        """Of those who wait for the end of the turn alone."""
 
     def now(self) -> float:
         """Seconds since the turn began, to the microsecond: what is finer only takes room."""
@@ -58,7 +61,7 @@ class TurnLog:
         if self.secrets:
             body = without_secrets(body, self.secrets)
         event = _new_event(
-            seq=len(self.events),
+            seq=self._next_seq,
             # as in now()
             at=((self._clock() - self._began) * 1e6 + 0.5) // 1 / 1e6,
             turn_id=self.turn_id,
@@ -68,6 +71,7 @@ class TurnLog:
         )
         if not self._sealed:
             self.events.append(event)
+            self._next_seq += 1
             if self._waiting:
                 self._wake()
         return event
@@ -83,6 +87,8 @@ class TurnLog:
         self.closed = self._sealed = True
         if last is not None:
             self.events.append(last)
+        self._waiting += self.at_close
+        self.at_close = []
         self._wake()
 
     async def follow(self, from_seq: int = 0) -> AsyncIterator[Event]:
@@ -109,6 +115,7 @@ class TurnLog:
     def take(self, event: Event) -> None:
         """Appends an event as another process has stamped it."""
         self.events.append(event)
+        self._next_seq = event.seq + 1
         self._wake()
 
     def _wake(self) -> None:

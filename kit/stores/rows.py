@@ -134,10 +134,11 @@ def log_of(events: Sequence[Event]) -> str:
 
 
 def packed(log: str) -> tuple[bytes, int]:
-    """Returns the columns `log` and `size` of a log: a fifth of its bytes, or all of them where it would not shrink."""
-    # 28 kB take 0.02 ms. The standard library's zlib takes 0.13 ms for the same format.
+    """Returns the columns `log` and `size` of a log: a quarter of its bytes, or all where it would not shrink."""
+    # The levels above make a log a fifth smaller, and take 2 % more of a turn's CPU. The standard library's zlib takes
+    # thirteen times as long as this for the same format.
     content = log.encode()
-    data = isal_zlib.compress(content)  # pyright: ignore[reportUnknownMemberType]  # its stub leaves the argument out
+    data = isal_zlib.compress(content, 0)  # pyright: ignore[reportUnknownMemberType]  # its stub leaves the argument out
     if len(data) < len(content):
         return data, len(content)
     return content, 0
