@@ -1,7 +1,7 @@
 """bind(): a deck becomes a team before any model is called; nothing is looked up afterwards."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -281,6 +281,7 @@ class _Binder:
             access=self._access,
             requests={"": card.requests, **_requests_of(subs), **self._requests_of_tools(card)},
             acts=tuple(name for name, limits in bounds.items() if limits.limits.is_act),
+            topics={sub.id: sub.topics for sub in subs if sub.topics},
         )
         fallback_key: str | None = None
         composer_key: str | None = None
@@ -426,8 +427,9 @@ def _with_tools(
     access: ModelAccess,
     requests: _Requests,
     acts: tuple[str, ...],
+    topics: Mapping[str, str],
 ) -> BoundModel:
-    options = _options(spec, requests, acts)
+    options = _options(spec, requests=requests, acts=acts, topics=topics)
     try:
         runnable: Runnable[Any, Any] = model.bind_tools(schemas, **options) if schemas else model
     except NotImplementedError:
@@ -456,7 +458,7 @@ def _bind_one_tool(
     private: _Private = MappingProxyType({}),
     requests: _Requests = MappingProxyType({}),
 ) -> BoundModel:
-    bound = model.bind_tools([tool], tool_choice=name, **_options(spec, requests))
+    bound = model.bind_tools([tool], tool_choice=name, **_options(spec, requests=requests))
     return BoundModel(spec, bound, private, [tool], gate=gate_of(spec, access))
 
 
@@ -464,17 +466,13 @@ def _requests_of(cards: Sequence[AgentCard]) -> _Requests:
     return {card.id: card.requests for card in cards if card.requests}
 
 
-def _options(spec: ModelSpec, requests: _Requests, acts: tuple[str, ...] = ()) -> dict[str, Any]:
-    """What a model is bound with beside its tools: the requests of the cards, and which tools do something in the
-    world. They stay in this process: a provider would be sent, and paid for, what it does not need."""
+def _options(spec: ModelSpec, **of_the_cards: Collection[Any]) -> dict[str, Any]:
+    """What a model is bound with beside its tools, of what the cards say: the requests of agents, their topics, and
+    which tools do something in the world. It stays in this process: a provider would be sent, and paid for, what it
+    does not need."""
     if spec.provider != OFFLINE.provider:
         return {}
-    options: dict[str, Any] = {}
-    if requests:
-        options["requests"] = requests
-    if acts:
-        options["acts"] = acts
-    return options
+    return {name: value for name, value in of_the_cards.items() if value}
 
 
 def _check_names(models: Models | None, deck: Deck) -> None:

@@ -113,18 +113,28 @@ async def test_questions_to_the_library_reach_whoever_is_for_them():
     await check_answers("manga", found_by_message)
 
 
+async def test_what_can_be_asked_is_told_in_the_words_of_the_cards():
+    settings = Settings(deck=HOME / "cards" / "manga", store=":memory:", pace=0.0, model="offline")
+    async with open_kit(settings) as kit:
+        reply = await kit.ask("how do I cook rice", kit.session("s"))
+    assert reply.status == "failed"
+    assert "You can ask about what to read next, or about how titles compare" in reply.text
+
+
 @pytest.mark.realtime
 async def test_a_dish_that_is_not_on_the_menu_is_said_not_to_be_there():
-    missing, there, note = await answers(
+    missing, there, note, no_outlet = await answers(
         "outlets",
         "What does the pumpkin soup cost on the menu of ou-0003?",
         "what does the cheddar soup cost at ou-0003",
         "leave a note on ou-0003: fridge broken",
+        "what is on the menu?",
     )
     assert missing.startswith('No item called "pumpkin soup" is on the menu of Juniper Kettle.')
     assert "The closest there: 4 items in all." in missing
     assert there.startswith("Juniper Kettle: 2 items in all.")
     assert note.startswith(NOTHING_DONE)
+    assert no_outlet == "For that I need the outlet id."
 
 
 @pytest.mark.realtime

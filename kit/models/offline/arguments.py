@@ -157,6 +157,16 @@ def unknown_name(schema: Schema, arguments: Mapping[str, Any], request: str) -> 
     return None
 
 
+def missing_id(schema: Schema, arguments: Mapping[str, Any]) -> str | None:
+    """Returns the required argument of a given form that nothing in a request has; None where each is there."""
+    for field_name in cast("Sequence[str]", schema.get("required") or ()):
+        spec = properties_of(schema).get(field_name, {})
+        pattern = spec.get("pattern")
+        if pattern and not re.search(str(pattern), str(arguments.get(field_name, ""))):
+            return field_name
+    return None
+
+
 def _value(name: str, spec: Schema, source: Source, required: bool) -> Any:
     if "const" in spec:
         return spec["const"]

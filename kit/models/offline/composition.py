@@ -229,12 +229,6 @@ def chat(request: str, phrases: Phrases = ENGLISH) -> str:
     return phrases.agreed
 
 
-def outside(names: Sequence[str], phrases: Phrases = ENGLISH) -> str:
-    """Says plainly that nothing here answers the request."""
-    listing = ", ".join(names[:5]) + (phrases.more_topics if len(names) > 5 else "")
-    return phrases.outside.format(topics=listing)
-
-
 def from_context(request: str, context: str) -> str:
     """The one or two sentences of a text that answer a request, or a plain statement that there are none."""
     request_words = {word for word in content(request) if word not in STOP}

@@ -132,6 +132,7 @@ class OfflineModel(BaseChatModel):
             self.plan_examples,
             requests,
             can_act=bool(kwargs.get("acts")),
+            topics=kwargs.get("topics") or {},
         )
         ending = {
             "model_name": self.name,

@@ -19,6 +19,7 @@ class Phrases:
     reserved: str
     nothing: str
     unknown: str
+    needed: str
     well: str
     welcome: str
     goodbye: str
@@ -27,7 +28,6 @@ class Phrases:
     outside: str
     for_nobody: str
     only_looked_up: str
-    more_topics: str
 
 
 ENGLISH = Phrases(
@@ -39,6 +39,7 @@ ENGLISH = Phrases(
     reserved="One reservation about {part}: {note}.",
     nothing="I have nothing to report on that yet.",
     unknown="I don't know {name}.",
+    needed="For that I need the {name}.",
     well="I'm doing well, thank you! What can I help you with?",
     welcome="You're welcome! Let me know if there is anything else.",
     goodbye="Goodbye, and have a nice day!",
@@ -47,7 +48,6 @@ ENGLISH = Phrases(
     outside="I'm sorry, that is outside what I can help with. You can ask about {topics}.",
     for_nobody="I can't help with {part}.",
     only_looked_up="I can only look things up here, so nothing was done.",
-    more_topics=" and more",
 )
 SPANISH = Phrases(
     no_answer="Ahora mismo no he podido obtener una respuesta sobre {part}.",
@@ -58,6 +58,7 @@ SPANISH = Phrases(
     reserved="Una reserva sobre {part}: {note}.",
     nothing="Todavía no tengo nada que decirte sobre eso.",
     unknown="No conozco {name}.",
+    needed="Para eso me falta {name}.",
     well="¡Muy bien, gracias! ¿En qué puedo ayudarte?",
     welcome="¡De nada! Avísame si necesitas algo más.",
     goodbye="¡Adiós, que tengas un buen día!",
@@ -66,7 +67,6 @@ SPANISH = Phrases(
     outside="Lo siento, no puedo ayudarte con eso. Puedes preguntar sobre {topics}.",
     for_nobody="No puedo ayudarte con {part}.",
     only_looked_up="Aquí solo puedo consultar datos, así que no se ha hecho nada.",
-    more_topics=" y más",
 )
 
 

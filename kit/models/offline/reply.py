@@ -17,7 +17,7 @@ from kit.core.language.small_talk import small_talk
 from kit.core.language.words import STOP, content_words
 from kit.core.outcome import NO_ANSWER
 from kit.models.offline import composition, english, json_answer
-from kit.models.offline.arguments import fill, fill_each, takes_id_of, unknown_name
+from kit.models.offline.arguments import fill, fill_each, missing_id, takes_id_of, unknown_name
 from kit.models.offline.conversation import EARLIER, Conversation, Tool, text_of
 from kit.models.offline.executor import executor_turn, plays_executor
 from kit.models.offline.extraction import Source, identifiers
@@ -75,6 +75,8 @@ class Request:
     """Agent id -> the requests of its card; "" for the agent that speaks."""
     can_act: bool = False
     """Whether one of its tools does something in the world."""
+    topics: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Agent id -> what it can be asked about, for a person to read."""
 
     @property
     def own_requests(self) -> tuple[str, ...]:
@@ -106,12 +108,13 @@ def reply(
     requests: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     *,
     can_act: bool = False,
+    topics: Mapping[str, str] = MappingProxyType({}),
 ) -> Reply:
     """Answers a conversation. `choice` is a tool's name, "any" (some tool must be called), "none" or None (free).
 
-    `can_act`: whether one of the tools does something in the world.
+    `can_act`: whether one of the tools does something in the world. `topics`: agent id -> what it can be asked about.
     """
-    request = Request(talk, tools, choice, plan_examples, requests, can_act)
+    request = Request(talk, tools, choice, plan_examples, requests, can_act, topics)
     for mode in MODES:
         answer = mode(request)
         if answer is not None:
@@ -318,8 +321,7 @@ def _route(request: Request) -> Reply | None:
         elif must:
             default = int(situation.table.score(question).argmax())
         else:
-            labels = [tool.label for tool in tools]
-            return Reply(composition.outside(labels, talk.phrases))
+            return Reply(_outside(request, tools))
         decision = Routes((Part(default, question, 0.0),), 1)
     calls: list[Call] = []
     labels: list[str] = []
@@ -332,6 +334,14 @@ def _route(request: Request) -> Reply | None:
     if talk.phrases is not ENGLISH:
         return _make_calls(talk, "", calls)  # the line of the card or of the language is said
     return _make_calls(talk, composition.preamble(labels), calls)
+
+
+def _outside(request: Request, tools: Sequence[Tool]) -> str:
+    """Says plainly that nobody here answers the request, and what can be asked."""
+    topics: list[str] = []
+    for tool in tools:
+        topics.append(request.topics.get(tool.name.removeprefix("ask_")) or tool.label)
+    return request.talk.phrases.outside.format(topics=", or about ".join(topics))
 
 
 def _with_its_thing(part: str, message: str) -> str:
@@ -429,6 +439,9 @@ def _look_up(request: Request) -> Reply:
             unknown = unknown_name(tool.schema, arguments, part.text)
             if unknown is not None and not must:
                 return Reply(talk.phrases.unknown.format(name=unknown))
+            missing = missing_id(tool.schema, arguments)
+            if missing is not None and not must:
+                return Reply(talk.phrases.needed.format(name=spoken(missing)))
             calls.append((tool.name, arguments))
     return _make_calls(talk, "", calls)
 
