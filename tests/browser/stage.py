@@ -5,7 +5,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -116,9 +116,11 @@ class Visitor:
         return dict(self.page.evaluate("window.seen"))
 
 
-def play_turns(store: Path, session: str, count: int) -> list[str]:
-    """Plays turns straight into a store and returns their ids. In a thread: the browser's driver has
-    the loop of this one."""
+def play_turns(
+    store: Path, session: str, count: int, patterns: Iterable[str] = ("mediated",)
+) -> list[str]:
+    """Plays turns straight into a store, so many on each pattern, and returns their ids. In a thread: the browser's
+    driver has the loop of this one."""
 
     async def play() -> list[str]:
         settings = Settings.read().model_copy(
@@ -126,9 +128,10 @@ def play_turns(store: Path, session: str, count: int) -> list[str]:
         )
         turns: list[str] = []
         async with open_kit(settings) as kit:
-            for _ in range(count):
-                reply = await kit.ask(MIXED, kit.session(session))
-                turns.append(reply.turn_id)
+            for pattern in patterns:
+                for _ in range(count):
+                    reply = await kit.ask(MIXED, kit.session(session), pattern)
+                    turns.append(reply.turn_id)
         return turns
 
     with ThreadPoolExecutor(1) as player:

@@ -41,5 +41,5 @@ def test_a_grid_plays_on_while_somebody_chats_and_is_stopped(visitor: Visitor):
     # It may have ended meanwhile; what it has played is kept either way.
     if not see.is_visible():
         stop.click()
-    see.wait_for(timeout=60_000)
+    see.wait_for(timeout=240_000)  # a grid gives way to whatever else the machine does
     assert "of 96 cells are played" in visitor.text()

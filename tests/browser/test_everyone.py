@@ -15,6 +15,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from kit.core.context import Principal, Session
+from kit.patterns import PATTERNS
 from kit.runtime.turn import run_turn
 from tests.browser.stage import DESK, MIXED, PHONE, Visitor, play_turns, visit
 from tests.plan_kits import draft, plan_kit
@@ -108,14 +109,12 @@ def see_demo_and_compare(visitor: Visitor, served: Served, look: Look) -> None:
     page.goto(f"{served.url}/demo?scene=4")
     page.get_by_text("over the limit: never run").wait_for()
     look("demo, a scene")
-    (turn,) = play_turns(served.store, "compare", 1)
-    page.goto(f"{served.url}/compare?turns={turn}&others={turn}")
+    turns = play_turns(served.store, "compare", 1, PATTERNS)
+    page.goto(f"{served.url}/compare?turns={turns[0]}&others={turns[0]}")
     page.get_by_text("From the stored table").wait_for()
     look("compare, what others would have said")
-    page.goto(f"{served.url}/compare?turns={turn}")
-    page.get_by_role("button", name="On all 7 patterns").click()
-    page.get_by_role("tab", name="Way H: A2A").wait_for()
-    page.get_by_text("So far").wait_for(state="hidden")
+    page.goto(f"{served.url}/compare?turns={','.join(turns)}")
+    page.get_by_role("tab", name="Way G: A2A").wait_for()
     look("compare, all patterns")
     page.goto(f"{served.url}/compare")
     page.get_by_label("One question on all patterns").wait_for()

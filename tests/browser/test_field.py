@@ -2,7 +2,6 @@
 
 import os
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from kit.stores.sqlite import SqliteStore
 from tests.browser.stage import Visitor, told, visit
-from tests.streamlit_server import Served, serve
+from tests.streamlit_server import Served
 
 pytestmark = pytest.mark.browser
 
@@ -69,21 +68,22 @@ def test_the_field_takes_the_next_question_whenever_the_page_looks_for_other_tur
     visitor.page.close()
 
 
-def test_a_question_asked_while_another_is_answered_waits_its_turn(chromium: Any, tmp_path: Path):
-    with serve(tmp_path, {"KIT_PACE": "2"}) as slow:
-        visitor = visit(chromium, slow.url)
-        visitor.open()
-        visitor.ready()
-        visitor.ask("find coffee deals")
-        visitor.page.get_by_role("button", name="Stop").wait_for()
-        visitor.ask("how many points do I have?")
-        visitor.page.get_by_text("Waits for the answer above.").wait_for()
-        visitor.settled(turns=2)
-        visitor.page.get_by_text("Waits for the answer above.").wait_for(state="detached")
-        store = SqliteStore(slow.store)
-        turns = store.turns(session_id=visitor.session())
-        store.close()
-        visitor.page.close()
+def test_a_question_asked_while_another_is_answered_waits_its_turn(
+    visitor: Visitor, served: Served
+):
+    visitor.open("?fault=shop%3Dhang")
+    visitor.ready()
+    visitor.ask("find coffee deals")
+    stop = visitor.page.get_by_role("button", name="Stop")
+    stop.wait_for()
+    visitor.ask("how many points do I have?")
+    visitor.page.get_by_text("Waits for the answer above.").wait_for()
+    stop.click()
+    visitor.settled(turns=2)
+    visitor.page.get_by_text("Waits for the answer above.").wait_for(state="detached")
+    store = SqliteStore(served.store)
+    turns = store.turns(session_id=visitor.session())
+    store.close()
     assert [turn.message for turn in turns] == ["how many points do I have?", "find coffee deals"]
     second, first = turns
     assert second.started_at >= first.started_at + (first.seconds or 0.0)

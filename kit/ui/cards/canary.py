@@ -9,9 +9,9 @@ import streamlit as st
 from kit.compose.canary import canary_of, versions_of
 from kit.compose.deck import Deck
 from kit.core.display.command import command
-from kit.core.errors import KitError
 from kit.metrics.judgement import judgements
 from kit.settings import Settings
+from kit.ui.shared.frame import report_errors
 from kit.ui.shared.host import Host
 from kit.ui.shared.tag import Tag, Tone
 from kit.ui.shared.template import table_html
@@ -89,22 +89,20 @@ def _promote(host: Host, card_id: str) -> None:
 
     by = identify(Settings.read()).name
     folder = Path(host.kit.settings.deck)
-    try:
-        with st.spinner("The cases for failing tools are played"):
-            work = put_in_place(host.kit, folder, card_id, visitor(host), by)
-            verdict = host.wait(work, timeout=600)
-    except TimeoutError:
-        st.warning("It takes longer than ten minutes and goes on. Look here again later.")
-        return
-    except (KitError, OSError) as error:
-        st.error(_sentence(error), icon=":material/error:")
-        return
-    if verdict.promoted:
-        st.rerun()
-    reasons = "\n".join(f"- {literal(fault)}" for fault in verdict.faults)
-    st.warning(
-        f"It stays as it is, for this speaks against it:\n{reasons}", icon=":material/block:"
-    )
+    work = put_in_place(host.kit, folder, card_id, visitor(host), by)
+    with report_errors(st.empty()):
+        try:
+            with st.spinner("The cases for failing tools are played"):
+                verdict = host.wait(work, timeout=600)
+        except TimeoutError:
+            st.warning("It takes longer than ten minutes and goes on. Look here again later.")
+            return
+        if verdict.promoted:
+            st.rerun()
+        reasons = "\n".join(f"- {literal(fault)}" for fault in verdict.faults)
+        st.warning(
+            f"It stays as it is, for this speaks against it:\n{reasons}", icon=":material/block:"
+        )
 
 
 def _roll_back(host: Host, card_id: str) -> None:
@@ -114,18 +112,9 @@ def _roll_back(host: Host, card_id: str) -> None:
     folder = Path(host.kit.settings.deck)
     version = host.kit.deck.next_cards[card_id].version
     who = visitor(host)
-    try:
+    with report_errors(st.empty()):
         host.documents(lambda stores: take_away(stores.events, folder, card_id, version, who, by))
-    except (KitError, OSError) as error:
-        st.error(_sentence(error), icon=":material/error:")
-        return
-    st.rerun()
-
-
-def _sentence(error: KitError | OSError) -> str:
-    if isinstance(error, KitError):
-        return literal(str(error), len(str(error)))
-    return literal(f"The files of the deck cannot be changed here: {error}")
+        st.rerun()
 
 
 def _change_of(host: Host, card_id: str, version: str) -> "CardChange | None":

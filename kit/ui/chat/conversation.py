@@ -21,7 +21,7 @@ from kit.ui.shared.frame import open_host, report_errors
 from kit.ui.shared.host import Host
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.visitor import is_operator, visitor
-from kit.ui.shared.wording import day_of_data, is_simulated, literal
+from kit.ui.shared.wording import day_of_data, literal, speaker_words
 
 WINDOW = 10
 """Turns shown at first, and added by each "Show earlier"."""
@@ -110,10 +110,7 @@ def _introduction(host: Host, choices: Scenario) -> str:
     """Says who asks and who answers."""
     principal = visitor(host)
     asks = f"You are {literal(principal.user_id)} of {literal(principal.tenant_id)}."
-    model = host.words_of(choices.model)
-    if is_simulated(model):
-        return f"{asks} A rule-based stand-in answers, not a language model; set a key for one."
-    return f"{asks} The model {literal(model)} answers."
+    return f"{asks} {speaker_words(host.words_of(choices.model))}"
 
 
 def _draw_buttons(layout: Places, turns: int, window: int) -> None:

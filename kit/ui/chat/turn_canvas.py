@@ -71,7 +71,7 @@ class Canvas:
         now = now_of(view)
         faults = fault_lines(view)
         if faults:
-            marks = render("marks", kind="faults", label="Broken on purpose", lines=faults)
+            marks = render("faults", lines=faults)
             self._chips.html(marks)
         # Which may repeat anybody's words.
         preamble = bool(view.taken_on or view.running)

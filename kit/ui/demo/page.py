@@ -22,7 +22,7 @@ from kit.ui.shared.host import Host
 from kit.ui.shared.template import render
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.visitor import visitor
-from kit.ui.shared.wording import is_simulated, literal
+from kit.ui.shared.wording import literal, speaker_words
 
 LOOK = Path(__file__).with_name("page.css")
 CLAIM = "Ask several agents at once. When one fails, the answer says so."
@@ -129,16 +129,13 @@ def _draw_opening(host: Host, scenes: tuple[Scene, ...]) -> None:
         for sentence in WHY:
             st.markdown(sentence)
     _draw_keys(scenes, 0)
-    model = host.words_of(None)
-    speaker = f"The model {literal(model)} answers."
-    if is_simulated(model):
-        speaker = "A rule-based stand-in answers, not a language model; set a key for one."
     keys = f"Press 1 to {len(scenes)}, or the arrow keys."
     if len(scenes) == 1:
         keys = "Press 1."
     st.caption(
         f"{keys} Every scene is a real turn, played while you look. Every number is measured in that turn, "
-        f"or read from a stored result that is named beside it. {speaker}"
+        f"or read from a stored result that is named beside it. "
+        f"{speaker_words(host.words_of(None))}"
     )
     _draw_counter(host)
     _draw_way_out()

@@ -24,10 +24,6 @@ class TurnPoint(Value):
     """Seconds of a whole turn; None where none began."""
     p95: float | None = None
 
-    @property
-    def count(self) -> int:
-        return self.whole + self.partly + self.unanswered
-
 
 def points_of(turns: Iterable[TurnRecord], now: float) -> list[TurnPoint]:
     """Sorts turns that have ended into stretches from the first one until `now`; none for no turn."""

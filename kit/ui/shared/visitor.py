@@ -1,7 +1,6 @@
 """Who asks: the one place that decides for which tenant and user a page is drawn, and whether it is at all."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -215,5 +214,5 @@ def draw_identity() -> None:
                 icon=":material/logout:",
                 type="tertiary",
                 key="sign-out",
-                on_click=partial(st.logout),
+                on_click=st.logout,
             )

@@ -31,6 +31,13 @@ def model_words(key: str) -> str:
     return key
 
 
+def speaker_words(model: str) -> str:
+    """Returns a sentence of markdown that says who answers."""
+    if is_simulated(model):
+        return "A rule-based stand-in answers, not a language model; set a key for one."
+    return f"The model {literal(model)} answers."
+
+
 def simulated_words(models: Iterable[str]) -> str:
     """Returns a sentence that names the models whose figures are simulated; empty where none is."""
     names: list[str] = []

@@ -198,7 +198,7 @@ def _heading(host: Host, turn: TurnRecord, view: TurnView) -> None:
     )
     if view.faults:
         lines = fault_lines(view)
-        st.html(render("marks", kind="faults", label="Broken on purpose", lines=lines))
+        st.html(render("faults", lines=lines))
 
 
 def _summary(turn: TurnRecord, today: str) -> str:
