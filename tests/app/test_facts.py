@@ -7,7 +7,7 @@ import pytest
 from kit.core.bodies.call import Envelope, ToolEnded
 from kit.core.bodies.guard import GuardActed, GuardAction
 from kit.core.bodies.turn import TurnStarted
-from kit.core.event import Body
+from kit.core.event import Body, Event
 from kit.core.fault import CATALOGUE, RAW, Fault
 from kit.core.outcome import Failure, Usage
 from kit.settings import Settings
@@ -140,3 +140,21 @@ def test_a_turn_that_asked_no_model_cost_nothing_and_a_price_that_nobody_knows_i
     assert cost_in_words(Usage()) == "nothing: no model was asked"
     assert cost_in_words(Usage(model_calls=1, input_tokens=9)) == "price not known"
     assert label("ereceipts") == "E-receipts"
+
+
+def test_a_fault_that_cost_nothing_says_so():
+    """As where one of several members fails and another one answers for it."""
+    failure = Failure(call_id="b", agent="shop", axis="invocation", reason="exception", detail="x")
+    lines: list[str] = []
+    for log in (mixed(), mixed(failure)):
+        events: list[Event] = []
+        for event in log:
+            body = event.body
+            if isinstance(body, TurnStarted):
+                body = body.replace(faults=("shop=raise",))
+            events.append(event.replace(body=body))
+        lines += fault_lines(advance(TurnView(), events))
+    assert lines == [
+        "Shop fails in the middle of its work (its part was answered all the same)",
+        "Shop fails in the middle of its work",
+    ]

@@ -12,7 +12,7 @@ from kit.core.fault import Fault
 from kit.core.model import OFFLINE
 from kit.core.value import Value
 from kit.ui.shared.tag import Tag, Tone
-from kit.ui.shared.turn_view import TONES, TurnView
+from kit.ui.shared.turn_view import TONES, VERDICTS, TurnView
 from kit.ui.shared.wording import (
     STAND_IN_TOKENS,
     cost_in_words,
@@ -61,6 +61,7 @@ EARLY = "nobody: it ended before anybody was asked"
 UNMET = " (it had no part in this turn, so this did not happen)"
 OUT_OF_REACH = " (changed nothing: what {agent} looks up by itself does not pass through here)"
 TOO_LATE = " (came too late: {agent} had answered)"
+NO_COST = " (its part was answered all the same)"
 
 
 class Fact(Value):
@@ -114,13 +115,13 @@ def fault_lines(view: TurnView) -> tuple[str, ...]:
         if wanted.at is not None:
             line += f", from {wanted.at:.1f} s on"
         if not view.running and view.bodies(AgentStarted, ModelStarted):
-            line += _unmet_words(wanted)
+            line += _unmet_words(wanted, view)
         lines.append(line)
     return tuple(lines)
 
 
-def _unmet_words(wanted: WantedFault) -> str:
-    """Returns why a fault of a turn that is over did not happen; nothing where it did."""
+def _unmet_words(wanted: WantedFault, view: TurnView) -> str:
+    """Returns why a fault of a turn that is over did not happen, or that it cost nothing; nothing where it did."""
     try:
         fault = Fault.from_text(wanted.fault)
     except ValueError:
@@ -131,6 +132,9 @@ def _unmet_words(wanted: WantedFault) -> str:
         return OUT_OF_REACH.format(agent=label(fault.where))
     if wanted.at is not None and not wanted.has_cost:
         return TOO_LATE.format(agent=label(fault.where))
+    steps = [step for step in view.taken_on if step.agent == wanted.agent]
+    if steps and all(step.verdict == VERDICTS["ok"] for step in steps):
+        return NO_COST
     return ""
 
 
