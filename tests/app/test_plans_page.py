@@ -13,7 +13,7 @@ from kit.planning.scope import StepScope
 from kit.planning.services import PlanServices
 from kit.runtime.handle import Turn
 from kit.runtime.turn import run_turn
-from kit.settings import Settings
+from kit.settings import HOME, Settings
 from kit.ui.canvas.lane import lanes_of
 from kit.ui.plans.plan_words import reason_of, sentence_of, steps_html
 from kit.ui.plans.step_picture import picture_html
@@ -215,3 +215,11 @@ def test_where_nobody_plans_the_page_says_which_deck_does(
 ) -> None:
     with app_over(tmp_path / "kit.db", monkeypatch):
         assert "With `KIT_DECK=cards/outlets` the app starts" in shown(room("plans").run())
+
+
+def test_without_a_model_the_page_says_what_can_be_planned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with app_over(tmp_path / "kit.db", monkeypatch, DECK=HOME / "cards" / "outlets"):
+        said = shown(room("plans").run()).replace("\\", "")
+    assert "- What is the street of the best outlet in {city}" in said

@@ -32,7 +32,7 @@ from kit.ui.shared.host import Host
 from kit.ui.shared.selection import draw_rows
 from kit.ui.shared.template import health_html
 from kit.ui.shared.visitor import is_operator, visitor
-from kit.ui.shared.wording import label, literal, prose, simulated_words
+from kit.ui.shared.wording import is_simulated, label, literal, prose, simulated_words
 
 LOOK = Path(__file__).with_name("page.css")
 NEWEST = 100
@@ -59,6 +59,7 @@ def page(host: Host, top: DeltaGenerator) -> None:
             icon=":material/search_off:",
         )
     _list(host, principal)
+    _draw_examples(host)
 
 
 def _list(host: Host, principal: Principal) -> None:
@@ -101,6 +102,19 @@ def _nothing(host: Host) -> None:
         "A message can be run as a plan: choose the pattern “Plan execute” in the chat's scenario, and ask."
     )
     draw_link("chat", "Go to the chat", pattern=PLAN_EXECUTE.name)
+
+
+def _draw_examples(host: Host) -> None:
+    """Draws the requests that the stand-in can plan, which knows no others; nothing where a model plans."""
+    planning = host.kit.deck.settings.planning
+    if planning is None or not is_simulated(host.words_of(None)):
+        return
+    with st.expander("What can be planned without a language model", icon=":material/list:"):
+        lines = [f"- {literal(example.request)}" for example in planning.examples]
+        st.markdown("\n".join(lines))
+        st.caption(
+            "A word in braces stands for one of yours, such as active or Rivermont; what is in brackets may be missing."
+        )
 
 
 def _row(plan: Plan, is_held: bool) -> dict[str, Any]:
