@@ -74,11 +74,11 @@ def tally(db: StoreConnection, tenant_id: str | None, since: float | None) -> Ta
         # used, and neither are those before it.
         cut = db.execute(LAST_SUM.where(ROLLUPS.c.first < since)).scalar_one()
         turns = turns.where(_turn.started_at >= since)
-    beside_sums = records_of(db.execute(turns.where(_turn.number > mark)))
+    tally = tally_of(records_of(db.execute(turns.where(_turn.number > mark))))
     if cut:
         # `+ 0` has SQLite find these turns by their time, as there may be many before the window.
-        beside_sums += records_of(db.execute(turns.where(_turn.number + 0 <= cut)))
-    tally = tally_of(beside_sums)
+        before_sums = db.execute(turns.where(_turn.number + 0 <= cut))
+        tally.merge(tally_of(records_of(before_sums)))
     for (text,) in db.execute(sums.where(ROLLUPS.c.through > cut)):
         tally.merge(Tally.load(text))
     return tally

@@ -6,7 +6,7 @@ What SQL or JSON cannot hold is worded, so that nothing odd costs a turn its tra
 import json
 import logging
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import orjson
 from isal import isal_zlib
 from pydantic import TypeAdapter
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, from_json
 
 from kit.core.context import Operator, Principal, Reader, Session, SessionKey
 from kit.core.display.turn_parts import ending_of
@@ -74,18 +74,17 @@ def value_of(kind: type[V], row: Sequence[Any]) -> V:
     """Returns the value whose fields a row has, in their order. Raises ValueError or TypeError for another row."""
     fields: dict[str, Any] = {}
     for name, value in zip(kind.model_fields, row, strict=True):
-        fields[name] = json.loads(value) if name in _JSON_COLUMNS else value
+        # It reads the NaN that `_dump_leniently` may have written, which orjson refuses.
+        fields[name] = from_json(value) if name in _JSON_COLUMNS else value
     return kind(**fields)
 
 
-def records_of(rows: Iterable[Sequence[Any]]) -> list[TurnRecord]:
-    """Returns the turns of their rows; a row that cannot be read is left out."""
-    records: list[TurnRecord] = []
+def records_of(rows: Iterable[Sequence[Any]]) -> Iterator[TurnRecord]:
+    """Reads the turns of their rows one by one; a row that cannot be read is left out."""
     for row in rows:
         record = readable(partial(value_of, TurnRecord), row, row[0])
         if record is not None:
-            records.append(record)
-    return records
+            yield record
 
 
 def session_of(row: Sequence[Any]) -> Session:

@@ -361,7 +361,8 @@ class TurnStore(Database):
         wanted = {"session_id": session_id, "tenant_id": tenant_id, "user_id": user_id}
         values = {name: value for name, value in wanted.items() if value is not None}
         query = newest_turns(*values)
-        return records_of(self.read(query, {**values, "limit": limit if limit >= 0 else ALL}))
+        rows = self.read(query, {**values, "limit": limit if limit >= 0 else ALL})
+        return list(records_of(rows))
 
     def search(
         self, principal: Principal, by: TurnFilter, limit: int = 50, offset: int = 0
