@@ -113,6 +113,12 @@ async def test_questions_to_the_library_reach_whoever_is_for_them():
     await check_answers("manga", found_by_message)
 
 
+async def test_a_question_beside_an_open_one_is_no_answer_to_it():
+    sitting = ("redeem 100 points for a gift card of Harvest Market", "how many points do I have")
+    [text] = await answers("gifts", sitting)
+    assert text == "The account has 5,000 points."
+
+
 async def test_what_can_be_asked_is_told_in_the_words_of_the_cards():
     settings = Settings(deck=HOME / "cards" / "manga", store=":memory:", pace=0.0, model="offline")
     async with open_kit(settings) as kit:

@@ -55,6 +55,9 @@ POINTLESS = re.compile(
 )
 """Uses of such words that stand for nothing: "will it rain", "how many are there", "a function that reverses"."""
 
+OPEN_QUESTION = re.compile(r"^\W*(?:how|what|what's|whats|which|who|where|when|why)\b", re.I)
+"""The beginning of a question that no yes and no choice answers."""
+
 LINK = re.compile(r"^\W*(?:and|or|but|what about|how about|same|also|only|just|without)\b", re.I)
 """What a message begins with that goes on with the one before it."""
 

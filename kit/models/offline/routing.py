@@ -122,9 +122,14 @@ def points_back(request: str, last_reply: str = "") -> bool:
     meaning = content_words(request)
     if len(meaning) > 6:
         return False
-    if len(meaning) <= 4 and asks(last_reply):
+    if len(meaning) <= 4 and _may_answer(request, last_reply):
         return True
     return _refers(request) or _is_scrap(request)
+
+
+def _may_answer(request: str, last_reply: str) -> bool:
+    """Whether a request can answer what the assistant asked last: "500 points" can, "how many do I have" cannot."""
+    return asks(last_reply) and not english.OPEN_QUESTION.match(request)
 
 
 def _refers(request: str) -> bool:
@@ -148,7 +153,7 @@ def _leans_back(situation: Situation) -> bool:
     last_reply = situation.last_reply
     if not situation.in_play or not points_back(request, last_reply):
         return False
-    if asks(last_reply) or _refers(request):
+    if _may_answer(request, last_reply) or _refers(request):
         return True
     return float(situation.table.wording(request).max()) < OWN_REQUEST
 
@@ -163,7 +168,7 @@ def is_for_nobody(
     if not leans:
         has_words = any(sign.isalpha() for sign in request)
         return not has_words or table.is_elsewhere(request, doubt=doubt)
-    if asks(last_reply) or retries(request) or english.LINK.search(request):
+    if _may_answer(request, last_reply) or retries(request) or english.LINK.search(request):
         return False
     return table.is_elsewhere(request, doubt=-CERTAIN)
 
@@ -316,7 +321,7 @@ def _head_start(situation: Situation) -> Floats:
     request = situation.request
     scale = situation.table.scale
     start = scale.stay
-    if asks(situation.last_reply):
+    if _may_answer(request, situation.last_reply):
         start += scale.question
     if _leans_back(situation):
         is_pulled = is_elliptic(request) and not _is_of_others(situation)
@@ -336,7 +341,7 @@ def _single(situation: Situation, scores: Floats, head_start: Floats, best: int)
     """One call, or none where the request is for nobody here."""
     request = situation.request
     last_reply = situation.last_reply
-    leans = bool(situation.in_play) and (asks(last_reply) or _leans_back(situation))
+    leans = bool(situation.in_play) and (_may_answer(request, last_reply) or _leans_back(situation))
     if not leans and float(scores.max()) < UNLIKE:
         return Unfit()
     if is_for_nobody(request, last_reply, situation.table, leans=leans):
