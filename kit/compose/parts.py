@@ -219,8 +219,8 @@ class DeckSettings(Value):
     turn_budget_ms: int = Field(default=30_000, gt=0)
     """Milliseconds a turn may take; then the answers in hand are used."""
     turns_at_once: int | None = Field(default=None, gt=0, exclude=True)
-    """Turns that one process answers at the same time; others wait, and their time begins when they
-    are let in. None: any."""
+    """Turns that one process answers at the same time, or all processes that share a Redis; others wait, and their time
+    begins when they are let in. None: any. How many one tenant or user may have says kit/service/limits.py."""
     model_call_budget_ms: int = Field(default=10_000, gt=0)
     """Milliseconds one model call of the orchestrator may take, be it to route or to compose. Past
     it the card's fallback model is asked, once in a turn; without one the answers in hand are used

@@ -12,7 +12,11 @@ DRAFT = "draft"
 
 class Topology(Value):
     """How an ask_ call of one agent is carried out. `delegate`, the default, asks the agent and
-    waits for its answer."""
+    waits for its answer.
+
+    The members of a race are asked at the same moment. A second model after a while is `fallback_model` of a card, with
+    `model_time_ms` of its policy.
+    """
 
     kind: Literal["delegate", "race", "ensemble", "pipeline"] = "delegate"
     members: tuple[str, ...] = ()

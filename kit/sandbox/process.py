@@ -30,7 +30,7 @@ ERROR_SIZE = 4_000
 
 
 class ScriptLimits(Value):
-    """What one run may use."""
+    """What one run may use, where `tool_config` of the agent's card says nothing else under `exec_python`."""
 
     seconds: float = Field(default=30.0, gt=0)
     """Of the wall clock."""

@@ -38,7 +38,8 @@ from kit.wire import Kit
 
 STREAM = "text/event-stream"
 KEEP_ALIVE = 15.0
-"""Seconds of silence after which a stream sends a comment, so that a reader who is gone is noticed."""
+"""Seconds of silence after which a stream sends a comment, so that a reader who is gone is noticed.
+It stays well below SILENCE in kit/service/client.py, after which a client counts a stream as lost."""
 PIECE = 2**16
 """Bytes after which a stream begins another piece: a server holds no more for a reader who is slow."""
 GATHER = 4

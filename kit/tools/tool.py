@@ -98,7 +98,9 @@ def without_limits(config: Mapping[str, Any]) -> dict[str, Any]:
 UNAVAILABLE = "This data is unavailable right now."
 """All that a model reads of a tool that has no data."""
 LONGEST_RESULT = 100_000
-"""Characters that a model reads of what a function returned, about 25,000 tokens; that the rest is cut off is said."""
+"""Characters that a model reads of what a function returned, about 25,000 tokens; that the rest is cut off is said.
+What an MCP server may return is bounded by its `most_bytes`, and what an agent that runs scripts reads by
+`large_result` of deck.yaml."""
 EXEC_PYTHON = "exec_python"
 """Id of the tool that runs scripts (kit/tools/exec_python.py). An agent that has it reads the
 beginning of a large result."""

@@ -58,7 +58,8 @@ class ToolSetup:
     documents: "Callable[[], Documents]"
     """Gives the stores of documents in the same file (docs/stores.md)."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The environment variables that deck.yaml lists under `environment:` and that are set."""
+    """The environment variables that deck.yaml lists under `environment:` and that are set. What stands in one whose
+    name says KEY, TOKEN, SECRET or PASSWORD is written into no trace (`secret_values` in kit/core/secret.py)."""
     server_environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """What the deck's MCP servers, and the skill service, may be told, and where it belongs."""
     skill_service: "McpServer | None" = None

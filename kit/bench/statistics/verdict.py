@@ -9,7 +9,8 @@ from kit.bench.statistics.measures import MEASURES
 from kit.metrics.estimate import Estimate
 
 Margin = float | Mapping[str, float]
-"""The difference that is too small to matter: of every score, or by scorer or measure."""
+"""The difference that is too small to matter: of every score, or by scorer or measure. `margin:` of a grid or
+`--margin` of a command states it; where nothing does, no two ways are called equivalent."""
 POINTS = 0.05
 """The difference of scores that sample sizes are given for where none is stated."""
 TENTH = 0.1

@@ -30,6 +30,7 @@ def draw_approval(host: Host, view: TurnView) -> None:
         with st.container(
             horizontal=True, vertical_alignment="center", key=f"approval-{view.turn_id}-{number}"
         ):
+            # A single question is the text of its turn already.
             if len(questions) > 1:
                 st.markdown(literal(approval.question, len(approval.question)), width="content")
             for word, answer, icon in (("Yes", True, "check"), ("No", False, "close")):
