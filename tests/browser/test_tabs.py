@@ -50,6 +50,8 @@ def test_a_reload_a_second_tab_and_its_trace_follow_a_turn_that_finishes_once(
     bars = "document.querySelectorAll('path[aria-roledescription=bar]').length"
     trace.page.wait_for_function(bars)
     before = trace.page.evaluate(bars)
+    # Whoever reads a tab has it in front: the browser gives little time to those behind.
+    visitor.page.bring_to_front()
     visitor.page.reload()
     visitor.page.get_by_role("button", name="Stop").wait_for()
     second = visit(visitor.page.context, served.url)
@@ -58,10 +60,12 @@ def test_a_reload_a_second_tab_and_its_trace_follow_a_turn_that_finishes_once(
     second.page.locator("details summary", has_text="Rewards").click()
     second.page.get_by_role("button", name="Kill").click()  # all have seen it hang
     for tab in (visitor, second):
+        tab.page.bring_to_front()
         tab.settled(timeout=60)
         assert tab.page.get_by_test_id("stChatMessage").count() == 2 == tab.seen()["most"]
         assert tab.badges("2 of 3 answered") == 1
     second.page.close()
+    trace.page.bring_to_front()
     trace.page.locator(".stMarkdownBadge", has_text="2 of 3 answered").wait_for()  # nobody clicked
     trace.page.wait_for_function(f"before => {bars} > before", arg=before)
     trace.page.close()
