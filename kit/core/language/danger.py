@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -62,9 +62,8 @@ class Danger(Value):
 
     @cached_property
     def finder(self) -> "DangerFinder":
-        """The phrases, ready to be looked for. A deck is bound more than once, and reading some thousand
-        phrases takes 70 ms: they are read once."""
-        return DangerFinder(self)
+        """The phrases, ready to be looked for."""
+        return _finder_of(self.model_dump_json())
 
 
 class Rule(NamedTuple):
@@ -132,6 +131,13 @@ class DangerFinder:
         return kinds
 
 
+@lru_cache(maxsize=8)
+def _finder_of(danger: str) -> DangerFinder:
+    """Returns the finder of a danger, given as JSON. Reading some thousand phrases takes 0.1 s, and a deck is read
+    again for each grid, revision and kit: its words are the same."""
+    return DangerFinder(Danger.model_validate_json(danger))
+
+
 def _holds(
     rule: Rule,
     last: PhraseMatch,
@@ -184,29 +190,31 @@ def _can_be_read(danger: Danger) -> bool:
 
 def danger_faults(danger: Danger) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yields the place and the fix of every phrase that cannot be matched and every rule that cannot hold."""
-    lists = danger.lists
-    places: list[tuple[tuple[str | int, ...], str]] = []
-    for index, text in enumerate(danger.harmless):
-        places.append((("harmless", index), text))
-    for name, text in danger.terms.items():
-        for phrase in text.split(","):
-            places.append((("terms", name), phrase))
     for name, kind in danger.kinds.items():
-        for index, text in enumerate(kind.phrases):
-            places.append((("kinds", name, "phrases", index), text))
         for index, text in enumerate(kind.rules):
             for term in text.split():
                 if term.removeprefix("!") not in danger.terms:
                     terms = ", ".join(sorted(danger.terms)) or "none"
-                    yield (
-                        ("kinds", name, "rules", index),
-                        f"{term!r} names no term; there are: {terms}",
-                    )
+                    place = ("kinds", name, "rules", index)
+                    yield place, f"{term!r} names no term; there are: {terms}"
     # Most decks are right, and their phrases are wanted soon: they are read once, and not here again.
     if _can_be_read(danger):
         return
-    for location, text in places:
+    lists = danger.lists
+    for place, text in _phrases_of(danger):
         try:
             read_phrase(text, lists)
         except ValueError as error:
-            yield location, str(error)
+            yield place, str(error)
+
+
+def _phrases_of(danger: Danger) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yields every phrase with its place."""
+    for index, text in enumerate(danger.harmless):
+        yield ("harmless", index), text
+    for name, text in danger.terms.items():
+        for phrase in text.split(","):
+            yield ("terms", name), phrase
+    for name, kind in danger.kinds.items():
+        for index, text in enumerate(kind.phrases):
+            yield ("kinds", name, "phrases", index), text

@@ -125,17 +125,21 @@ class PhraseFinder:
     def __init__(self, phrases: Sequence[Phrase], small_words: frozenset[str] = frozenset()):
         self._phrases = phrases
         self._small_words = small_words
-        self._exact: dict[str, list[tuple[int, int]]] = {}
-        """Word -> the places where it stands: position of a phrase, position in it."""
-        self._stems: dict[str, list[tuple[str, tuple[int, int]]]] = {}
-        """The first letters of a stem -> the stems that begin so, each with its place."""
+        self._places: list[list[tuple[int, int]]] = []
+        """Of each set of words that stand for each other the places where they stand: position of a phrase, position in
+        it. A list of words stands in hundreds of phrases."""
+        self._exact: dict[str, list[int]] = {}
+        """Word -> the sets that hold it, by their positions in `_places`."""
+        self._stems: dict[str, list[tuple[str, int]]] = {}
+        """The first letters of a stem -> the stems that begin so, each with its set."""
+        sets: dict[tuple[frozenset[str], tuple[str, ...]], int] = {}
         for phrase_index, phrase in enumerate(phrases):
             for step_index, step in enumerate(phrase):
-                step_key = (phrase_index, step_index)
-                for word in step.words:
-                    self._exact.setdefault(word, []).append(step_key)
-                for stem in step.stems:
-                    self._stems.setdefault(stem[:SHORTEST_STEM], []).append((stem, step_key))
+                alternatives = (step.words, step.stems)
+                if alternatives not in sets:
+                    sets[alternatives] = len(self._places)
+                    self._add_set(step)
+                self._places[sets[alternatives]].append((phrase_index, step_index))
         self._shortened: dict[str, str] = {}
         """A long word without one of its letters -> the word."""
         for word in self._exact:
@@ -144,6 +148,14 @@ class PhraseFinder:
                     self._shortened[word[:index] + word[index + 1 :]] = word
         self._known_places: dict[str, list[tuple[int, int]]] = {}
         """Word -> its places, for most words of a message have stood in an earlier one."""
+
+    def _add_set(self, step: Step) -> None:
+        number = len(self._places)
+        self._places.append([])
+        for word in step.words:
+            self._exact.setdefault(word, []).append(number)
+        for stem in step.stems:
+            self._stems.setdefault(stem[:SHORTEST_STEM], []).append((stem, number))
 
     def find(self, text: str, without: "PhraseFinder | None" = None) -> list[PhraseMatch]:
         """Returns every match, in the order of the text.
@@ -197,13 +209,16 @@ class PhraseFinder:
 
     def _find_places(self, word: str) -> list[tuple[int, int]]:
         """The places where a word stands, later steps first: no word is two steps of one phrase at once."""
-        places = set(self._exact.get(word, ()))
-        if not places and len(word) >= LONG - 1 and word not in self._small_words:
-            places.update(self._exact.get(self._respelt(word), ()))
-        for stem, step_key in self._stems.get(word[:SHORTEST_STEM], ()):
+        sets = set(self._exact.get(word, ()))
+        if not sets and len(word) >= LONG - 1 and word not in self._small_words:
+            sets.update(self._exact.get(self._respelt(word), ()))
+        for stem, number in self._stems.get(word[:SHORTEST_STEM], ()):
             if word.startswith(stem):
-                places.add(step_key)
-        return sorted(places, key=lambda step_key: -step_key[1])
+                sets.add(number)
+        places: list[tuple[int, int]] = []
+        for number in sets:
+            places += self._places[number]
+        return sorted(places, key=lambda place: (-place[1], place[0]))
 
     def _respelt(self, word: str) -> str:
         """The long word that a word is meant to be: with one letter less or more, or two of them exchanged."""
