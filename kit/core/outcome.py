@@ -216,6 +216,11 @@ class Failure(Value):
     usage: Usage = Usage()
     timing: Timing | None = None
 
+    @property
+    def why(self) -> str:
+        """Why there is no answer, in words that a model and a person may read."""
+        return _BECAUSE.get(self.reason, "it is not available right now")
+
 
 Outcome = Annotated[Answer | Failure, Field(discriminator="kind")]
 
@@ -390,10 +395,9 @@ def tell(
         if outcome.reservation:
             text += f"\n\n(Note: {reword(outcome.reservation)})"
         return text
-    because = _BECAUSE.get(outcome.reason, "it is not available right now")
-    sentence = f"No answer from {_label(outcome.agent)}: {because}"
+    sentence = f"No answer from {_label(outcome.agent)}: {outcome.why}"
     if request and outcome.reason == "unanswerable":
-        sentence = f"No answer from {_label(outcome.agent)} to {quoted(request)}: {because}"
+        sentence = f"No answer from {_label(outcome.agent)} to {quoted(request)}: {outcome.why}"
     # Models fill a gap that nobody tells them to leave open.
     if outcome.suggestion and outcome.reason == "refusal":
         return (

@@ -557,7 +557,7 @@ def _may_have_acted(skill: str) -> str:
 def _detail(outcome: Outcome, reasons: list[str]) -> str:
     """Returns why an agent has nothing to show: its failure, else the last of the other reasons."""
     if isinstance(outcome, Failure):
-        return f"{outcome.reason}: {outcome.detail}"
+        return outcome.why
     if reasons:
         return reasons[-1]
     return "nothing was handed in"

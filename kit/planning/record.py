@@ -16,6 +16,7 @@ from kit.core.documents.document import Plan, PlanStatus
 from kit.core.errors import ResumeError, StoreBusy, StoreError, VersionConflict
 from kit.planning.plan import OVER
 from kit.runtime.act_ledger import Paused
+from kit.runtime.budget import GRACE
 from kit.stores.documents.protocol import MemoryStore, PlanStore
 
 LEASE = 6.0
@@ -64,9 +65,22 @@ class PlanRecord:
 
 async def create(plans: PlanStore, plan: Plan, holder: str, lease: float = LEASE) -> PlanRecord:
     """Stores a plan before anything is done for it (decisions 22). Raises VersionConflict where
-    there is one of that id."""
+    there is one of that id.
+
+    A turn that is stopped meanwhile is stopped once the plan is held: until then nobody would say of the plan, which
+    is stored all the same, that its user stopped it.
+    """
     plan = plan.replace(holder=holder, fence=1)
-    await plans.create(plan)
+    write = asyncio.ensure_future(plans.create(plan))
+    try:
+        await asyncio.shield(write)
+    except asyncio.CancelledError:
+        await asyncio.wait((write,))
+        write.result()
+        turn = asyncio.current_task()
+        if turn is not None:
+            turn.uncancel()
+            turn.cancel()
     return PlanRecord(plans, plan, lease)
 
 
@@ -138,7 +152,9 @@ async def hold(
     finally:
         for task in tasks:
             task.cancel()
-        await asyncio.wait(tasks)
+        # A client that closes may wait for a service that is silent. Its turn is left behind after GRACE, and with it
+        # the plan would be held until its lease is over.
+        await asyncio.wait(tasks, timeout=GRACE / 2)
         if record.plan.status not in OVER:
             with suppress(StoreError):
                 await record.move(lambda plan: _released(plan, waits_as))

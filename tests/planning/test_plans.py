@@ -170,8 +170,8 @@ async def says_it_is_done(scope: StepScope, services: PlanServices) -> str | Non
 @pytest.mark.parametrize(
     ("fault", "trigger", "words"),
     [
-        (raises, "failed", "exception"),
-        (hangs, "failed", "timeout"),
+        (raises, "failed", "it is not available right now"),
+        (hangs, "failed", "it took too long to answer"),
         (gives_up, "insufficient", "three passes"),
         (breaks_the_contract, "contract_violation", "rows"),
         (says_it_is_done, "failed", "without an output"),
