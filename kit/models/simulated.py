@@ -33,6 +33,7 @@ from kit.models.offline.composition import compose
 from kit.models.offline.conversation import Conversation, Tool, tool_of
 from kit.models.offline.extraction import Source
 from kit.models.offline.json_schema import properties_of
+from kit.models.offline.reply import Request
 from kit.models.offline.reply import reply as stand_in
 from kit.models.offline.similarity import spoken
 from kit.models.seeded_draws import Draws, canary_figure, draws
@@ -187,7 +188,7 @@ class Simulated(AsyncModel):
 
     def _reply(self, talk: Conversation, truth: Truth | None, place: str, draw: Draws) -> _Reply:
         if truth is None:
-            answer = stand_in(talk, self._tools, self._choice)
+            answer = stand_in(Request(talk, self._tools, self._choice))
             reply = _Reply(answer.text, [(call["name"], call["args"]) for call in answer.calls])
         elif self._choice_tool is not None:
             return self._job(self._choice_tool, talk, truth, draw)

@@ -25,7 +25,7 @@ from kit.core.model import OFFLINE, EmbedderName, ModelSpec
 from kit.models.message import call_chunks, chosen_tool, token_count
 from kit.models.offline import similarity
 from kit.models.offline.conversation import Conversation, Tool, text_of, tool_of
-from kit.models.offline.reply import Reply, reply
+from kit.models.offline.reply import Reply, Request, reply
 
 NAME = "offline stand-in"
 _LOCKS: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
@@ -124,16 +124,16 @@ class OfflineModel(BaseChatModel):
             # What shows components is left to the kit: a lookup's result says which.
             if not tool.name.startswith("render_"):
                 tools.append(tool)
-        choice = chosen_tool(kwargs.get("tool_choice"))
-        answer = reply(
+        request = Request(
             Conversation(messages, self.embedder),
             tools,
-            choice,
+            chosen_tool(kwargs.get("tool_choice")),
             self.plan_examples,
             requests,
             can_act=bool(kwargs.get("acts")),
             topics=kwargs.get("topics") or {},
         )
+        answer = reply(request)
         ending = {
             "model_name": self.name,
             "finish_reason": "tool_calls" if answer.calls else "stop",

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2s
-from types import MappingProxyType
 from typing import Any
 
 from langchain_core.messages import HumanMessage, ToolCall
@@ -100,21 +99,8 @@ class Request:
         return self.choice == "any" or self.forced is not None
 
 
-def reply(
-    talk: Conversation,
-    tools: Sequence[Tool],
-    choice: str | None,
-    plan_examples: Sequence[PlanExample] = (),
-    requests: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
-    *,
-    can_act: bool = False,
-    topics: Mapping[str, str] = MappingProxyType({}),
-) -> Reply:
-    """Answers a conversation. `choice` is a tool's name, "any" (some tool must be called), "none" or None (free).
-
-    `can_act`: whether one of the tools does something in the world. `topics`: agent id -> what it can be asked about.
-    """
-    request = Request(talk, tools, choice, plan_examples, requests, can_act, topics)
+def reply(request: Request) -> Reply:
+    """Answers a conversation."""
     for mode in MODES:
         answer = mode(request)
         if answer is not None:
@@ -415,7 +401,7 @@ def _look_up(request: Request) -> Reply:
     tools = request.tools
     able = [tool for tool in tools if fillable(tool.schema)] or (list(tools) if must else [])
     if not able:
-        return reply(talk, (), None)
+        return reply(Request(talk, (), None))
     question = _without_remarks(request)
     if len(clauses(question)) < 2:
         # A lookup that does not take the id would tell of all things instead.
