@@ -170,14 +170,6 @@ def in_play_order(spec: GridSpec, cells: Iterable[Cell]) -> list[Cell]:
     return sorted(cells, key=position)
 
 
-def by_sample(cells: Iterable[Cell]) -> list[list[Cell]]:
-    """Groups cells that stand in play order: one list for each sample."""
-    groups: dict[Sample, list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault(sample_of(cell), []).append(cell)
-    return list(groups.values())
-
-
 def sample_of(cell: Cell) -> Sample:
     """Returns the sample that a cell is of."""
     return cell.case, cell.repeat

@@ -1,4 +1,4 @@
-"""Plays cells in this process, or in one process for each core that sends finished cells back in batches."""
+"""Plays cells in this process, or in other ones that send finished cells back in batches."""
 
 import asyncio
 import multiprocessing
@@ -6,12 +6,12 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
-from itertools import chain
-from multiprocessing.connection import Connection, wait
-from typing import Any
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from itertools import islice
 
-from kit.bench.grid.cell import GO_ON, Cell, Halt, by_sample
+from kit.bench.grid.cell import GO_ON, Cell, Halt, Sample, sample_of
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.ledger import FinishedCell
 from kit.bench.grid.player import Opener, Player
@@ -24,10 +24,14 @@ NO_LIMITS = RateLimits()
 WORTH = 5000
 """Cells for which starting processes pays: each takes some two seconds of CPU until its first turn."""
 BATCH = 32
+AHEAD = 2
+"""Tasks that a process has or is about to get."""
 Keep = Callable[[Sequence[FinishedCell]], object]
 """Takes finished cells; what it raises ends the run."""
 HaltNow = Callable[[], Halt]
 """Says what must not begin any more."""
+Part = tuple[list[FinishedCell], str]
+"""What came of some cells in another process."""
 
 
 def play(
@@ -92,31 +96,78 @@ def play_here(
             keep(batch)
 
 
+def play_in_tasks(
+    spec: GridSpec,
+    cells: Sequence[Cell],
+    begin: Callable[[Sequence[Cell]], Future[Part]],
+    ahead: int,
+    keep: Keep,
+    halt: HaltNow,
+) -> None:
+    """Plays all cells in other processes: `begin` hands a few of them to one, and `ahead` says how many such
+    tasks go out before the first has come back.
+
+    No cell that `halt` forbids by then goes out; tasks in flight are kept. Raises DataError, in the
+    words of the process that met it.
+    """
+    # A process plays a task in one piece: of a large one nothing is kept for long, and the loop of a
+    # worker of a cluster is silent for so long that its scheduler gives it up.
+    size = BATCH if spec.timeless else spec.concurrency
+    waiting = iter([cells[start : start + size] for start in range(0, len(cells), size)])
+    begun: set[Sample] = set()
+
+    def begin_next() -> Future[Part] | None:
+        """The next task that has a cell to play; None when there is none."""
+        for batch in waiting:
+            now = halt()
+            allowed = [cell for cell in batch if not now.forbids(cell, begun)]
+            if allowed:
+                begun.update(map(sample_of, allowed))
+                return begin(allowed)
+        return None
+
+    running = set(islice(iter(begin_next, None), ahead))
+    while running:
+        ended, running = wait(running, return_when=FIRST_COMPLETED)
+        for task in ended:
+            finished, sentence = task.result()
+            keep(finished)
+            if sentence:
+                raise DataError(sentence)
+            following = begin_next()
+            if following is not None:
+                running.add(following)
+
+
+def play_part(spec: GridSpec, opener: Opener, cells: Sequence[Cell]) -> Part:
+    """In another process: the finished cells, and the sentence of the error that ended them, if one did."""
+    finished: list[FinishedCell] = []
+    try:
+        play_here(spec, cells, opener, finished.extend, lambda: GO_ON)
+    except KitError as error:
+        return finished, str(error)
+    return finished, ""
+
+
 def _with_workers(
     spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, halt: HaltNow, workers: int
 ) -> None:
     # A forked process would share the loop and the SQLite files of this one.
     context = multiprocessing.get_context("spawn")
-    ends: dict[Connection, Any] = {}
-    samples = by_sample(cells)
+    pool = ProcessPoolExecutor(workers, context, _set_up, (spec, opener))
+
+    def begin(part: Sequence[Cell]) -> Future[Part]:
+        with _no_interrupt():
+            return pool.submit(_play_part_of_grid, part)
+
     try:
-        for worker in range(workers):
-            mine, theirs = context.Pipe()
-            # Whole samples, so that each process can finish on every way what it has begun
-            share = list(chain.from_iterable(samples[worker::workers]))
-            process = context.Process(target=_work, args=(spec, share, opener, theirs), daemon=True)
-            with _no_interrupt():
-                process.start()
-            theirs.close()
-            ends[mine] = process
-        _gather(ends, keep, halt)
+        play_in_tasks(spec, cells, begin, AHEAD * workers, keep, halt)
+    except BrokenProcessPool:
+        raise DataError(
+            "a process of the grid died; run the grid again: it goes on from the finished cells"
+        ) from None
     finally:
-        for end, process in ends.items():
-            with suppress(OSError):
-                end.send(Halt(everything=True))
-            # A worker that still has something to say hears that nobody listens, and ends.
-            end.close()
-            process.join()
+        pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
@@ -137,52 +188,23 @@ def _no_interrupt() -> Generator[None]:
         signal.signal(signal.SIGINT, earlier)
 
 
-def _gather(ends: dict[Connection, Any], keep: Keep, halt: HaltNow) -> None:
-    running = set(ends)
-    last_sent = halt()
-    while running:
-        for end in wait(list(running)):
-            assert isinstance(end, Connection)
-            try:
-                message: list[FinishedCell] | KitError | None = end.recv()
-            except EOFError:
-                raise DataError(
-                    "a process of the grid died; run the grid again: it goes on from the finished cells"
-                ) from None
-            if message is None:
-                running.discard(end)
-            elif isinstance(message, list):
-                keep(message)
-            else:
-                raise message
-        current = halt()
-        if current != last_sent:
-            last_sent = current
-            for end in running:
-                # One that has just ended does not hear it.
-                with suppress(OSError):
-                    end.send(current)
+_grid: list[tuple[GridSpec, Opener]] = []
+"""What a process plays parts of: it comes once, and not with each part."""
 
 
-class _ToldByParent:
-    """The halt that the process which gathers the cells has sent last."""
-
-    def __init__(self, end: Connection):
-        self._end = end
-        self._halt = GO_ON
-
-    def __call__(self) -> Halt:
-        while self._end.poll():
-            self._halt = self._end.recv()
-        return self._halt
+def _set_up(spec: GridSpec, opener: Opener) -> None:
+    _grid.append((spec, opener))
+    threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
-def _work(spec: GridSpec, cells: Sequence[Cell], opener: Opener, end: Connection) -> None:
-    """One process: sends batches of finished cells, then None, or the error a person can mend."""
-    # A parent that is gone closes its end: EOFError where this side reads, BrokenPipeError where it writes
-    with suppress(EOFError, OSError, KeyboardInterrupt):
-        try:
-            play_here(spec, cells, opener, lambda batch: end.send(list(batch)), _ToldByParent(end))
-            end.send(None)
-        except KitError as error:
-            end.send(DataError(str(error)))
+def _end_with_parent() -> None:
+    # A pool whose parent was killed would wait for its next task for ever.
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _play_part_of_grid(cells: Sequence[Cell]) -> Part:
+    spec, opener = _grid[0]
+    return play_part(spec, opener, cells)
