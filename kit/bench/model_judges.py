@@ -1,7 +1,6 @@
 """The judges of a grid: models that score turns. A verdict is a turn of its own: counted, recorded
 and lost like any other."""
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,8 +13,7 @@ from kit.bench.grid.failures import error_of
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.stand_ins.transient_store import TransientStore
 from kit.bench.routing import BENCH_USER
-from kit.bench.scoring.agreement import RULES, labelled_replies, print_agreement
-from kit.bench.scoring.judge import Rubric, Verdict, question, verdict_in
+from kit.bench.scoring.judge import Verdict, question, verdict_in
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.own_judges import Loss, judge_in_words
 from kit.bench.scoring.played_cell import PlayedTurn
@@ -24,11 +22,8 @@ from kit.compose.deck import Deck
 from kit.compose.parts import DeckSettings
 from kit.core.card import AgentCard
 from kit.core.context import Session
-from kit.core.display.count import many
-from kit.core.errors import DataError
 from kit.core.model import ModelSpec
 from kit.core.outcome import AgentCall, Outcome, Usage, total
-from kit.experiment_kits import ExperimentKits
 from kit.runtime.call_model import call_model
 from kit.runtime.context import RunContext
 from kit.runtime.handle import Reply
@@ -113,50 +108,6 @@ async def _judge_turn(
             verdict.score if judge.threshold is None else float(verdict.score >= judge.threshold)
         )
     return Judgement(verdicts, scores, total(usages))
-
-
-@dataclass(frozen=True)
-class KitJudge:
-    """A model that judges without a grid, on a kit that was opened on `judge_deck`."""
-
-    rubric: Rubric
-    kit: Kit
-    bills: list[Usage]
-    """Takes what each verdict has cost."""
-
-    async def judge(self, case: Case, observation: Observation) -> Verdict | None:
-        """A verdict; None where the model answers and gives none. Raises DataError where it cannot be asked."""
-        text, reply = await _ask(self.kit, question(self.rubric, case, observation), case.id)
-        self.bills.append(reply.usage)
-        if (loss := error_of([reply], faults=False)) is not None:
-            raise DataError(loss[1])
-        return verdict_in(text)
-
-
-async def print_model_agreement(
-    model: str, models: Mapping[str, ModelSpec], kits: ExperimentKits
-) -> int:
-    """Prints how far a model agrees with the labelled replies, a line for each rubric, and what
-    that has cost; returns 0.
-
-    Raises DataError where it cannot be asked, or says the same of all, and UnknownId for a model there is not.
-    """
-    bills: list[Usage] = []
-    print(
-        f"At most {many(len(RULES) * len(labelled_replies()), 'call')} of {model}, each sent twice where it fails.",
-        file=sys.stderr,
-    )
-    async with kits(models=model, deck=judge_deck(models), faults=False) as kit:
-        await print_agreement(lambda rubric, _: KitJudge(rubric, kit, bills))
-    usage = total(bills)
-    dollars = "no price is known"
-    if usage.cost is not None:
-        dollars = f"${usage.cost:,.4f}"
-    print(
-        f"{many(usage.model_calls, 'call')}, {usage.input_tokens:,} tokens in and "
-        f"{usage.output_tokens:,} out: {dollars}"
-    )
-    return 0
 
 
 async def _ask(kit: Kit, messages: Sequence[BaseMessage], track: str) -> tuple[str, Reply]:

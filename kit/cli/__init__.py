@@ -87,7 +87,6 @@ def command_parser() -> argparse.ArgumentParser:
     measure.add_to_cards(cards)
     data = _add_group(commands, "data", "what is stored of turns, and what people say of them")
     stored.add_to_data(data)
-    measure.add_to_data(data)
     forget.add_to_data(data)
     monitor.add_to_data(data)
     # Without a help text they are not listed: they stay for whoever calls them, until version 0.2.

@@ -122,16 +122,6 @@ def _add_compare(commands: Any) -> None:
     pair.set_defaults(run=_compare)
 
 
-def add_to_data(commands: Any) -> None:
-    """Adds the command of the group `data`."""
-    agreement = "how far the judges by rule, or a model, agree with replies labelled by hand, as Cohen's kappa"
-    judge = commands.add_parser("judge", help=agreement)
-    judge.add_argument(
-        "--model", metavar="KEY", help="a model of models.yaml that judges in place of the rules"
-    )
-    judge.set_defaults(run=_judge)
-
-
 def _route(arguments: Namespace) -> int:
     from kit.bench.routing import catalog_of, read_catalog, route_file
     from kit.compose.deck import load_deck
@@ -274,22 +264,3 @@ def require_checkout(subject: str, where: str, hint: str = "") -> None:
         raise SettingsError(
             f"{subject} is measured by {where}, which only a checkout of the repository has{hint}"
         )
-
-
-def _judge(arguments: Namespace) -> int:
-    if arguments.model is None:
-        from kit.bench.scoring.agreement import print_agreement
-        from kit.bench.scoring.judge import RuleJudge
-
-        asyncio.run(print_agreement(RuleJudge))
-        return 0
-    from kit.bench.model_judges import print_model_agreement
-    from kit.compose.models import load_models
-    from kit.experiment_kits import ExperimentKits
-    from kit.settings import HOME, Settings
-    from kit.wire import open_deck
-
-    settings = Settings.read()
-    models = {**load_models(HOME / "cards" / "models.yaml"), **open_deck(settings.deck).models}
-    kits = ExperimentKits.of(settings, virtual=False)
-    return asyncio.run(print_model_agreement(arguments.model, models, kits))

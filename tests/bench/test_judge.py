@@ -18,7 +18,7 @@ from kit.bench.scoring.judge import (
     verdict_in,
 )
 from kit.bench.scoring.observation import Observation
-from kit.cli import main
+from kit.bench.scoring.quality import policy, response_quality
 from kit.compose.deck import load_deck
 from kit.core.errors import DataError
 from kit.models.scripted import Line, ScriptedModel
@@ -36,13 +36,12 @@ SEEN = Observation(
 )
 
 
-def test_the_command_prints_the_agreement_that_the_docs_quote(
-    capsys: pytest.CaptureFixture[str],
-):
-    assert main(["judge"]) == 0
-    figures = [line.partition(": ")[2] for line in capsys.readouterr().out.splitlines()]
+async def test_the_rules_agree_with_the_labels_as_the_docs_quote():
     docs = (HOME / "docs" / "statistics.md").read_text(encoding="utf-8")
-    assert len(figures) == 2 and all(f"| {figure} |" in docs for figure in figures)
+    quality = RuleJudge(QUALITY, response_quality)
+    assert f"| {await measure_judge(quality, 'good')} |" in docs
+    rules = RuleJudge(read_rubric("policy"), policy)
+    assert f"| {await measure_judge(rules, 'lawful')} |" in docs
 
 
 async def test_a_rule_that_passes_everything_agrees_no_better_than_chance():

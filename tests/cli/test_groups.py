@@ -14,7 +14,6 @@ EARLIER = {
     ("metrics", "--json"): ("data", "metrics", "--json"),
     ("drift", "sheet.jsonl"): ("data", "drift", "sheet.jsonl"),
     ("cases", "out.jsonl"): ("data", "cases", "out.jsonl"),
-    ("judge",): ("data", "judge"),
     ("forget", "u-001"): ("data", "forget", "u-001"),
 }
 

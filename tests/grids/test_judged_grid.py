@@ -14,13 +14,12 @@ from kit.bench.grid.forecast import EXAMPLE, announce, forecast, pace
 from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.provenance import provenance
 from kit.bench.grid.results import read_results
-from kit.bench.scoring.agreement import labelled_replies
 from kit.cli import main
 from kit.core.errors import DataError
 from kit.home import HOME
 from kit.patterns import PATTERNS
 from kit.ui.benchmarks.order import order
-from tests.grids.test_failed_cells import CASES, HELLO, KEY, grid_of, played
+from tests.grids.test_failed_cells import CASES, HELLO, grid_of, played
 from tests.loopback_openai import JSON, Refuse, Reply, Say, loopback
 
 pytestmark = [pytest.mark.realtime, pytest.mark.req("SAT-29")]
@@ -263,34 +262,6 @@ def test_a_judge_that_cannot_be_is_one_sentence_with_its_line(
 ):
     with pytest.raises(DataError, match=rf"small\.yaml:1.*{fault}"):
         judged(tmp_path, "http://127.0.0.1:9/v1", judge)
-
-
-def test_a_model_is_measured_against_the_labels_by_one_command(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
-    labels = {line.reply: (line.good, line.lawful) for _, _, line in labelled_replies()}
-
-    def agree(request: JSON) -> Reply:
-        system, material = (str(message["content"]) for message in request["messages"])
-        return verdict(float(labels[json.loads(material)["reply"]]["keep the rules" in system]))
-
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with loopback() as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        server.answer = agree
-        assert main(["judge", "--model", "gpt-4.1-mini"]) == 0
-        said = capsys.readouterr()
-        assert "At most 120 calls of gpt-4.1-mini" in said.err and len(server.requests) == 120
-        assert [line.partition("[")[0] for line in said.out.splitlines()[:2]] == [
-            "response_quality, pass mark 0.75: kappa 1.000 ",
-            "policy, pass mark 0.5: kappa 1.000 ",
-        ]
-        assert (
-            said.out.splitlines()[2] == "120 calls, 1,320 tokens in and 840 out: no price is known"
-        )
-        server.key = "another"
-        assert main(["judge", "--model", "gpt-4.1-mini"]) == 2
-    assert "HTTP 401" in capsys.readouterr().err
 
 
 def test_a_deck_brings_rubrics_of_its_own(tmp_path: Path):

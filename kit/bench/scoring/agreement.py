@@ -1,16 +1,14 @@
 """How far a judge can be trusted: its verdicts set against labels given by hand, with Cohen's kappa."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
 from kit.bench.case import Ask, Case
-from kit.bench.scoring.judge import Judge, Rubric, read_rubric
+from kit.bench.scoring.judge import Judge
 from kit.bench.scoring.observation import Observation
-from kit.bench.scoring.quality import policy, response_quality
-from kit.bench.scoring.scorers import Scorer
 from kit.bench.statistics.kappa import kappa_of
 from kit.compose.yaml_loader import load_yaml
 from kit.core.errors import DataError
@@ -21,8 +19,6 @@ from kit.metrics.estimate import Estimate
 SOURCE = HOME / "data" / "source" / "cases"
 Quality = Literal["good", "lawful"]
 """The two labels of data/source/cases/judged.yaml."""
-RULES: Mapping[Quality, Scorer] = {"good": response_quality, "lawful": policy}
-"""Label -> the rule that stands for it; its rubric has the rule's name."""
 
 
 class LabelledReply(Value):
@@ -123,12 +119,3 @@ async def measure_judge(judge: Judge, quality: Quality) -> Kappa:
         labels.append(line.good if quality == "good" else line.lawful)
         verdicts.append(None if verdict is None else verdict.score >= judge.rubric.pass_mark)
     return agreement(labels, verdicts)
-
-
-async def print_agreement(judge_of: Callable[[Rubric, Scorer], Judge]) -> None:
-    """Prints how far two judges agree with the labelled replies, a line each: `judge_of` makes them
-    of a rubric, and of the rule that stands for it. Raises what the judges raise."""
-    for quality, scorer in RULES.items():
-        judge = judge_of(read_rubric(scorer.__name__), scorer)
-        kappa = await measure_judge(judge, quality)
-        print(f"{judge.rubric.id}, pass mark {judge.rubric.pass_mark:g}: {kappa}")
