@@ -20,7 +20,6 @@ from kit.cli import (
     project,
     report,
     serve,
-    soul,
     stored,
     verdict,
     worker,
@@ -79,7 +78,6 @@ def command_parser() -> argparse.ArgumentParser:
         verdict,
         report,
         migrate,
-        soul,
     ):
         room.add(commands)
     cards = _add_group(commands, "cards", "what routing, tools and promotion say of a deck's cards")

@@ -170,9 +170,10 @@ def test_commands_speak_to_it(tmp_path: Path) -> None:
         "KIT_STORE": str(tmp_path / "kit.db"),
         "KIT_DOCUMENTS": new_documents(dimension=256),
     }
-    assert run("soul", "set", "acme", "--name", "Ada", **settings).returncode == 0
-    assert "Ada" in run("soul", "show", "acme", **settings).stdout
+    documents = settings["KIT_DOCUMENTS"]
+    with closing(open_store(settings["KIT_STORE"], documents=documents)) as store:
+        asyncio.run(store.open_documents().events.append(an_event("seen", ANN)))
+    events = ("data", "events", "--tenant", "acme", "--json")
+    assert '"event_id":"seen"' in run(*events, **settings).stdout
     gone = {**settings, "KIT_DOCUMENTS": "opensearch+http://127.0.0.1:9"}
-    refused(
-        run("soul", "show", "acme", **gone), "cannot be reached: start it, or correct KIT_DOCUMENTS"
-    )
+    refused(run(*events, **gone), "cannot be reached: start it, or correct KIT_DOCUMENTS")

@@ -1,6 +1,7 @@
 """Souls have an effect: what a tenant and a user wish of their assistant is in the prompts, each where it belongs."""
 
 import asyncio
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,14 @@ from kit.compose.parts import Block
 from kit.core.bodies.call import AgentStarted
 from kit.core.bodies.turn import Completed
 from kit.core.card import AgentCard
+from kit.core.context import Principal
 from kit.core.documents.document import Persona, Soul
 from kit.core.errors import CassetteError
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns import stages
+from kit.stores.opening import open_store
 from tests.cli.test_cli import run
+from tests.forks import exit_code
 from tests.kits import OFFLINE, asks, stitched
 from tests.runtime.test_pause import Desk, paused
 
@@ -139,60 +143,54 @@ async def test_the_language_of_a_soul_is_that_of_the_fixed_sentences_the_users_f
     assert all(f"Locale: {visit[2].locale}" in visit[0]["lead"] for visit in visits)
 
 
+def write_soul(path: str, soul: Soul | None) -> None:
+    """Writes a soul of the tenant, or takes it away: work of a process of its own."""
+    with closing(open_store(path)) as store:
+        souls = store.open_documents().souls
+        asyncio.run(souls.put(soul) if soul is not None else souls.remove("acme", None))
+
+
 @pytest.mark.req("AS-17")
 @pytest.mark.realtime
 async def test_a_soul_that_another_process_wrote_acts_within_a_second(tmp_path: Path) -> None:
     path, lead = str(tmp_path / "kit.db"), ScriptedModel(lambda _: Line("Hello."))
     deck, models = a_deck(), {"lead": lead, "*": ScriptedModel()}
     async with open_kit(OFFLINE.with_(store=path), deck=deck, models=models) as kit:
-        words = ("--tone", "dry", "--policy", "rivals=Never name one.")
-        shown = await asyncio.to_thread(run, "soul", "set", "acme", *words, KIT_STORE=path)
-        assert (shown.returncode, shown.stdout) == (
-            0,
-            "Tone: dry\nPolicy rivals: Never name one.\n",
-        )
+        soul = a_soul("acme", persona=Persona(tone="dry"))
+        assert await asyncio.to_thread(exit_code, write_soul, path, soul) == 0
         for _ in range(100):
             if kit.store.has_souls:
                 break
             await asyncio.sleep(0.02)
         await kit.ask("hello", kit.session("s1", "acme", "ann"))
         assert "Tone: dry" in str(lead.seen[-1][0].content)
-        assert (
-            await asyncio.to_thread(run, "soul", "remove", "acme", KIT_STORE=path)
-        ).returncode == 0
+        assert await asyncio.to_thread(exit_code, write_soul, path, None) == 0
         await kit.ask("hello", kit.session("s1", "acme", "ann"))
         assert "Tone: dry" not in str(lead.seen[-1][0].content)
-    for action in ("show", "remove"):
-        assert (
-            await asyncio.to_thread(run, "soul", action, "acme", KIT_STORE=path)
-        ).returncode == 1
 
 
 @pytest.mark.req("AS-17")
 def test_a_soul_acts_in_the_terminal(tmp_path: Path) -> None:
-    visitor = {"KIT_STORE": str(tmp_path / "kit.db"), "KIT_TENANT": "acme", "KIT_USER": "ann"}
-    assert run("soul", "set", "acme", "--user", "ann", "--tone", "warm", **visitor).returncode == 0
-    assert (
-        "This user wishes: Tone: warm"
-        in run("ask", "how many points do I have?", "--json", **visitor).stdout
-    )
-
-
-def test_a_users_soul_is_not_the_tenants_and_a_policy_without_words_is_refused(
-    tmp_path: Path,
-) -> None:
     path = str(tmp_path / "kit.db")
-    assert (
-        run("soul", "set", "acme", "--user", "ann", "--name", "Ada", KIT_STORE=path).stdout
-        == "You are called Ada.\n"
+    write_soul(path, a_soul("acme", "ann", persona=Persona(tone="warm")))
+    asked = run(
+        "ask",
+        "how many points do I have?",
+        "--json",
+        KIT_STORE=path,
+        KIT_TENANT="acme",
+        KIT_USER="ann",
     )
-    assert (
-        run("soul", "show", "acme", "--user", "ann", KIT_STORE=path).stdout
-        == "You are called Ada.\n"
-    )
-    with pytest.raises(SystemExit):
-        run("soul", "set", "acme", "--policy", "rivals", KIT_STORE=path)
-    assert run("soul", "show", "acme", KIT_STORE=path).stdout == "no soul\n"
+    assert "This user wishes: Tone: warm" in asked.stdout
+
+
+async def test_a_users_soul_is_not_the_tenants(tmp_path: Path) -> None:
+    ada = a_soul("acme", "ann", persona=Persona(name="Ada"))
+    with closing(open_store(str(tmp_path / "kit.db"))) as store:
+        souls = store.open_documents().souls
+        await souls.put(ada)
+        assert await souls.of(Principal(tenant_id="acme", user_id="ann")) == (None, ada)
+        assert await souls.of(Principal(tenant_id="acme", user_id="")) == (None, None)
 
 
 async def going_on(folder: Path, *changed: Soul) -> list[str]:
