@@ -54,11 +54,12 @@ INSERT INTO messages (turn_id, position, tenant_id, session_id, agent, role, tex
 SELECT id, position, tenant_id, session_id, '', role, text FROM lines ORDER BY number, position
 """
 
+# Where no turn is named they begin with the first line. A bound that stands by itself ends the walk through the index:
+# after `OR` it is asked of each line that the session ever had.
 NEWEST_MESSAGES = """
 SELECT turn_id, role, text, agent FROM messages
 WHERE tenant_id = :tenant_id AND session_id = :session_id AND agent = :agent
-  AND (CAST(:since AS TEXT) IS NULL
-    OR rowid > (SELECT coalesce(max(rowid), 0) FROM messages WHERE turn_id = :since))
+  AND rowid > (SELECT coalesce(max(rowid), 0) FROM messages WHERE turn_id = CAST(:since AS TEXT))
   AND (CAST(:tenant AS TEXT) IS NULL OR EXISTS (
     SELECT 1 FROM turns WHERE id = turn_id AND tenant_id = :tenant AND user_id = :user))
 ORDER BY rowid DESC LIMIT :limit
@@ -71,8 +72,7 @@ WINDOW = """
 WITH line AS (
   SELECT rowid AS place, turn_id, position, role, text FROM messages
   WHERE tenant_id = :tenant AND session_id = :session AND agent = :agent
-    AND (CAST(:since AS TEXT) IS NULL
-      OR rowid > (SELECT coalesce(max(rowid), 0) FROM messages WHERE turn_id = :since))
+    AND rowid > (SELECT coalesce(max(rowid), 0) FROM messages WHERE turn_id = CAST(:since AS TEXT))
     AND EXISTS (
       SELECT 1 FROM turns WHERE id = turn_id AND tenant_id = :tenant AND user_id = :user)
   ORDER BY rowid DESC LIMIT :limit

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -27,7 +28,7 @@ from kit.stores.live_logs import EVERY
 from kit.stores.opening import open_store
 from kit.stores.rows import row_of
 from kit.stores.sqlite import SqliteStore, open_for_reading
-from kit.stores.statements import BEGIN_TURN
+from kit.stores.statements import BEGIN_TURN, INSERT_MESSAGE
 from kit.stores.tables import SCHEMA
 from kit.stores.turn_store import MANY, TurnStore
 from tests.effort import effort
@@ -376,6 +377,28 @@ def test_a_session_is_read_as_quickly_whatever_else_its_user_has(file: SqliteSto
     with_few = effort(read_newest, plays=7)
     add_turns(400, 8_000)
     assert effort(read_newest, plays=7) < 4 * with_few
+
+
+def test_what_follows_a_summary_is_read_as_quickly_however_long_the_session_is(
+    file: SqliteStore,
+) -> None:
+    def add_lines(first: int, last: int) -> None:
+        rows: list[dict[str, Any]] = []
+        for number in range(first, last):
+            row = {"turn_id": f"t{number}", "position": 0, "tenant_id": "acme", "session_id": "s1"}
+            rows.append(row | {"agent": "", "role": "user", "text": f"q{number}"})
+        with file.commit() as db:
+            db.execute_many(INSERT_MESSAGE, rows)
+
+    def read_lines(after: int) -> None:
+        for _ in range(20):
+            lines = file.history(S1, since=f"t{after}")
+            assert [line.text for line in lines] == [f"q{after + 1}", f"q{after + 2}"]
+
+    add_lines(0, 60)
+    with_few = effort(partial(read_lines, 57), plays=7)
+    add_lines(60, 8_000)
+    assert effort(partial(read_lines, 7_997), plays=7) < 4 * with_few
 
 
 def test_turns_of_a_live_process_are_not_interrupted(place: str) -> None:
