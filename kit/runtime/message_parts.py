@@ -28,7 +28,7 @@ from kit.core.language.clauses import (
 from kit.core.language.words import content_words, word_set, words
 from kit.core.outcome import NOTHING_LEFT, AgentCall, Answer, LeftOut, MessagePart, Outcome
 from kit.core.picture import strip_marks
-from kit.models.offline.similarity import Document, index, spoken
+from kit.models.offline.similarity import Document, Index, index, spoken
 
 
 class Addressee(NamedTuple):
@@ -111,6 +111,8 @@ class Part:
     """Those of them that stand in no other part; all of them where every one does."""
     closeness: Mapping[str, float] = field(default_factory=dict[str, float])
     """Agent -> how close its card is; empty where there are no cards to compare with."""
+    preference: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Agent -> how much it is preferred: by its card, and by what people ask it."""
     stands_alone: bool = True
     """Whether it asks for something by itself; "tried 4 times" tells, "can I mix flavors" needs what it is about."""
     is_remark: bool = False
@@ -164,6 +166,7 @@ def _parts(text: str, cards: Cards) -> tuple[Part, ...]:
                 content=content,
                 own_words=own_words or content,
                 closeness=of_parts[number],
+                preference=_preference(stretch, cards),
                 stands_alone=_stands_alone(stretch, content),
                 is_remark=_is_remark(stretch, cards, closest[number], max(closest)),
                 is_for_nobody=stretch in for_nobody,
@@ -186,6 +189,21 @@ def _closeness(text: str, cards: Cards) -> dict[str, float]:
     documents = tuple(Document(spoken(card.agent), card.description) for card in cards)
     scores = index(documents).score(text)
     return {card.agent: float(score) for card, score in zip(cards, scores, strict=True)}
+
+
+def _preference(text: str, cards: Cards) -> dict[str, float]:
+    if not cards:
+        return {}
+    table = _table_with_requests(cards)
+    scores = table.score(text) + WORDING * table.wording(text)
+    return {card.agent: float(score) for card, score in zip(cards, scores, strict=True)}
+
+
+def _table_with_requests(cards: Cards) -> Index:
+    """Returns the cards ready to be compared with, by what they say and by what people ask their agents."""
+    return index(
+        tuple(Document(spoken(card.agent), card.description, card.requests) for card in cards)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,10 +314,7 @@ def _is_clearly_elsewhere(text: str, cards: Cards) -> bool:
     """Whether a text is plainly about something that no card is about, by what people ask the agents."""
     if not cards:
         return False
-    documents = tuple(
-        Document(spoken(card.agent), card.description, card.requests) for card in cards
-    )
-    return index(documents).is_clearly_elsewhere(text)
+    return _table_with_requests(cards).is_clearly_elsewhere(text)
 
 
 def _texts_for_nobody(stretches: Sequence[_Stretch], cards: Cards) -> frozenset[str]:
@@ -383,10 +398,12 @@ DENIES = re.compile(
     re.IGNORECASE,
 )
 """A sentence that speaks of something only to say that there is nothing on it."""
+WORDING = 0.3
+"""What it counts beside closeness that a part is worded like what people ask an agent."""
 FITS_CLEARLY = 0.15
-"""The closeness from which on the card of somebody who was not asked fits a part clearly."""
+"""The preference from which on somebody who was not asked fits a part clearly."""
 CLOSER = 0.05
-"""How much closer it must be than the cards of those who were asked for that part and others at once."""
+"""How much more they must be preferred than those who were asked for that part and others at once."""
 MUCH_CLOSER = 0.14
 """The same where as many agents were asked as there are parts, so that each may well have one."""
 REMARK_CLOSER = 0.29
@@ -524,11 +541,11 @@ def _mark_misfits(states: Sequence[_PartState]) -> None:
     for state in sharing:
         best_other = 0.0
         best_asked = 0.0
-        for agent, closeness in state.part.closeness.items():
+        for agent, preference in state.part.preference.items():
             if agent not in asked_agents:
-                best_other = max(best_other, closeness)
+                best_other = max(best_other, preference)
             elif agent in state.agents:
-                best_asked = max(best_asked, closeness)
+                best_asked = max(best_asked, preference)
         bar_of_part = bar if state.part.stands_alone else REMARK_CLOSER
         if best_other >= FITS_CLEARLY and best_other - best_asked > bar_of_part:
             gaps.append((best_other - best_asked, state))

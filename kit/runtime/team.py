@@ -365,6 +365,7 @@ class _Binder:
         return ToolBounds(limits, places)
 
     def _requests_of_tools(self, card: AgentCard) -> _Requests:
+        """Returns what people ask each tool of an orchestrator: what they ask its agent, or else the orchestrator."""
         if card.id != self._deck.settings.orchestrator:
             return {}
         requests: dict[str, tuple[str, ...]] = {}
@@ -372,7 +373,9 @@ class _Binder:
             if owner.id != card.id:
                 for tool_id in owner.tools:
                     requests.setdefault(tool_id, owner.requests)
-        return {tool: requests[tool] for tool in card.tools if requests.get(tool)}
+        for tool_id in card.tools:
+            requests.setdefault(tool_id, card.requests)
+        return {tool: requests[tool] for tool in card.tools if requests[tool]}
 
     def _model(self, card: AgentCard) -> tuple[ModelSpec, BaseChatModel]:
         choice = self._models

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kit.bench.case import Case, read_cases
-from kit.bench.scoring.acknowledgement import parts_lost_in_silence
+from kit.bench.scoring.acknowledgement import answering_agents, parts_lost_in_silence
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.run_case import run_case
 from kit.compose.deck import load_deck
@@ -54,7 +54,7 @@ def add(losses: Losses, case: Case, observation: Observation, reply: Reply) -> N
         about = content_words(ask.queries.get(agent, ask.user))
         sent = [query for query in queries if 2 * len(about & content_words(query)) >= len(about)]
         losses.elsewhere += bool(sent)
-    if observation.answers.keys() >= set(ask.expected):
+    if answering_agents(observation) >= set(ask.expected):
         losses.complete += 1
         losses.false_alarms += reply.routing.left_out.count > 0
 

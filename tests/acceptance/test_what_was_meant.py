@@ -1,10 +1,14 @@
 """The shipped decks on the stand-in: what is answered is what was meant, and what nobody did is not passed over."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kit.core.bodies.call import ToolStarted
+from kit.patterns import PATTERNS
+from kit.runtime.handle import Reply
 from kit.settings import HOME, Settings
 from kit.wire import open_kit
 
@@ -154,3 +158,26 @@ async def test_a_plan_about_an_outlet_that_is_not_there_is_not_done(tmp_path: Pa
     assert reply.status == "failed"
     assert "I wasn't able to finish this" in reply.text
     assert "I did this" not in reply.text
+
+
+async def test_one_agent_with_every_tool_stores_an_opinion_only_of_whoever_voices_one():
+    settings = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
+    monolith = PATTERNS["monolith"]
+    questions = (
+        "lunch near the office that isn't expensive. Also: what's a good swap for butter when I bake",
+        "stores in Stonebridge. and I want to sit down and work with a latte",
+        "is The Pet Pantry any closer than Paws & Whiskers. and itemize my last trip to the supermarket",
+    )
+    async with open_kit(settings) as opened:
+        kit = replace(opened, team=opened.stages.team(monolith))
+        for message in questions:
+            reply = await kit.ask(message, kit.session(message), monolith)
+            assert "llm_feedback" not in tools_of(reply), message
+        session = kit.session("complaint")
+        await kit.ask("what are my points worth", session, monolith)
+        reply = await kit.ask("your last answer was no help at all", session, monolith)
+        assert "llm_feedback" in tools_of(reply)
+
+
+def tools_of(reply: Reply) -> list[str]:
+    return [event.body.tool for event in reply.events if isinstance(event.body, ToolStarted)]

@@ -37,8 +37,10 @@ async def test_requests_with_remarks_beside_them_are_answered():
             turn = case.turns[-1]
             reply = await kit.ask(turn.user, kit.session(f"s{number}"))
             agents = {outcome.agent for outcome in reply.outcomes if isinstance(outcome, Answer)}
-            answered += agents >= set(turn.expected)
-            alarms += reply.routing.left_out.count > 0
+            # where somebody was not asked, saying so is no false alarm
+            if agents >= set(turn.expected):
+                answered += 1
+                alarms += reply.routing.left_out.count > 0
     assert len(CASES) == 60
     assert answered >= ANSWERED
     assert alarms <= ALARMS

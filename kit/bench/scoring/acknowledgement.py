@@ -116,18 +116,23 @@ def parts_lost_in_silence(case: Case, observation: Observation) -> list[str]:
     both denies and names it: by its agent, by a topic of the case, or by half of its words."""
     ask = case.turns[observation.turn]
     denials = list(filter(denies, sentences_of(observation.text)))
-    # In a monolith nobody is asked: a tool call stands for the part of the agent whose tool it is.
-    agents_heard = observation.answers.keys() | (
-        observation.material.keys() - set(observation.failed)
-    )
+    answering = answering_agents(observation)
     parts: list[str] = []
     for agent in ask.expected:
-        if agent in agents_heard:
+        if agent in answering:
             continue
         part_words = content_words(ask.queries.get(agent, ask.user))
         if not any(_speaks_of(sentence, agent, part_words, case) for sentence in denials):
             parts.append(agent)
     return parts
+
+
+def answering_agents(observation: Observation) -> Set[str]:
+    """Returns the agents that answered.
+
+    In a monolith nobody is asked: a tool call stands for the part of the agent whose tool it is.
+    """
+    return observation.answers.keys() | (observation.material.keys() - set(observation.failed))
 
 
 def _speaks_of(sentence: str, agent: str, part_words: Set[str], case: Case) -> bool:
