@@ -1,17 +1,12 @@
 """The cards page: the deck as a table, one card, and its prompt, run by
 Streamlit's own test driver."""
 
-import asyncio
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from kit.bench.deck_routing import DeckRoutes
-from kit.bench.routing import read_catalog, route_file
-from kit.bench.routing_report import read_routed_turns, report
 from kit.compose.deck import load_deck
 from kit.compose.prompts import plan_prompt
 from kit.core.card import AgentCard, Handoff, HandoffField
@@ -26,8 +21,6 @@ from tests.app.rooms import app_over, room, shown
 from tests.kits import small_deck
 
 DECK = load_deck(HOME / "cards" / "consumer")
-CASES = HOME / "data" / "cases" / "switches.jsonl"
-FEW = 6
 """Dialogues; the whole file takes seconds."""
 
 
@@ -118,18 +111,3 @@ def test_the_prompt_is_that_of_who_is_looking(page: AppTest):
     page.query_params["user"] = "u-002"
     said = shown(page.run())
     assert "User: u-002" in said and "Stonebridge" in said and "u-001" not in said
-
-
-async def test_a_deck_routes_its_dialogues_as_the_command_does(tmp_path: Path):
-    few, catalog, out = tmp_path / "few.jsonl", tmp_path / "catalog.json", tmp_path / "out.jsonl"
-    few.write_text("".join(CASES.read_text().splitlines(keepends=True)[:FEW]))
-    subs = [
-        {"id": card.id, "description": card.description}
-        for card in DECK.active_sub_agents(DECK.cards["orchestrator"])
-    ]
-    catalog.write_text(json.dumps({"sub_agents": subs}))
-    await route_file(few, read_catalog(catalog), out)
-    steps: list[int] = []
-    found = await asyncio.to_thread(DeckRoutes(DECK, few).run, steps.append)
-    assert steps == list(range(1, FEW + 1))
-    assert found == report(read_routed_turns(few, out))

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from kit.bench.case import read_cases
+from kit.bench.deck_routing import route_dialogues
 from kit.bench.promotion import promote
 from kit.bench.promotion_trial import judge_of
+from kit.bench.routing import catalog_of, read_catalog, route_file
 from kit.bench.routing_report import NOBODY, RoutedTurn, read_routed_turns, report
 from kit.bench.scoring.judge import Verdict
 from kit.bench.scoring.observation import Observation
@@ -77,6 +79,17 @@ def test_the_routing_report_has_a_command(tmp_path: Path, capsys: pytest.Capture
     assert (
         main(["deck-routing", str(tmp_path / "none")]) == 2 and "no deck" in capsys.readouterr().err
     )
+
+
+async def test_a_deck_routes_its_dialogues_as_a_file_is_routed(tmp_path: Path):
+    few, catalog, out = tmp_path / "few.jsonl", tmp_path / "catalog.json", tmp_path / "out.jsonl"
+    few.write_text("".join(FILE.read_text().splitlines(keepends=True)[:6]))
+    deck = load_deck(HOME / "cards" / "consumer")
+    subs = [{"id": card.id, "description": card.description} for card in catalog_of(deck).cards]
+    catalog.write_text(json.dumps({"sub_agents": subs}))
+    await route_file(few, read_catalog(catalog), out)
+    turns = await route_dialogues(list(read_cases(few)), catalog_of(deck))
+    assert len(turns) > 6 and turns == read_routed_turns(few, out)
 
 
 @pytest.mark.req("PC2-S5.9")
