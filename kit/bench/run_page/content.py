@@ -12,13 +12,12 @@ from kit.bench.grid.comparison import LOWER, Comparison, Summary
 from kit.bench.grid.decision import compare_rows
 from kit.bench.grid.failures import failure_lines, read_failures
 from kit.bench.grid.ledger import Ledger
-from kit.bench.grid.report import differing_axes, rows_by_way
+from kit.bench.grid.report import differing_axes, rows_by_way, unscored
 from kit.bench.grid.results import AXES, Row, read_results
 from kit.bench.grid.run import CASES, LEDGER, PROVENANCE, RESULTS
 from kit.bench.grid.stored_runs import StoredRun, read_run
 from kit.bench.scoring.played_cell import PlayedCell
 from kit.bench.statistics.verdict import is_score
-from kit.core.errors import DataError
 from kit.core.value import Value
 
 MOST_WRONG = 10
@@ -74,26 +73,32 @@ class RunContent(Value):
     spends: tuple[Spend, ...]
     measure: str
     """The score that the wrong cases are wrong by."""
-    wrong: tuple[WrongCases, ...]
     failures: tuple[str, ...]
     """A line for each way and class of cells that infrastructure took."""
+    lost: dict[str, str]
+    """Ways that nothing was scored of -> how many of their cells failed."""
     dates: tuple[str, ...]
     """The days on which it was played; empty for a run that does not say."""
     digest: str
     """SHA-256 of results.jsonl followed by provenance.json."""
 
 
-def read_content(folder: Path) -> RunContent:
-    """Raises DataError for a folder that no grid wrote its results to."""
+def read_content(
+    folder: Path, baseline: Mapping[str, str] | None = None, measures: Sequence[str] = ()
+) -> RunContent:
+    """What a folder says, beside another baseline and by other measures than the run's own where they are named.
+
+    Raises DataError for a folder that no grid wrote its results to.
+    """
     run = read_run(folder)
     rows = read_results(folder)
-    if not rows:
-        raise DataError(f"{folder} has no scored turn to report: run the grid again")
     failures = read_failures(folder)
     # What all ways share is no part of their names.
     by = differing_axes([*rows, *failures]) or AXES[:1]
-    verdicts = run.verdicts or ("exact",)
-    summaries, comparisons = compare_rows(rows, failures, by, verdicts, run.baseline, run.plan)
+    verdicts = measures or run.verdicts or ("exact",)
+    if baseline is None:
+        baseline = run.baseline
+    summaries, comparisons = compare_rows(rows, failures, by, verdicts, baseline, run.plan)
     measure = next((name for name in verdicts if is_score(name)), "exact")
     return RunContent(
         run=run,
@@ -104,8 +109,8 @@ def read_content(folder: Path) -> RunContent:
         comparisons=tuple(comparisons),
         spends=tuple(_spend(way, of_way) for way, of_way in rows_by_way(rows, by).items()),
         measure=measure,
-        wrong=_wrong_cases(folder, rows, by, measure),
         failures=tuple(failure_lines(failures, by)),
+        lost={way: str(count) for way, count in unscored(summaries, rows, failures).items()},
         dates=tuple(dict.fromkeys(one["date"] for one in run.runs if "date" in one)),
         digest=_digest(folder),
     )
@@ -133,14 +138,14 @@ def _figure(
     return fold(values)
 
 
-def _wrong_cases(
-    folder: Path, rows: Sequence[Row], axes: Sequence[str], measure: str
-) -> tuple[WrongCases, ...]:
+def wrong_cases(content: RunContent) -> tuple[WrongCases, ...]:
+    """Returns those of each way. Raises DataError while the run goes on: its answers are being written."""
+    measure = content.measure
     right = 0.0 if measure in LOWER else 1.0
-    cases = _cases(folder)
-    answers = _answers(folder)
+    cases = _cases(content.run.folder)
+    answers = _answers(content.run.folder)
     groups: list[WrongCases] = []
-    for way, of_way in rows_by_way(rows, axes).items():
+    for way, of_way in rows_by_way(content.rows, content.axes).items():
         scored_rows = [row for row in of_way if row["scores"].get(measure) is not None]
         wrong = [row for row in scored_rows if row["scores"][measure] != right]
         shown = [_wrong_case(row, cases, answers) for row in wrong[:MOST_WRONG]]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kit.bench.run_page.content import read_content
+from kit.bench.run_page.content import read_content, wrong_cases
 from kit.bench.run_page.sentences import methods, verdicts_by_measure, way_name
 from kit.bench.statistics.verdict import figure_words, interval_words
 from kit.core.display.count import many
@@ -29,6 +29,8 @@ def run_page(folder: Path, figures: Path | None = None) -> str:
     from kit.bench.charts.run_figures import page_figures
 
     content = read_content(folder)
+    if not content.rows:
+        raise DataError(f"{folder} has no scored turn to report: run the grid again")
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -45,6 +47,7 @@ def run_page(folder: Path, figures: Path | None = None) -> str:
         kinds=" and ".join(content.run.kinds),
         verdicts=verdicts_by_measure(content),
         figures=page_figures(content, figures),
+        wrong=wrong_cases(content),
         methods=paragraph,
         references=references,
         way_name=way_name,

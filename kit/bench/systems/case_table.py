@@ -103,27 +103,23 @@ def csv_rows(
     """The rows of a table with commas, each with its place; `check` is called with the names of its columns."""
     # A mark at the beginning of the file is what spreadsheets write.
     lines = read_text(path, f"the {noun}s of ").removeprefix("\ufeff").splitlines(keepends=True)
-    reader = csv.reader(lines, strict=True)
-    header: list[str] = []
-    line = 1
+    reader = csv.DictReader(lines, strict=True)
     try:
-        for cells in reader:
-            where = f"{path}:{line}"
-            line = reader.line_num + 1
-            if not any(map(str.strip, cells)):
-                continue
-            if not header:
-                header = [name.strip() for name in cells]
-                check(header, where)
-                continue
-            if len(cells) != len(header):
+        reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
+        check(reader.fieldnames, f"{path}:{reader.line_num}")
+        for row in reader:
+            where = f"{path}:{reader.line_num}"
+            cells: list[Any] = list(row.values())
+            # None stands for a column that is missing, and names those that are too many.
+            if None in row or None in cells:
                 raise DataError(
-                    f"{where}: {len(cells)} columns where the first line has {len(header)}; put a "
-                    'text that holds a comma into "quotation marks"'
+                    f"{where}: other columns than the {len(reader.fieldnames)} of the first line; put "
+                    'a text that holds a comma into "quotation marks"'
                 )
-            yield where, dict(zip(header, cells, strict=True))
+            if any(map(str.strip, cells)):
+                yield where, row
     except csv.Error as error:
-        raise DataError(f"{path}:{reader.line_num}: no CSV ({error})") from error
+        raise DataError(f"{path}:{reader.reader.line_num}: no CSV ({error})") from error
 
 
 def _parquet_rows(path: Path) -> Iterator[tuple[str, Row]]:

@@ -3,7 +3,7 @@
 import threading
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -16,7 +16,6 @@ from kit.ui.shared.wording import literal
 
 if TYPE_CHECKING:
     from kit.bench.charts.run_figures import PageFigure
-    from kit.bench.grid.comparison import Comparison, Summary
     from kit.bench.grid.stored_runs import StoredRun
     from kit.bench.run_page.content import RunContent
     from kit.ui.shared.host import Host
@@ -77,19 +76,6 @@ def _results(runs: "dict[str, StoredRun]") -> None:
         _draw_run(runs[current], choices)
 
 
-class _Comparisons(NamedTuple):
-    """The results of a run, compared with one baseline."""
-
-    rows: int
-    cases: int
-    axes: tuple[str, ...]
-    """Axes on which ways differ; a run of one way differs on none."""
-    ways: "list[Summary]"
-    verdicts: "list[Comparison]"
-    lost: dict[str, str]
-    """Ways that nothing was scored of -> how many of their cells failed."""
-
-
 def _draw_run(run: "StoredRun", choices: Any) -> None:
     if run.failed:
         classes = ", ".join(f"{name} {count:,}" for name, count in run.failed.items())
@@ -123,11 +109,11 @@ def _draw_run(run: "StoredRun", choices: Any) -> None:
             width=220,
         )
         base = bases[number]
-    result = _compare(str(run.folder), _stamp(run), tuple(measures), base)
-    _verdict(run, result, measure, ", ".join(base.values()))
+    content = _content(str(run.folder), _stamp(run), tuple(measures), base)
+    _verdict(run, content, measure, ", ".join(base.values()))
     from kit.ui.benchmarks.cases import draw_cases
 
-    draw_cases(run.folder, _rows(str(run.folder), _stamp(run)), result.axes, measure)
+    draw_cases(run.folder, content.rows, content.axes, measure)
     st.markdown("### Figures")
     _draw_figures(run)
     st.markdown("### Where these figures come from")
@@ -152,33 +138,32 @@ def _pairs(base: dict[str, str]) -> str:
     return ", ".join(f"{axis}: {name}" for axis, name in base.items())
 
 
-def _verdict(run: "StoredRun", result: _Comparisons, measure: str, base: str) -> None:
+def _verdict(run: "StoredRun", content: "RunContent", measure: str, base: str) -> None:
     from kit.bench.run_page.sentences import verdict_sentence
     from kit.ui.benchmarks.tables import verdicts_html
     from kit.ui.benchmarks.verdict import headline, lines, words
 
     kinds = " and ".join(run.kinds)
-    beside = [comparison for comparison in result.verdicts if comparison.scorer == measure]
-    ways = [summary for summary in result.ways if summary.scorer == measure]
+    beside = [comparison for comparison in content.comparisons if comparison.scorer == measure]
+    ways = [summary for summary in content.summaries if summary.scorer == measure]
     with st.container(border=True, key="verdict"):
-        st.markdown(literal(headline(beside, base, kinds, ways, result.lost), 10_000))
+        st.markdown(literal(headline(beside, base, kinds, ways, content.lost), 10_000))
     if run.played + run.lost < run.cells:
         st.warning(
             f"Stopped early: {run.played:,} of {run.cells:,} cells. Only cases that both "
             "ways have met are compared.",
             icon=":material/stop_circle:",
         )
-    rows = lines(ways, beside, result.lost)
+    rows = lines(ways, beside, content.lost)
     st.html(verdicts_html(rows, words(measure), kinds, base))
-    st.caption(
-        f"{result.cases:,} cases, {result.rows:,} turns. Intervals are at 95 %.{_method(len(result.verdicts))}"
-    )
-    if not result.verdicts:
+    turns = f"{content.cases:,} cases, {len(content.rows):,} turns"
+    st.caption(f"{turns}. Intervals are at 95 %.{_method(len(content.comparisons))}")
+    if not content.comparisons:
         return
     st.caption(f"{run.plan} {run.plan.warning}".strip())
     with st.expander("Every verdict as a sentence", icon=":material/list:"):
         sentences: list[str] = []
-        for comparison in result.verdicts:
+        for comparison in content.comparisons:
             sentence = f"{words(comparison.scorer)} ({kinds}): {verdict_sentence(comparison)}"
             sentences.append("- " + literal(sentence, 10_000))
         st.markdown("\n".join(sentences))
@@ -212,19 +197,11 @@ def _stamp(run: "StoredRun") -> int:
     return (run.folder / "results.jsonl").stat().st_mtime_ns
 
 
-@st.cache_data(show_spinner=False, max_entries=4)
-def _rows(folder: str, stamp: int) -> list[dict[str, Any]]:
-    from kit.bench.grid.results import read_results
-
-    return read_results(Path(folder))
-
-
 @st.cache_data(show_spinner="Drawing", max_entries=4)
 def _drawn(folder: str, stamp: int) -> "tuple[RunContent, list[PageFigure]]":
     from kit.bench.charts.run_figures import page_figures
-    from kit.bench.run_page.content import read_content
 
-    content = read_content(Path(folder))
+    content = _content(folder, stamp)
     # Matplotlib has one style for all threads of a process.
     with _DRAWING:
         return content, page_figures(content)
@@ -235,7 +212,7 @@ def _bases(folder: str, stamp: int, grid_base: dict[str, str]) -> list[dict[str,
     """Returns the possible baselines: the grid's own first, then every name of an axis with several."""
     from kit.bench.grid.report import differing_axes
 
-    rows = _rows(folder, stamp)
+    rows = _content(folder, stamp).rows
     if not rows:
         return []
     names = {axis: sorted({row[axis] for row in rows}) for axis in differing_axes(rows)}
@@ -251,22 +228,13 @@ def _bases(folder: str, stamp: int, grid_base: dict[str, str]) -> list[dict[str,
     return bases or [{"model": rows[0]["model"]}]
 
 
-@st.cache_data(show_spinner="Comparing", max_entries=16)
-def _compare(
-    folder: str, stamp: int, measures: tuple[str, ...], base: dict[str, str]
-) -> _Comparisons:
-    from kit.bench.grid.decision import compare_rows
-    from kit.bench.grid.failures import read_failures
-    from kit.bench.grid.report import differing_axes, unscored
-    from kit.bench.grid.results import AXES
-    from kit.bench.grid.stored_runs import read_run
+@st.cache_data(show_spinner="Comparing", max_entries=4)
+def _content(
+    folder: str,
+    stamp: int,
+    measures: tuple[str, ...] = (),
+    base: dict[str, str] | None = None,
+) -> "RunContent":
+    from kit.bench.run_page.content import read_content
 
-    rows = _rows(folder, stamp)
-    failures = read_failures(Path(folder))
-    axes = differing_axes([*rows, *failures])
-    plan = read_run(Path(folder)).plan
-    # What all ways share is no part of their names.
-    ways, verdicts = compare_rows(rows, failures, axes or AXES[:1], measures, base, plan)
-    lost = {way: str(count) for way, count in unscored(ways, rows, failures).items()}
-    cases = len({row["case"] for row in rows})
-    return _Comparisons(len(rows), cases, axes, ways, verdicts, lost)
+    return read_content(Path(folder), base, measures)
