@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from kit.core.context import OPERATOR, Principal
 from kit.core.documents.document import SKILLS, AgentEvent, Plan
 from kit.core.value import Value
 from kit.metrics.estimate import Estimate, percent_words, share
-from kit.metrics.latency import percentile_of_counts
+from kit.metrics.latency import NEAREST_RANK
 from kit.stores.documents.protocol import (
     Counts,
     Documents,
@@ -220,7 +222,11 @@ def _p95(durations: Counts) -> dict[str, float]:
     for (_, agent, milliseconds), count in durations.items():
         if agent is not None and milliseconds is not None:
             by_agent.setdefault(agent, Counter())[milliseconds] += count
-    return {agent: percentile_of_counts(by_agent[agent], 0.95) for agent in sorted(by_agent)}
+    p95: dict[str, float] = {}
+    for agent, counts in sorted(by_agent.items()):
+        weights = list(counts.values())
+        p95[agent] = float(np.quantile(list(counts), 0.95, weights=weights, method=NEAREST_RANK))
+    return p95
 
 
 class SuccessPoint(Value):

@@ -11,7 +11,7 @@ from kit.bench.statistics.distributions import binomial_share, student_reach
 from kit.bench.statistics.means import SEED
 from kit.core.errors import DataError
 from kit.metrics.estimate import LEVEL, Estimate
-from kit.metrics.latency import percentile
+from kit.metrics.latency import NEAREST_RANK
 
 RESAMPLES = 2000
 
@@ -66,7 +66,7 @@ def quantile(values: Sequence[float], share: float, *, bounded: bool = False) ->
     )
     least, greatest = (ascending[0], ascending[-1]) if bounded else (-inf, inf)
     return Estimate(
-        value=percentile(ascending, share),
+        value=float(np.quantile(ascending, share, method=NEAREST_RANK)),
         low=ascending[low - 1] if low else least,
         high=ascending[high - 1] if high else greatest,
         n=total,

@@ -76,7 +76,10 @@ BAD = [
     ("mesage,expected_text\nx,y\n", r"cases.csv:1: column 'mesage': did you mean 'message'\?"),
     ("message,expected_agent\nx,y\n", r"cases.csv:1: column 'expected_agent': did you mean"),
     ("question,answer\nx,y\n", r"cases.csv:1: no column 'message'; there are 'question', 'answer'"),
-    ('message,id\n"a\nb",1\nhello, you,2\n', r"cases.csv:4: other columns than the 2 of the first line"),
+    (
+        'message,id\n"a\nb",1\nhello, you,2\n',
+        r"cases.csv:4: other columns than the 2 of the first line",
+    ),
     ("message,id\n ,1\n", r"cases.csv:2, message: it is empty"),
     ("message,id\na,1\nb,1\n", r"cases.csv:3: id '1' is that of line 2 already"),
     ('message\n"open\n', r"cases.csv:2: no CSV"),

@@ -45,9 +45,8 @@ def test_ecdf_rises_to_all_turns_in_each_panel_and_names_each_line_once():
         str(line.get_label()).split()[0]: np.asarray(line.get_xydata()).tolist()
         for line in left.get_lines()
     }
-    assert lines["a"] == [[1, 0.25], [2, 0.5], [3, 0.75], [4, 1.0]] and lines["b"] == [[5, 1.0]], (
-        "what is missing is left out"
-    )
+    assert lines["a"] == [[1, 0], [1, 0.25], [2, 0.5], [3, 0.75], [4, 1.0]]
+    assert lines["b"] == [[5, 0], [5, 1.0]], "what is missing is left out"
     named = right.get_legend()
     assert (
         named

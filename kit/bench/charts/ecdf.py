@@ -29,10 +29,9 @@ def ecdf(
         for axes, (column, words) in zip(row, columns.items(), strict=True):
             axes.axhline(0.5, color=GREY, linewidth=0.8, linestyle=":")
             for index, (name, colour) in enumerate(colours.items()):
-                values = sorted(rows[rows[by] == name][column].dropna())
-                proportions: list[float] = []
-                for rank in range(len(values)):
-                    proportions.append((rank + 1) / len(values))
+                values = rows[rows[by] == name][column].dropna()
+                if values.empty:
+                    continue
                 label = f"{name} (n = {len(values):,})"
                 # The lower line shows at the edges.
                 width = 2.8 - 1.6 * index / len(colours)
@@ -42,7 +41,7 @@ def ecdf(
                     "linewidth": width,
                     "label": label,
                 }
-                axes.step(values, proportions, where="post", **style)
+                axes.ecdf(values, **style)
             axes.set_title(words, fontweight="normal", fontsize=9)
             axes.set_xlim(0, None)
             axes.set_ylim(0, 1.02)
