@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import inspect
+import ssl
 import sys
 import tracemalloc
 from collections.abc import Collection, Iterator, Mapping
@@ -60,6 +61,9 @@ deck.load_deck = load_deck
 # `make sweeps` plays all of the hundred examples that Hypothesis's profile for CI has.
 settings.register_profile("all-examples", settings.get_profile("ci"))
 settings.register_profile("ci", settings.get_profile("ci"), max_examples=25)
+
+# Reading the certificates of all authorities takes 30 ms, which every client of HTTP would do anew.
+ssl.create_default_context = cache(ssl.create_default_context)
 
 gc.disable()  # what is imported stays: a third of the time of collecting the tests went into looking for garbage in it
 

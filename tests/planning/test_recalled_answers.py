@@ -1,7 +1,6 @@
 """What plans leave is found again: by the planner of a similar task, by its meaning, and until its time is over."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,10 @@ from kit.core.context import Principal
 from kit.tools.api_embedder import ApiEmbedder
 from kit.tools.recall import find_memories
 from kit.tools.task_memory import Task, TaskMemory, memory_stream
-from tests.kits import OFFLINE
+from tests.kits import ALICE, OFFLINE
 from tests.loopback_openai import Raw, Refuse, loopback
 from tests.plan_kits import Rows, keeps_briefs, opened_plans
-from tests.service.servers import deck_of_plans
+from tests.service.servers import KEYS, outlets
 from tests.step_kits import need_boundary
 
 OURS = "ou-0001"
@@ -62,14 +61,13 @@ async def test_what_steps_left_is_found_by_what_it_means(tmp_path: Path) -> None
 
 @pytest.mark.realtime
 @pytest.mark.req("AS-30")
-async def test_outputs_of_a_plan_go_with_its_events_and_are_told_on_the_bus() -> None:
+async def test_outputs_of_a_plan_go_with_its_events_and_are_told_on_the_bus(tmp_path: Path) -> None:
     need_boundary()
-    settings = OFFLINE.with_(retention_days=7, variables={"PATH": os.environ["PATH"]})
-    async with open_kit(settings, deck=deck_of_plans(), pattern="plan_execute") as kit:
-        session = kit.session("s1")
-        await kit.ask(f"List the categories of the menu of {OURS}", session)
-        documents = kit.store.open_documents()
-        (plan,) = await documents.plans.of(session.principal)
+    async with outlets(tmp_path, retention_days=7) as api:
+        key = {"X-Api-Key": KEYS["acme"]}
+        await api.run(f"List the categories of the menu of {OURS}", headers=key)
+        documents = api.kit.store.open_documents()
+        (plan,) = await documents.plans.of(ALICE.principal)
         assert plan.status == "complete"
         for step in plan.steps:
             memory = await documents.memory.read(plan.owner, step.memory_key or "")
@@ -77,7 +75,7 @@ async def test_outputs_of_a_plan_go_with_its_events_and_are_told_on_the_bus() ->
                 memory.created_at + 7 * 86_400
             )
         stream = memory_stream(plan.owner)
-        entries = await kit.bus.read(stream, wait=1.0)
+        entries = await api.kit.bus.read(stream, wait=1.0)
         assert [entry.body["event"] for entry in entries] == ["memory.upsert", "memory.confirmed"]
 
 

@@ -57,7 +57,8 @@ REPEATED = (
 )
 """What an attacker would repeat: white space, quotes, brackets, the words that the patterns themselves look for."""
 FRAMES = (("x", "x"), ("x ", "!"), ('no "', "\x01"))
-SMALL, LARGE = (100, 400), 1600
+SMALL = 400
+LARGE = 1600
 QUICK = 0.001
 """Seconds for the large size under which nobody asks further: a linear pattern needs far less."""
 STEEP = 2.8
@@ -103,11 +104,11 @@ def steep(pattern: re.Pattern[str], repeated: str, frame: tuple[str, str]) -> bo
     def cost(size: int) -> float:
         return seconds(pattern, frame[0] + repeated * (size // len(repeated)) + frame[1])
 
-    small = [cost(size) for size in SMALL]
-    if max(small) > 0.02:
+    small = cost(SMALL)
+    if small > 0.02:
         return True
     # Not even time that grows as the cube of the length would then make the large size slow.
-    if small[-1] < QUICK / (LARGE // SMALL[-1]) ** 3:
+    if small < QUICK / (LARGE // SMALL) ** 3:
         return False
     return cost(LARGE) > QUICK and all(
         cost(2 * size) > STEEP * cost(size) for size in (LARGE // 4, LARGE // 2, LARGE)

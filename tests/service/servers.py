@@ -125,10 +125,12 @@ def deck_of_plans() -> Deck:
 
 
 @asynccontextmanager
-async def outlets(folder: Path, limits: Limits | None = None) -> AsyncGenerator[Api]:
-    """The outlets over a skill service with a key for each tenant."""
+async def outlets(
+    folder: Path, limits: Limits | None = None, **changed: Any
+) -> AsyncGenerator[Api]:
+    """The outlets over a skill service with a key for each tenant; `changed` settings replace those of all tests."""
     async with serving(skill_app(SkillService(), KEYS)) as url:
-        settings = outlet_settings(folder, url)
+        settings = outlet_settings(folder, url).with_(**changed)
         async with (
             open_kit(settings, deck=deck_of_plans()) as kit,
             serving_kit(kit, limits) as api,

@@ -1,6 +1,7 @@
 """Metrics of all time are read from sums, and say what the turns themselves say."""
 
 import random
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -55,6 +56,10 @@ def store(
 ) -> Iterator[TurnStore]:
     """The same turns in a store of the test's own."""
     place, _ = filled
+    if request.param == "sqlite":
+        with closing(open_store(shutil.copy(place, tmp_path))) as copied:
+            yield copied
+        return
     own = new_place(request.param, tmp_path)
     with closing(open_store(place)) as source, closing(open_store(own)) as opened:
         assert all(table.is_same for table in copy_store(source, opened))
@@ -92,9 +97,9 @@ def agree(
 def test_sums_and_the_turns_beside_them_make_the_same_metrics_for_every_tenant_and_window(
     store: TurnStore, turns: list[TurnRecord]
 ) -> None:
-    for tenant in (None, "acme"):
-        for hours in (0, 0.5 * CHUNK, CHUNK, 1.7 * CHUNK, 2 * CHUNK + 100, 9 * CHUNK):
-            agree(store, turns, hours * HOUR, tenant)
+    for hours in (0, 0.5 * CHUNK, CHUNK, 2 * CHUNK + 100, 9 * CHUNK):
+        agree(store, turns, hours * HOUR, None)
+    agree(store, turns, 1.7 * CHUNK * HOUR, "acme")
     agree(store, turns, None, "globex")
     assert sums(store) == 2
 

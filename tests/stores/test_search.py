@@ -20,7 +20,7 @@ async def listed(store: TurnStore) -> list[TurnRecord]:
     """Two people's turns of every kind, newest first."""
     kit, _ = await some_turns(40, seed=9)
     played, rng, turns = kit.store.turns(limit=40), random.Random(2), list[TurnRecord]()
-    for n in range(400):
+    for n in range(200):
         turn = rng.choice(played)
         fields: dict[str, Any] = {
             "id": f"t{n}",
@@ -42,7 +42,7 @@ async def listed(store: TurnStore) -> list[TurnRecord]:
         store.end_turn(turns[-1], [], [])
     store.begin_turn(
         turns[0].model_copy(
-            update={"id": "r", "status": "running", "seconds": None, "started_at": 400.0}
+            update={"id": "r", "status": "running", "seconds": None, "started_at": 200.0}
         )
     )
     return [store.turns(limit=1)[0], *reversed(turns)]
