@@ -53,11 +53,11 @@ def test_no_model_that_miscounts_gets_a_lost_part_shown_as_answered():
 
 @pytest.mark.req("PC2-FR-14", "PC2-AC-8")
 def test_the_offline_stand_in_hardly_ever_needs_the_fixed_sentence():
-    tally = sweep(range(60), OfflineModel().paced(0))
+    tally = sweep(range(40), OfflineModel().paced(0))
     print("\n" + tally.table())
     assert not any(tally.wrong.values()), "\n".join(tally.examples)
     owed = tally.scenes - tally.paths["none owed"]
-    assert owed > 30 and tally.paths["appended"] + tally.paths["rescued"] < 0.05 * owed
+    assert owed > 20 and tally.paths["appended"] + tally.paths["rescued"] < 0.05 * owed
 
 
 def alone(kind: str, composer: str, second: str = "the same") -> Scene:
@@ -126,7 +126,7 @@ def test_the_judge_sees_what_an_unchecked_composer_would_get_away_with(
         return text
 
     monkeypatch.setattr("kit.patterns.agents_as_tools.acknowledge", unchecked)
-    tally = sweep(range(60))
+    tally = sweep(range(40))
     about_the_text = [
         what
         for what in tally.wrong
@@ -146,7 +146,7 @@ def test_the_judge_sees_foreign_data_once_principals_are_not_compared(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(Principal, "__eq__", lambda *_: True)
-    tally = sweep(range(40))
+    tally = sweep(range(20))
     assert all(
         tally.wrong[f"foreign payloads in {place}"]
         for place in PLACES

@@ -85,8 +85,8 @@ def judge_sessions(
     asyncio.run(keep())
 
 
-GOOD = [1.0] * 150
-POOR = [1.0, 0.0] * 75
+GOOD = [1.0] * 120
+POOR = [1.0, 0.0] * 60
 
 
 @pytest.mark.req("SO-9")
@@ -98,7 +98,7 @@ def test_a_version_that_is_not_worse_in_either_evaluation_takes_the_place_of_the
     out = capsys.readouterr().out
     assert "rewards: 5.0% of the sessions have 2-" in out and out.rstrip().endswith("  promote")
     assert (
-        "end to end: 1.000 in 150 sessions, 1.000 in 150 sessions with the version in place" in out
+        "end to end: 1.000 in 120 sessions, 1.000 in 120 sessions with the version in place" in out
     )
     assert main(["evolve", "decide", "rewards"]) == 0
     assert (deck / "rewards.next.yaml").exists(), "to decide changes nothing"
@@ -161,7 +161,7 @@ def test_what_was_judged_of_another_version_or_by_another_judge_does_not_count(d
             return await judgements(store.open_documents().events)
 
     for gate in gates_of(loaded, "rewards", asyncio.run(read())):
-        assert gate.sessions == (150, 0) or gate.sessions == (0, 0)
+        assert gate.sessions == (120, 0) or gate.sessions == (0, 0)
         assert "nothing to compare yet" in str(gate)
 
 

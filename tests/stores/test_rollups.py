@@ -57,7 +57,7 @@ def store(
     """The same turns in a store of the test's own."""
     place, _ = filled
     if request.param == "sqlite":
-        with closing(open_store(shutil.copy(place, tmp_path))) as copied:
+        with closing(open_store(str(shutil.copy(place, tmp_path)))) as copied:
             yield copied
         return
     own = new_place(request.param, tmp_path)
