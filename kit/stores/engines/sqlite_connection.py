@@ -4,7 +4,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,8 +16,13 @@ from kit.stores.engines.connection import PATIENCE
 from kit.stores.rows import unpacked
 
 
+@lru_cache(maxsize=32)
 def open_engine(path: str, read_only: bool = False) -> Engine:
-    """Returns the engine of a store's file."""
+    """Returns the engine of a store's file, the same one for a path that was opened before.
+
+    An engine asks SQLite what it is on its first connection and keeps the statements that it compiled. A new one for
+    every store in memory takes as long as a short turn. It holds no connection, so that stores share nothing by it.
+    """
     query: dict[str, str] = {}
     if read_only:
         path = Path(path).absolute().as_uri()
