@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from kit import cli
 from kit.compose import deck
 from kit.runtime.clock import run_virtual
 from kit.settings import HOME
@@ -62,6 +63,8 @@ deck.load_deck = load_deck
 settings.register_profile("all-examples", settings.get_profile("ci"))
 settings.register_profile("ci", settings.get_profile("ci"), max_examples=25)
 
+# Its twenty commands take 10 ms, which every command that a test types in this process would pay.
+cli.command_parser = cache(cli.command_parser)
 # Reading the certificates of all authorities takes 30 ms, which every client of HTTP would do anew.
 ssl.create_default_context = cache(ssl.create_default_context)
 
