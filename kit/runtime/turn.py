@@ -353,8 +353,12 @@ class _Runner:
         waited = 0.0
         while True:
             try:
-                write()
+                await self.kit.store.write_together(write)
                 return
+            except asyncio.CancelledError:
+                # The user has stopped the turn, which is written all the same.
+                self.stop_requested = True
+                continue
             except StoreBusy as error:
                 problem = error
             except (StoreError, *refusals) as error:
