@@ -75,7 +75,6 @@ def test_every_tools_log_of_the_same_rows_gives_the_same_verdict_to_the_digit(
     assert seen.summaries == expected.summaries
     assert seen.comparisons == expected.comparisons
     assert seen.with_errors_wrong == expected.with_errors_wrong
-    assert seen.ahead == expected.ahead
     # Else the equality says little.
     assert "better" in {one.verdict for one in seen.comparisons} or cluster is not None
     assert sum(summary.failed for summary in seen.summaries) == 2

@@ -27,6 +27,7 @@ from kit.bench.statistics.difference import (
     difference_of,
     holm,
     holm_levels,
+    items_ahead,
     mid_p,
 )
 from kit.bench.statistics.means import (
@@ -166,6 +167,8 @@ class Comparison(Value):
     """How many cases such a difference takes, 8 times in 10; None where nothing tells."""
     one_sided: int = 0
     """Cases of which one side is undecided or failed, in whole or in part, and the other is not."""
+    ahead: tuple[int, int]
+    """On how many of the cases that both sides decide the baseline has the higher figure, and the way."""
 
     @property
     def settled(self) -> bool:
@@ -512,6 +515,7 @@ def _settle(pair: _Pair, p: PValue, adjusted: float, level: float, comparisons: 
         margin=margin,
         cases=cases,
         one_sided=pair.one_sided,
+        ahead=items_ahead(pair.gains),
     )
 
 

@@ -2,7 +2,6 @@
 for the number of scores."""
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 from typing import Any
 
 from kit.bench.grid.comparison import LOWER, Comparison, Summary, compare, summarise
@@ -34,13 +33,11 @@ class LogVerdict(Value):
     many of them there is no verdict."""
     with_errors_wrong: tuple[Comparison, ...] = ()
     """The same had every errored sample been answered wrong; empty without errors, and for what is no score."""
-    ahead: Mapping[str, tuple[int, int]]
-    """Score -> on how many samples the first is ahead, and the second."""
 
     def __str__(self) -> str:
         lines = [*self.logs, *map(str, self.summaries)]
         for comparison in self.comparisons:
-            first, second = self.ahead[comparison.scorer]
+            first, second = comparison.ahead
             counts = (
                 f"{self.second} is ahead on {many(second, 'sample')}, {self.first} on {first:,}"
             )
@@ -98,7 +95,6 @@ def compare_logs(
         summaries=tuple(summarise(values, _BY, clusters=clusters)),
         comparisons=settle(values),
         with_errors_wrong=counted_wrong,
-        ahead=_ahead(values, names, first_name),
     )
 
 
@@ -249,22 +245,3 @@ def _turned(comparison: Comparison, lower: Sequence[str]) -> Comparison:
     if comparison.verdict == "worse":
         return comparison.replace(verdict="better")
     return comparison
-
-
-def _ahead(rows: Sequence[Row], names: Sequence[str], first: str) -> dict[str, tuple[int, int]]:
-    """Score -> on how many samples each log has the higher mean, of those that both decide."""
-    values: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for row in rows:
-        if row["value"] is not None:
-            by_log = values.setdefault((row["scorer"], row["case"]), {})
-            by_log.setdefault(row["log"], []).append(row["value"])
-    ahead: dict[str, tuple[int, int]] = {name: (0, 0) for name in names}
-    for (name, _), by_log in values.items():
-        if len(by_log) < 2:
-            continue
-        means = {log: fmean(of_log) for log, of_log in by_log.items()}
-        before = means.pop(first)
-        (after,) = means.values()
-        first_ahead, second_ahead = ahead[name]
-        ahead[name] = (first_ahead + (before > after), second_ahead + (after > before))
-    return ahead

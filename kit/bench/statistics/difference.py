@@ -101,7 +101,7 @@ def all_or_nothing(gains: Mapping[str, float]) -> bool:
 def _bonett_price(gains: Mapping[str, float]) -> tuple[float, float]:
     """The ends: one item is added on which only the first was right, and one for the second."""
     items = len(gains) + 2
-    first, second = _items_ahead(gains)
+    first, second = items_ahead(gains)
     only_first = (first + 1) / items
     only_second = (second + 1) / items
     middle = only_second - only_first
@@ -116,7 +116,7 @@ def mid_p(gains: Mapping[str, float]) -> float:
     Of items with repeats, those count whose mean score is higher on one side: the sign test, which
     is the same for single tries.
     """
-    first, second = _items_ahead(gains)
+    first, second = items_ahead(gains)
     fewer = min(first, second)
     tosses = first + second
     below = sum(comb(tosses, heads) for heads in range(fewer + 1)) / 2**tosses
@@ -124,7 +124,7 @@ def mid_p(gains: Mapping[str, float]) -> float:
     return min(1.0, 2 * below - as_uneven)
 
 
-def _items_ahead(gains: Mapping[str, float]) -> tuple[int, int]:
+def items_ahead(gains: Mapping[str, float]) -> tuple[int, int]:
     """On how many items the first is ahead, and the second."""
     signs = np.sign(list(gains.values()))
     return int((signs < 0).sum()), int((signs > 0).sum())
