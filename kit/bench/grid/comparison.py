@@ -8,7 +8,7 @@ missing value is.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
@@ -266,6 +266,7 @@ def compare(
     planned: int | None = None,
     margin: Margin | None = None,
     clusters: Clusters = NO_CLUSTERS,
+    lower: Collection[str] = (),
 ) -> list[Comparison]:
     """Every other way beside the baseline, by every scorer, over the cases decided on both sides.
 
@@ -273,8 +274,9 @@ def compare(
     leaves out must agree between the two that are compared. `planned`: how many plays of each way
     (cases times repeats) were planned before the first was looked at; on another number, and where
     none was planned, a verdict holds however often one looks, and takes more cases. `margin`: the
-    difference that is too small to matter; without it no two ways are called equivalent. Where too
-    many cells failed there is no verdict. Raises DataError where no row is of the baseline.
+    difference that is too small to matter; without it no two ways are called equivalent. `lower`:
+    scorers beside LOWER of which less is better. Where too many cells failed there is no verdict.
+    Raises DataError where no row is of the baseline.
     """
     ways = _ways_of(rows, by, scorers)
     bases = [way for way in ways if is_of(way.names, baseline)]
@@ -292,7 +294,15 @@ def compare(
             if way in bases or not is_of(way.names, own_axes):
                 continue
             for scorer in base.tallies:
-                pair = _Pair(scorer, base, way, clusters, planned, margin_of(scorer, margin))
+                pair = _Pair(
+                    scorer,
+                    base,
+                    way,
+                    clusters,
+                    planned,
+                    margin_of(scorer, margin),
+                    less_is_better=scorer in LOWER or scorer in lower,
+                )
                 if pair.gains:
                     pairs.append(pair)
     # All verdicts are corrected together, so none is settled before the last p-value is known.
@@ -375,6 +385,8 @@ class _Pair:
         clusters: Clusters,
         planned: int | None,
         margin: float | None,
+        *,
+        less_is_better: bool,
     ):
         self.scorer = scorer
         self.baseline = baseline
@@ -389,6 +401,7 @@ class _Pair:
         """The part of the chance of a false claim that this look may spend."""
         if planned is not None:
             self.spends = AT_PLAN if self.is_planned else 1 - AT_PLAN
+        self.less_is_better = less_is_better
         self.gains: dict[str, float] = {}
         """Of the cases that both sides decide."""
         self.one_sided = 0
@@ -522,7 +535,7 @@ def _settle(pair: _Pair, p: PValue, adjusted: float, level: float, comparisons: 
 def _verdict(pair: _Pair, difference: Difference, adjusted: float) -> Verdict:
     # The interval has to agree with the test: it also holds what missing cells leave open.
     if adjusted < 1 - LEVEL and difference.excludes(0.0):
-        ahead = (difference.low > 0) != (pair.scorer in LOWER)
+        ahead = (difference.low > 0) != pair.less_is_better
         if ahead:
             return "better"
         return "worse"

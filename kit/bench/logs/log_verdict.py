@@ -4,7 +4,7 @@ for the number of scores."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kit.bench.grid.comparison import LOWER, Comparison, Summary, compare, summarise
+from kit.bench.grid.comparison import Comparison, Summary, compare, summarise
 from kit.bench.grid.results import Row
 from kit.bench.logs.log import MEASURED, Log, LoggedSample
 from kit.bench.statistics.verdict import Margin
@@ -82,8 +82,9 @@ def compare_logs(
             planned=None if any_look else len(shared),
             margin=margin,
             clusters=clusters,
+            lower=lower,
         )
-        return tuple(_turned(comparison, lower) for comparison in comparisons)
+        return tuple(comparisons)
 
     counted_wrong: tuple[Comparison, ...] = ()
     if any("lost" in row and row["scorer"] not in MEASURED for row in values):
@@ -234,14 +235,3 @@ def _clusters(first: Log, second: Log) -> dict[str, str]:
                 f"{sample.cluster!r}"
             )
     return clusters
-
-
-def _turned(comparison: Comparison, lower: Sequence[str]) -> Comparison:
-    """The comparison, whose verdict is the other way round where less of its score is better."""
-    if comparison.scorer not in lower or comparison.scorer in LOWER:
-        return comparison
-    if comparison.verdict == "better":
-        return comparison.replace(verdict="worse")
-    if comparison.verdict == "worse":
-        return comparison.replace(verdict="better")
-    return comparison
