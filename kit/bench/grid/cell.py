@@ -3,7 +3,7 @@ Also the order in which cells are played, and which are not begun any more once 
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -84,11 +84,11 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
     """
     grid = spec.grid
     own_parts = spec.own
-    base = digest(FORMAT, grid.seed, grid.sub_agents, grid.scorers)
-    base += own_parts.identity("scorer", grid.scorers) + own_parts.identity("tools", ("",))
+    base = digest(FORMAT, grid.seed, grid.sub_agents) + own_parts.identity("tools", ("",))
     base += own_parts.identity("guard", spec.deck.code.guards)
     base += own_parts.identity("agent", spec.deck.code.agents)
-    base += judges_identity(spec)
+    scoring = digest(grid.scorers) + own_parts.identity("scorer", grid.scorers)
+    scoring += judges_identity(spec)
     models = _model_identities(spec)
     if grid.others is not None:
         base = digest(base, models[grid.others])
@@ -115,21 +115,14 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
             identity += name
         # Prompts, settings, patterns and faults of a deck have no part in a whole system.
         ways[name, "", "", "", ""] = f"{base}|system|{identity}"
+    keeps_turns = spec.keeps_turns
     for way, way_identity in ways.items():
         for _, index, case in cases:
             for repeat in range(grid.repeats):
-                key = hashlib.sha256(f"{way_identity}|{case}|{repeat}".encode()).hexdigest()[:24]
-                yield Cell(key, *way, index, repeat)
-
-
-def turn_keys(spec: GridSpec) -> dict[str, str]:
-    """Key of a cell -> the name of its turns: what a key would be if nobody scored them.
-
-    A cell whose judge has changed is another cell, of the same turns.
-    """
-    nobody = spec.grid.model_copy(update={"scorers": (), "judges": {}})
-    unscored = cells(replace(spec, grid=nobody))
-    return {cell.key: turn.key for cell, turn in zip(cells(spec), unscored, strict=True)}
+                # A cell whose judge has changed is another cell, of the same turns.
+                turn = _hash(f"{way_identity}|{case}|{repeat}")[:24]
+                key = _hash(f"{turn}|{scoring}")[:24]
+                yield Cell(key, *way, index, repeat, turn if keeps_turns else "")
 
 
 def in_play_order(spec: GridSpec, cells: Iterable[Cell]) -> list[Cell]:
@@ -142,7 +135,7 @@ def in_play_order(spec: GridSpec, cells: Iterable[Cell]) -> list[Cell]:
 
     def position(cell: Cell) -> tuple[str, str]:
         sample = f"{spec.grid.seed}|{spec.cases[cell.case].id}|{cell.repeat}"
-        return _draw(sample), _draw(f"{sample}|{'|'.join(cell.way)}")
+        return _hash(sample), _hash(f"{sample}|{'|'.join(cell.way)}")
 
     return sorted(cells, key=position)
 
@@ -173,7 +166,7 @@ GO_ON = Halt()
 """Of a run that nothing stops."""
 
 
-def _draw(text: str) -> str:
+def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 

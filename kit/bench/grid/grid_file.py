@@ -149,6 +149,11 @@ class GridSpec:
         return kinds | systems
 
     @property
+    def keeps_turns(self) -> bool:
+        """Whether its turns are kept, to be scored again by a judge that was mended or is new."""
+        return bool(self.grid.judges or self.own.judges) or "measured" in self.kinds.values()
+
+    @property
     def scored_turns(self) -> int:
         """Turns of one way that count, each played once."""
         return sum(len(case.scored) for case in self.cases)

@@ -42,7 +42,7 @@ class FinishedCell(NamedTuple):
     blamed: str = ""
     """Who lost it, in words; empty where its own model did."""
     turn: str = ""
-    """The name of its turns, whoever scores them (`turn_keys`); empty where they are not kept."""
+    """The name of its turns, whoever scores them (`Cell.turn`); empty where they are not kept."""
     played: str = ""
     """Its turns as PlayedCell writes them, where they were played just now and may be scored again."""
     scored_again: bool = False

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from kit.bench.case import as_line
-from kit.bench.grid.cell import Cell, Halt, cells, in_play_order, turn_keys
+from kit.bench.grid.cell import Cell, Halt, cells, in_play_order
 from kit.bench.grid.decision import Decision
 from kit.bench.grid.failures import FAILURES, STREAK, Streaks
 from kit.bench.grid.grid_file import GridSpec
@@ -95,8 +95,9 @@ def run_grid(
         finished = ledger.keys()
         missing_cells = [cell for cell in all_cells if cell.key not in finished]
         todo = in_play_order(spec, missing_cells)
-        if keeps_turns(spec):
-            todo = _with_turns(spec, todo, ledger.turns())
+        if spec.keeps_turns:
+            turns = ledger.turns()
+            todo = [replace(cell, stored=turns.get(cell.turn, "")) for cell in todo]
         present = len(all_cells) - len(todo)
         model_of = {cell.key: cell.model for cell in all_cells}
         cost = ledger.cost(model_of)
@@ -168,21 +169,6 @@ def what_is_kept(spec: GridSpec, folder: Path) -> str:
     if _goes_on(spec):
         return f"{progress} and kept in {folder}; the same command goes on from there"
     return f"{progress}; the recording answers again when the same command begins anew"
-
-
-def keeps_turns(spec: GridSpec) -> bool:
-    """Whether the turns of a grid are kept, to be scored again by a judge that was mended or is new."""
-    return bool(spec.grid.judges or spec.own.judges) or "measured" in spec.kinds.values()
-
-
-def _with_turns(spec: GridSpec, todo: Iterable[Cell], turns: Mapping[str, str]) -> list[Cell]:
-    """The cells with the names of their turns, and with the turns that are stored."""
-    names = turn_keys(spec)
-    cells_of_turns: list[Cell] = []
-    for cell in todo:
-        name = names[cell.key]
-        cells_of_turns.append(replace(cell, turn=name, stored=turns.get(name, "")))
-    return cells_of_turns
 
 
 def _play_on_cluster(
