@@ -62,7 +62,7 @@ type: setup ## pyright, strict
 
 # One worker more than there are cores: while a test waits, another has its core.
 unit: setup
-	@mkdir -p .kit && $(stage) tests 150 $(py) -m pytest -q -p tests.matrix -m "not opensearch" --ignore=tests/browser --ignore=tests/installed \
+	@mkdir -p .kit && $(stage) tests 150 .ci/in_memory $(py) -m pytest -q -p tests.matrix -m "not opensearch" --ignore=tests/browser --ignore=tests/installed \
 		-n $$($(py) -c 'import os; print((os.cpu_count() or 1) + 1)') --maxprocesses=4 --dist=worksteal
 
 run-notebooks: setup
