@@ -15,6 +15,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from kit.compose.deck import Deck, DeckSettings
 from kit.compose.parts import Guards
 from kit.compose.yaml_loader import load_yaml
+from kit.core.bodies.call import AgentStarted
 from kit.core.card import AgentCard, Policy
 from kit.core.context import Principal, Session
 from kit.core.event import Event
@@ -48,6 +49,17 @@ def statuses_of(deck: str) -> set[str]:
 
 STATUSES = frozenset({*OWN, *statuses_of("consumer"), *statuses_of("manga")})
 """What the tools of the shipped decks may send."""
+CONSUMER_AGENTS = (
+    "shop",
+    "support",
+    "rewards",
+    "ereceipts",
+    "play",
+    "offer_details",
+    "restaurants",
+    "retailer_context",
+)
+"""The sub-agents of the consumer deck that answer."""
 TERSE = Guards(failsafe=False, overlap=False, verbatim=False)
 """For scripts whose queries and counts are not about the message; tests of these guards pass `guards=Guards()`."""
 
@@ -64,6 +76,11 @@ def bodies(log: Reply | Iterable[Event], *kinds: type[Kind]) -> list[Kind]:
 def failures(reply: Reply) -> list[Failure]:
     """What became of the sub-agents that gave no answer."""
     return [outcome for outcome in reply.outcomes if isinstance(outcome, Failure)]
+
+
+def agents_asked(reply: Reply) -> list[tuple[str, str]]:
+    """Each sub-agent that ran, with what it was asked, in order."""
+    return [(body.agent, body.query) for body in bodies(reply, AgentStarted)]
 
 
 def spans(reply: Reply, kind: SpanKind) -> list[Span]:

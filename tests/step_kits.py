@@ -50,9 +50,11 @@ def need_boundary() -> None:
 
 
 @asynccontextmanager
-async def in_memory(service: SkillService, **options: Any) -> AsyncGenerator[SkillClient]:
-    """A client of acme's skills, over MCP in this process."""
-    server = skill_server(service, lambda context: Scope("acme"))
+async def in_memory(
+    service: SkillService, tenant: str = "acme", **options: Any
+) -> AsyncGenerator[SkillClient]:
+    """A client of a tenant's skills, over MCP in this process."""
+    server = skill_server(service, lambda context: Scope(tenant))
     session = McpSession("skills", McpServer(url="http://skills.example/mcp"), lambda wire: server)
     client = SkillClient(lambda key: session, **options)
     yield client

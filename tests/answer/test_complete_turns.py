@@ -11,18 +11,8 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.turn import run_turn
 from kit.settings import HOME
-from tests.kits import ALICE, answering, small_kit, stitched
+from tests.kits import ALICE, CONSUMER_AGENTS, answering, small_kit, stitched
 
-AGENTS = (
-    "shop",
-    "support",
-    "rewards",
-    "ereceipts",
-    "play",
-    "offer_details",
-    "restaurants",
-    "retailer_context",
-)
 CASES = [
     case
     for name in ("mixed", "single", "partial")
@@ -58,7 +48,7 @@ def share_of_claims(short: bool) -> float:
             return stitched(seen)
         return decision(now, short)
 
-    models = {agent: answering(f"From {agent}.") for agent in AGENTS}
+    models = {agent: answering(f"From {agent}.") for agent in CONSUMER_AGENTS}
     kit = small_kit(ScriptedModel(say), models, guards=Guards(), cap=8, default_sub_agent="shop")
 
     async def play() -> int:

@@ -5,10 +5,10 @@ import pytest
 from kit.compose.parts import Guards
 from kit.core.context import Principal, Session
 from kit.models.scripted import Line, Script, ScriptedModel
-from kit.runtime.turn import Reply, run_turn
+from kit.runtime.turn import run_turn
 from kit.settings import Settings
 from kit.wire import open_kit
-from tests.kits import ALICE, SmallKit, answering, small_kit, stitched
+from tests.kits import ALICE, SmallKit, agents_asked, answering, small_kit, stitched
 
 FIRST = "how many points do I have, find coffee deals, and is my refund through?"
 OWED = "is my refund through"
@@ -37,10 +37,6 @@ def kit_that_forgets(*then: Script) -> SmallKit:
     )
 
 
-def asked(reply: Reply) -> list[tuple[str, str]]:
-    return [(e.body.agent, e.body.query) for e in reply.events if e.body.kind == "agent_started"]
-
-
 @pytest.mark.req("PC2-S5.4c")
 @pytest.mark.parametrize(
     "words",
@@ -58,7 +54,7 @@ async def test_what_was_left_out_is_asked_next_in_the_users_own_words(words: str
     first = await run_turn(FIRST, ALICE, kit)
     assert f"“{OWED}”" in first.text
     second = await run_turn(words, ALICE, kit)
-    assert asked(second) == [("support", OWED)]
+    assert agents_asked(second) == [("support", OWED)]
     assert second.text == "From support." and second.routing.left_out.count == 0
 
 
@@ -68,14 +64,14 @@ async def test_what_was_taken_is_not_taken_again():
     await run_turn(FIRST, ALICE, kit)
     await run_turn("go on", ALICE, kit)
     third = await run_turn("yes please", ALICE, kit)
-    assert asked(third) == []
+    assert agents_asked(third) == []
 
 
 async def test_another_question_is_asked_as_it_is():
     kit = kit_that_forgets(line(("shop", "tea deals")), stitched)
     await run_turn(FIRST, ALICE, kit)
     second = await run_turn("go on holiday deals", ALICE, kit)
-    assert asked(second) == [("shop", "go on holiday deals")]
+    assert agents_asked(second) == [("shop", "go on holiday deals")]
 
 
 async def test_a_bare_yes_answers_the_question_that_was_asked():
@@ -98,7 +94,7 @@ async def test_a_bare_yes_answers_the_question_that_was_asked():
     first = await run_turn(message, ALICE, kit)
     assert first.routing.left_out.parts == (OWED,) and first.text.endswith("Shall I?")
     second = await run_turn("yes please", ALICE, kit)
-    assert asked(second) == [("support", "yes please")]
+    assert agents_asked(second) == [("support", "yes please")]
 
 
 @pytest.mark.req("PC2-S5.4c")

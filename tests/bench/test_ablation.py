@@ -5,27 +5,18 @@ import pytest
 from kit.core.language.words import content_words
 from kit.settings import HOME
 from studies.guard_errors import INVENTED, OTHERWISE, WORDINGS, play_errors, several_parts
+from tests.kits import CONSUMER_AGENTS
 
 CASES = HOME / "data" / "cases"
-AGENTS = (
-    "shop",
-    "support",
-    "rewards",
-    "ereceipts",
-    "play",
-    "offer_details",
-    "restaurants",
-    "retailer_context",
-)
 
 
 @pytest.mark.req("SAT-4", "PC2-S5.1")
 async def test_with_guards_an_invented_call_hardly_ever_runs_and_a_needed_one_is_hardly_ever_dropped():
-    asks = several_parts(CASES / "mixed.jsonl", len(AGENTS))[::12]
+    asks = several_parts(CASES / "mixed.jsonl", len(CONSUMER_AGENTS))[::12]
     assert not any(
         content_words(f"{INVENTED} {OTHERWISE}") & content_words(ask.user) for ask in asks
     )
-    rows = await play_errors(asks, AGENTS)
+    rows = await play_errors(asks, CONSUMER_AGENTS)
 
     def errors(setting: str, *wordings: str, needed: bool) -> float:
         chosen = [

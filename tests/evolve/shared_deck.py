@@ -30,6 +30,8 @@ FILES = {
     "blocks/rewards/rich.md": "---\nid: rich\ncategory: persona\nowner: rewards\n---\nSay the gift too.\n",
     "models.yaml": "{}\n",
 }
+HALF = FILES["desk/deck.yaml"] + "canary: {rewards: {share: 0.5}}\n"
+"""deck.yaml where every other session has the new version of rewards."""
 
 
 def write_deck(folder: Path, **changes: str) -> Path:

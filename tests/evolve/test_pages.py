@@ -11,15 +11,13 @@ from kit.wire import open_kit
 from tests.app.rooms import app_over, room, shown
 from tests.evolve.shared_deck import (
     BALANCE,
-    FILES,
+    HALF,
     models,
     sessions_above,
     sessions_below,
     settings,
     write_deck,
 )
-
-HALF = FILES["desk/deck.yaml"] + "canary: {rewards: {share: 0.5}}\n"
 
 
 def ask_both(deck: Path, store: Path, sessions: int) -> Reply:

@@ -18,6 +18,7 @@ from kit.wire import Kit, open_kit
 from tests.evolve.shared_deck import (
     BALANCE,
     FILES,
+    HALF,
     models,
     sessions_above,
     sessions_below,
@@ -26,7 +27,6 @@ from tests.evolve.shared_deck import (
 )
 from tests.kits import nothing_runs
 
-HALF = FILES["desk/deck.yaml"] + "canary: {rewards: {share: 0.5}}\n"
 NEXT = FILES["desk/rewards.next.yaml"]
 BY_MODEL = {
     "deck": HALF + "exempt: [judge]\n",

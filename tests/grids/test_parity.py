@@ -15,20 +15,10 @@ from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
 from studies.guard_ablation import erring_model
 from studies.routing_parity import Scenario, read_scenarios, report, run_scenario
-from tests.kits import answering, small_kit
+from tests.kits import CONSUMER_AGENTS, answering, small_kit
 
 FILE = HOME / "data" / "cases" / "routing_parity.jsonl"
-AGENTS = (
-    "shop",
-    "support",
-    "rewards",
-    "ereceipts",
-    "play",
-    "offer_details",
-    "restaurants",
-    "retailer_context",
-)
-SCENARIOS = read_scenarios(FILE, AGENTS)
+SCENARIOS = read_scenarios(FILE, CONSUMER_AGENTS)
 FLOOR = 0.70
 """Share of scenarios the offline stand-in must send to the right agents; below what it reaches."""
 
@@ -65,7 +55,7 @@ def test_a_picture_of_a_case_lies_beside_its_file_and_is_known_by_what_it_holds(
 async def test_a_model_that_errs_still_ends_in_the_expected_calls(scenario: Scenario):
     kit = small_kit(
         erring_model(scenario),
-        {agent: answering(f"From {agent}.") for agent in AGENTS},
+        {agent: answering(f"From {agent}.") for agent in CONSUMER_AGENTS},
         default_sub_agent="shop",
         support_agent="support",
         guards=Guards(),
@@ -80,7 +70,7 @@ async def test_the_offline_stand_in_on_the_parity_set_with_its_misses_listed(
     capsys: pytest.CaptureFixture[str],
 ):
     async with open_kit(Settings(store=":memory:", pace=0.0, today="2026-11-01")) as kit:
-        stubs = {agent: Stub(kit.team.agents[agent].card) for agent in AGENTS}
+        stubs = {agent: Stub(kit.team.agents[agent].card) for agent in CONSUMER_AGENTS}
         host = RoutingKit(kit.team.with_agents(stubs), SqliteStore(":memory:"))
         verdicts = [(await run_scenario(scenario, host))[0] for scenario in SCENARIOS]
     with capsys.disabled():

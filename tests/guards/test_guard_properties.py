@@ -12,7 +12,7 @@ from kit.core.language.words import content_words
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.turn import Reply, run_turn
-from tests.kits import ALICE, answering, small_kit
+from tests.kits import ALICE, agents_asked, answering, small_kit
 
 AGENTS = ("shop", "support", "rewards", "play")
 WORDS = ("coffee", "receipt", "points", "games", "the", "and", "my", "tacos")
@@ -51,10 +51,6 @@ def run(text: str, first: Line, again: Line, cap: int = 8) -> tuple[Reply, Scrip
     return run_virtual(turn()), lead
 
 
-def made(reply: Reply) -> list[tuple[str, str]]:
-    return [(e.body.agent, e.body.query) for e in reply.events if e.body.kind == "agent_started"]
-
-
 @pytest.mark.req("SAT-4")
 @FEW
 @given(phrases, calls, counts, calls)
@@ -62,7 +58,7 @@ def test_no_guard_drops_the_last_call_and_every_id_is_answered_once(
     text: str, first: list[tuple[str, str]], intents: int, again: list[tuple[str, str]]
 ):
     reply, lead = run(text, line(first, intents), line(again, intents))
-    assert len(made(reply)) >= 1
+    assert len(agents_asked(reply)) >= 1
     last = lead.seen[-1]
     ids = [call["id"] for message in last for call in getattr(message, "tool_calls", ())]
     assert Counter(ids) == Counter(m.tool_call_id for m in last if isinstance(m, ToolMessage))
@@ -84,7 +80,7 @@ def test_a_call_is_dropped_only_where_the_others_speak_of_the_message(
     first = list(dict.fromkeys(first))
     reply, _ = run(text, line(first, len(first)), Line("-"))
     topic = content_words(text)
-    dropped = [pair for pair in first if pair[0] not in dict(made(reply))]
+    dropped = [pair for pair in first if pair[0] not in dict(agents_asked(reply))]
     assert not any(content_words(query) & topic for _, query in dropped)
     assert not dropped or any(
         content_words(query) & topic for pair in first if pair not in dropped for query in pair[1:]
@@ -96,7 +92,7 @@ def test_a_call_is_dropped_only_where_the_others_speak_of_the_message(
 @given(phrases, st.sampled_from(AGENTS), st.text(max_size=40))
 def test_a_single_intent_is_verbatim_whatever_the_models_query(text: str, agent: str, query: str):
     reply, _ = run(text, line([(agent, query)], 1), Line("-"))
-    assert made(reply) == [(agent, text)]
+    assert agents_asked(reply) == [(agent, text)]
 
 
 anyone = st.sampled_from((*AGENTS, "stranger", "orchestrator"))
@@ -155,7 +151,7 @@ def test_no_call_of_a_later_round_passes_the_cap_repeats_an_answer_or_reaches_a_
     )
     answers = [
         (agent, " ".join(query.casefold().split()))
-        for agent, query in made(reply)
+        for agent, query in agents_asked(reply)
         if agent in AGENTS
     ]
     assert max(Counter(answers).values(), default=1) == 1

@@ -16,7 +16,7 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply, run_turn
 from kit.ui.shared.turn_facts import facts
 from kit.ui.shared.turn_fold import stored_view
-from tests.kits import ALICE, SmallKit, answering, bodies, small_kit, stitched
+from tests.kits import ALICE, SmallKit, agents_asked, answering, bodies, small_kit, stitched
 
 MIXED = "my receipt didn't scan and find me coffee deals"
 AGENTS = ("shop", "support", "rewards", "play", "restaurants")
@@ -59,10 +59,6 @@ def lead(kit: SmallKit) -> ScriptedModel:
     return kit.team.orchestrator.model.runnable.bound  # type: ignore[attr-defined]
 
 
-def calls(reply: Reply) -> list[tuple[str, str]]:
-    return [(e.body.agent, e.body.query) for e in reply.events if e.body.kind == "agent_started"]
-
-
 def acted(reply: Reply, guard: str) -> list[str]:
     """What a guard did, in order."""
     found = [body for body in bodies(reply, GuardActed) if body.guard == guard]
@@ -101,7 +97,10 @@ async def test_a_call_missing_by_the_models_own_count_is_asked_for_by_name_and_a
         ),
     )
     reply = await turn(kit, MIXED)
-    assert calls(reply) == [("support", "my receipt didn't scan"), ("shop", "find me coffee deals")]
+    assert agents_asked(reply) == [
+        ("support", "my receipt didn't scan"),
+        ("shop", "find me coffee deals"),
+    ]
     assert acted(reply, "failsafe") == ["asked_again", "merged"]
     demand = str(lead(kit).seen[1][0].content)
     assert 'ask_support with "my receipt didn\'t scan"' in demand
@@ -126,7 +125,7 @@ async def test_a_retry_that_fails_or_says_nothing_costs_no_call_in_hand(
         Line(error=error) if error else Line("No."),
     )
     reply = await turn(kit, MIXED)
-    assert calls(reply) == [("support", MIXED)]
+    assert agents_asked(reply) == [("support", MIXED)]
     assert acted(reply, "failsafe")[-1] == "short"
     assert reply.status == "ok" and "503" not in reply.text
     assert (
@@ -142,7 +141,10 @@ async def test_a_second_request_to_the_same_agent_is_no_duplicate_and_a_reworded
         ("shop", "search for coffee offers"), ("shop", "compare laundry detergents"), intents=2
     )
     reply = await turn(kit_of(line(("shop", "find coffee deals"), intents=2), again), text)
-    assert calls(reply) == [("shop", "find coffee deals"), ("shop", "compare laundry detergents")]
+    assert agents_asked(reply) == [
+        ("shop", "find coffee deals"),
+        ("shop", "compare laundry detergents"),
+    ]
 
 
 # ── echo ────────────────────────────────────────────────────────────────────────────────────────────
@@ -159,7 +161,7 @@ ASKED = "Sorry about that. Was it bought in the in-app shop?"
 async def test_a_short_answer_to_supports_question_goes_to_support(reply_text: str, decided: Line):
     kit = kit_of(decided)
     reply = await turn(kit, reply_text, ASKED, ("support",))
-    assert calls(reply) == [("support", reply_text)]
+    assert agents_asked(reply) == [("support", reply_text)]
     assert "rerouted" in acted(reply, "echo") and acted(reply, "fastpath") == []
     assert reply.text.strip(" |") == "From support." and answered_once(kit)
     assert reply.preamble == "One moment, I'm looking into that."
@@ -181,7 +183,7 @@ async def test_what_does_not_answer_supports_question_stays_where_it_was_sent(
     text: str, said: str, in_play: tuple[str, ...]
 ):
     reply = await turn(kit_of(line(("shop", text))), text, said, in_play)
-    assert calls(reply) == [("shop", text)] and acted(reply, "echo") == []
+    assert agents_asked(reply) == [("shop", text)] and acted(reply, "echo") == []
 
 
 @pytest.mark.req("SAT-3")
@@ -193,7 +195,7 @@ async def test_when_two_agents_were_in_play_the_question_must_be_supports_own():
             Message(turn_id="t0", role="assistant", text=composed),
             Message(turn_id="t0", role="assistant", text=own, agent="support"),
         ]
-        return calls(
+        return agents_asked(
             await run_turn("yes", ALICE, kit, history=history, in_play=("support", "shop"))
         )
 
@@ -208,7 +210,7 @@ async def test_a_yes_to_another_agents_question_goes_to_that_agent_not_to_the_de
         "You have 4,200. Do you want to see what they buy?",
         ("rewards",),
     )
-    assert calls(reply) == [("rewards", "yes")]
+    assert agents_asked(reply) == [("rewards", "yes")]
     assert acted(reply, "fastpath") == ["rerouted"]
 
 
@@ -225,7 +227,7 @@ async def test_a_call_about_nothing_the_user_said_is_dropped_and_never_told_wher
         )
     )
     reply = await turn(kit, MIXED)
-    assert calls(reply) == [("support", "my receipt didn't scan"), ("shop", "coffee deals")]
+    assert agents_asked(reply) == [("support", "my receipt didn't scan"), ("shop", "coffee deals")]
     assert dropped(reply) == [("play", "overlap")] and acted(reply, "overlap") == ["dropped"]
     assert reply.routing.refused == ("play",) and reply.routing.dropped == ()
     assert (
@@ -245,7 +247,9 @@ async def test_text_without_content_words_drops_nothing(text: str):
     reply = await turn(
         kit_of(line(("support", "check this receipt"), ("shop", "identify this product"))), text
     )
-    assert [agent for agent, _ in calls(reply)] == ["support", "shop"] and dropped(reply) == []
+    assert [agent for agent, _ in agents_asked(reply)] == ["support", "shop"] and dropped(
+        reply
+    ) == []
 
 
 @pytest.mark.req("SAT-4", "SAT-5")
@@ -272,7 +276,7 @@ async def test_a_needed_call_in_other_words_is_kept_and_carries_the_part_that_no
     text: str, made: list[tuple[str, str]], sent: str
 ):
     reply = await turn(kit_of(line(*made)), text)
-    assert calls(reply) == [(made[0][0], sent), *made[1:]] and dropped(reply) == []
+    assert agents_asked(reply) == [(made[0][0], sent), *made[1:]] and dropped(reply) == []
     assert [body.agent for body in bodies(reply, GuardActed)] == [made[0][0]]
 
 
@@ -286,7 +290,7 @@ async def test_a_needed_call_in_other_words_is_kept_and_carries_the_part_that_no
 )
 async def test_overlap_knows_plurals_case_and_other_alphabets(text: str, query: str):
     reply = await turn(kit_of(line(("support", query), ("rewards", text))), text)
-    assert len(calls(reply)) == 2
+    assert len(agents_asked(reply)) == 2
 
 
 # ── verbatim ────────────────────────────────────────────────────────────────────────────────────────
@@ -298,7 +302,7 @@ async def test_overlap_knows_plurals_case_and_other_alphabets(text: str, query: 
 )
 async def test_four_words_or_fewer_are_never_split_and_five_are(text: str, split: bool):
     reply = await turn(kit_of(line(("rewards", "points"), ("support", "receipts"))), text)
-    assert calls(reply) == [
+    assert agents_asked(reply) == [
         ("rewards", "points" if split else text),
         ("support", "receipts" if split else text),
     ]
@@ -312,7 +316,7 @@ async def test_a_kept_call_never_carries_another_calls_part():
         ("play", "bonus level"),
     ]
     reply = await turn(kit_of(line(*made), guards=Guards(overlap=False)), MIXED)
-    assert calls(reply) == made
+    assert agents_asked(reply) == made
 
 
 # ── calls as models really emit them ────────────────────────────────────────────────────────────────
@@ -334,7 +338,7 @@ async def test_a_call_made_from_a_result_runs_in_the_models_words(
         line(*later, intents=4),
     )
     reply = await turn(kit, MIXED)
-    assert calls(reply)[2:] == list(later)
+    assert agents_asked(reply)[2:] == list(later)
     guards = {body.guard for body in bodies(reply, GuardActed)}
     assert guards == set() and reply.routing.rounds == 2 and answered_once(kit)
 
@@ -346,7 +350,9 @@ async def test_a_composer_that_only_asks_again_is_made_to_compose():
         kit = kit_of(same, *[same] * times)
         again = await turn(kit, text)
         assert (
-            calls(again) == [("shop", text)] and again.text == "From shop." and answered_once(kit)
+            agents_asked(again) == [("shop", text)]
+            and again.text == "From shop."
+            and answered_once(kit)
         )
         assert (again.routing.intent_count, again.routing.later_calls) == (1, 0) and acted(
             again, "acknowledge"
@@ -354,7 +360,7 @@ async def test_a_composer_that_only_asks_again_is_made_to_compose():
     beside = await turn(
         kit_of(same, line(("shop", "find me coffee deals"), text="Here: From shop.")), text
     )
-    assert calls(beside) == [("shop", text)] and beside.text == "Here: From shop."
+    assert agents_asked(beside) == [("shop", text)] and beside.text == "Here: From shop."
 
 
 # ── switches ────────────────────────────────────────────────────────────────────────────────────────
@@ -417,7 +423,7 @@ async def test_a_model_that_obeys_the_cap_leaves_a_part_and_the_answer_names_it(
     kit = kit_of(line(*made, intents=5))
     reply = await turn(kit, text)
     assert (
-        calls(reply) == made
+        agents_asked(reply) == made
         and reply.routing.dropped == ()
         and reply.routing.cap_behavior == "over"
     )
@@ -547,7 +553,8 @@ async def test_off_the_list_the_models_own_refusal_or_question_is_never_shown_an
     shown = "".join(body.text for body in bodies(reply, Text, TextReplaced))
     assert said[:8] not in shown
     assert (
-        calls(reply) == [("shop", "what is the capital of France?")] and reply.text == "From shop."
+        agents_asked(reply) == [("shop", "what is the capital of France?")]
+        and reply.text == "From shop."
     )
     for stands in (Guards(fastpath=False), Guards()):
         kit = kit_of(Line(said), guards=stands)

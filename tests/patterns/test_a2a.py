@@ -350,9 +350,15 @@ class Foreign(AgentExecutor):
     ],
 )
 async def test_any_a2a_agent_can_stand_in_for_a_sub_agent(ending: str, text: str | None):
+    reply = await ask_stranger(Foreign(ending))
+    assert [o.text if isinstance(o, Answer) else None for o in reply.outcomes] == [text]
+
+
+async def ask_stranger(executor: AgentExecutor) -> Reply:
+    """A turn in which an A2A agent of somebody else stands in for the shop."""
     card = AgentCard(id="shop", description="Deals.", model="offline")
     peer = peer_card(card, "http://foreign.internal/a2a")
-    handler = DefaultRequestHandler(Foreign(ending), InMemoryTaskStore(), peer)
+    handler = DefaultRequestHandler(executor, InMemoryTaskStore(), peer)
     app = Starlette(routes=create_jsonrpc_routes(handler, "/a2a"))
     async with (
         httpx.AsyncClient(transport=StreamingASGITransport(app)) as http,
@@ -364,7 +370,7 @@ async def test_any_a2a_agent_can_stand_in_for_a_sub_agent(ending: str, text: str
         )
         reply = await ask(replace(kit, team=team))
     await handler.aclose()
-    assert [o.text if isinstance(o, Answer) else None for o in reply.outcomes] == [text]
+    return reply
 
 
 async def _sent(

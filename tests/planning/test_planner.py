@@ -45,8 +45,8 @@ from kit.worlds.outlets.skill_service import SkillService
 from kit.worlds.service.serve import serving
 from tests.kits import ALICE, OFFLINE, SmallKit, small_deck
 from tests.service.servers import deck_of_plans
-from tests.step_kits import plan_examples
-from tests.tools.test_skills import KEYS, in_memory
+from tests.step_kits import in_memory, plan_examples
+from tests.tools.test_skills import KEYS
 
 SERVICE, MANIFESTS = SkillService(), read_manifests()
 OUTPUTS = {name: skill.output_schema for name, skill in MANIFESTS.items()}

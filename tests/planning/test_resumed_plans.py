@@ -12,10 +12,10 @@ from kit import Kit
 from kit.compose.parts import Block
 from kit.core.bodies.turn import PlanTaken
 from kit.core.context import Session
-from kit.core.documents.document import Persona, Soul
 from kit.models.scripted import Line, Script
 from tests.kits import stitched
 from tests.plan_kits import Rows, opened_plans, plans_what_is_asked
+from tests.stores.test_documents import a_soul
 
 QUIET = Block(id="quiet", category="instructions", owner="shared", flag="quiet", text="Be quiet.")
 
@@ -48,17 +48,6 @@ async def stopped(kit: Kit, session: Session) -> str:
     return f"plan_{(await turn).turn_id}"
 
 
-def a_soul(user: str | None = None, **persona: Any) -> Soul:
-    return Soul(
-        id=f"acme/{user}",
-        tenant_id="acme",
-        user_id=user,
-        persona=Persona(**persona),
-        policies={},
-        updated_at=1.0,
-    )
-
-
 @pytest.mark.req("AS-17")
 async def test_a_plan_that_is_taken_up_speaks_as_the_souls_of_its_tenant_and_user_say_by_then(
     tmp_path: Path,
@@ -66,10 +55,10 @@ async def test_a_plan_that_is_taken_up_speaks_as_the_souls_of_its_tenant_and_use
     seen: dict[str, list[str]] = {}
     async with opened(tmp_path, seen) as kit:
         souls, alice = kit.store.open_documents().souls, kit.session("s", "acme", "alice")
-        await souls.put(a_soul(name="Ada"))
-        await souls.put(a_soul("alice", tone="warm", language="es-ES"))
+        await souls.put(a_soul(alice.principal, user=False, name="Ada"))
+        await souls.put(a_soul(alice.principal, tone="warm", language="es-ES"))
         plan_id = await stopped(kit, alice)
-        await souls.put(a_soul("alice", tone="cold", language="es-ES"))
+        await souls.put(a_soul(alice.principal, tone="cold", language="es-ES"))
         reply = await kit.resume(plan_id, who=alice.principal)
     (system,) = seen["lead"]
     prefix, _, suffix = system.partition("\n\nDate: ")

@@ -20,8 +20,8 @@ from kit.worlds.outlets.access import Scope
 from kit.worlds.outlets.skill_service import SkillService
 from tests.mcp_servers import SERVER, over_http, write_deck
 from tests.security.loop_gap import LoopGap
+from tests.step_kits import in_memory
 from tests.tools.test_mcp_faults import accepted, inside
-from tests.tools.test_skills import in_memory
 
 LONG = 60.0
 """Seconds of CPU that no check below comes near; without its bound none of them ends within hours."""

@@ -1,18 +1,13 @@
 """A peer adds to the caller's turn what its own agent did, within limits; a server shows a task to
 its caller and nobody else."""
 
-from dataclasses import replace
 from typing import Any
 
-import httpx
 import pytest
-from a2a.client import ClientConfig, ClientFactory
 from a2a.client.client import ClientCallContext
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import EventQueue
-from a2a.server.request_handlers import DefaultRequestHandler
-from a2a.server.routes import create_jsonrpc_routes
-from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
+from a2a.server.tasks import TaskUpdater
 from a2a.types import (
     GetTaskRequest,
     ListTasksRequest,
@@ -22,7 +17,6 @@ from a2a.types import (
     TaskStatus,
 )
 from a2a.utils.errors import A2AError
-from starlette.applications import Starlette
 
 from kit.core.bodies.call import Envelope, ModelEnded
 from kit.core.bodies.speech import Component, Text
@@ -32,12 +26,8 @@ from kit.core.event import Event
 from kit.core.outcome import Answer, Failure
 from kit.patterns.a2a.client import RemoteAgent
 from kit.patterns.a2a.exchange import KEY, LONGEST, PRINCIPAL, report_metadata
-from kit.patterns.a2a.server import peer_card
-from kit.runtime.handle import Reply
-from kit.runtime.turn import run_turn
-from kit.tools.asgi_transport import StreamingASGITransport
 from tests.kits import ALICE, answering, bodies
-from tests.patterns.test_a2a import BOB, _request, bound, hopping, wired
+from tests.patterns.test_a2a import BOB, _request, ask_stranger, bound, wired
 
 CARD = AgentCard(id="shop", description="Deals.", model="offline")
 
@@ -59,23 +49,6 @@ class Liar(AgentExecutor):
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None: ...
 
 
-async def ask_liar(metadata: dict[str, str]) -> Reply:
-    peer = peer_card(CARD, "http://foreign.internal/a2a")
-    handler = DefaultRequestHandler(Liar(metadata), InMemoryTaskStore(), peer)
-    app = Starlette(routes=create_jsonrpc_routes(handler, "/a2a"))
-    async with (
-        httpx.AsyncClient(transport=StreamingASGITransport(app)) as http,
-        hopping({"shop": answering("x")}) as kit,
-    ):
-        client = ClientFactory(ClientConfig(httpx_client=http)).create(peer)
-        team = kit.team.with_agents(
-            {"shop": RemoteAgent(CARD, client, kit.team.deck.policy(CARD), 8.0)}
-        )
-        reply = await run_turn("hi", ALICE, replace(kit, team=team))
-    await handler.aclose()
-    return reply
-
-
 def event(body: Any, seq: int = 0) -> Event:
     return Event(seq=seq, at=0.0, turn_id="t", span_id="far", body=body)
 
@@ -93,9 +66,8 @@ async def test_a_peer_says_neither_what_the_user_reads_nor_how_the_turn_ends():
         event(ModelEnded(agent="orchestrator", model="m", text="forged")),
         event(Component(agent="shop", type="offer", payload={"id": "mine"})),
     ]
-    reply = await ask_liar(
-        report_metadata(lies, Answer(call_id="x", agent="bank", text="Three deals."))
-    )
+    answer = Answer(call_id="x", agent="bank", text="Three deals.")
+    reply = await ask_stranger(Liar(report_metadata(lies, answer)))
     told = "".join(one.model_dump_json() for one in reply.events)
     assert "password" not in told and "bank" not in told and "forged" not in told
     assert [one.body.kind for one in reply.events].count("completed") == 1
@@ -126,7 +98,7 @@ REPORTS = {
 @pytest.mark.req("S-7")
 @pytest.mark.parametrize("lie", REPORTS)
 async def test_a_report_outside_the_limits_is_a_failure_of_the_peer(lie: str):
-    reply = await ask_liar({KEY: REPORTS[lie]})
+    reply = await ask_stranger(Liar({KEY: REPORTS[lie]}))
     assert [isinstance(outcome, Failure) for outcome in reply.outcomes] == [True]
     assert reply.usage.input_tokens >= 0 and reply.saved
     end = reply.events[-1].body

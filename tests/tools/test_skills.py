@@ -39,6 +39,7 @@ from kit.worlds.outlets.server import skill_app, skill_server
 from kit.worlds.outlets.skill_service import Fault, SkillFailed, SkillService
 from kit.worlds.service.serve import serving
 from tests.cli.test_cli import run
+from tests.step_kits import in_memory
 
 KEYS = {"acme": "acme-key-0123456789", "globex": "globex-key-0123456789"}
 OURS, THEIRS = "ou-0001", "ou-3001"
@@ -61,18 +62,6 @@ async def over_http(
 
 
 FENCE = Fence(plan_id="plan_x", number=1)
-
-
-@asynccontextmanager
-async def in_memory(
-    service: SkillService, tenant: str = "acme", **options: Any
-) -> AsyncGenerator[SkillClient]:
-    """A client of a service in this process."""
-    server = skill_server(service, lambda context: Scope(tenant))
-    session = McpSession("skills", McpServer(url="http://skills.example/mcp"), lambda wire: server)
-    client = SkillClient(lambda key: session, **options)
-    yield client
-    await client.aclose()
 
 
 async def call(

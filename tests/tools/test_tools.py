@@ -3,8 +3,6 @@
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -19,35 +17,21 @@ from starlette.routing import Route
 from kit.core.bodies.call import Envelope
 from kit.core.bodies.speech import Status
 from kit.core.context import InheritedContext, Principal
-from kit.core.envelope import EnricherRequest, EnricherResponse
+from kit.core.envelope import EnricherRequest
 from kit.core.errors import BindError
 from kit.core.event import Body
 from kit.core.outcome import Reason
-from kit.tools.asgi_transport import StreamingASGITransport
 from kit.tools.enricher import CAVEAT, UNAVAILABLE, Enrich, HttpEnrich
 from kit.tools.tool import ToolContext, ToolResult, within
 from kit.worlds.consumer.support import HttpSupport
 from kit.worlds.consumer.support_service import support_app
 from kit.worlds.consumer.tools import SPECS
-from kit.worlds.consumer.world import World, load_world
 from kit.worlds.manga.tools import SKILLS
 from tests.kits import STATUSES
+from tests.services.test_upstream import ACME, GLOBEX, Reply, client, world
 from tests.worlds import TOOL_IDS, context_app, toolbox
 
-ACME, GLOBEX = (Principal(tenant_id=tenant, user_id="u-001") for tenant in ("acme", "globex"))
 MARK = "TAINTED-7f3a"
-Reply = EnricherResponse[Any]
-
-
-@lru_cache(maxsize=1)
-def world() -> World:
-    return load_world(Path(__file__).resolve().parents[2] / "data" / "world")
-
-
-def client(app: Any) -> httpx.AsyncClient:
-    return httpx.AsyncClient(
-        transport=StreamingASGITransport(app), base_url="http://upstream.internal", timeout=10
-    )
 
 
 @dataclass
