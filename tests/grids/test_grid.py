@@ -16,10 +16,9 @@ from typing import Any
 
 import pytest
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from pydantic import BaseModel, TypeAdapter
 
 from kit.bench.charts.frame import frame
-from kit.bench.grid.cell import FORMAT, cells
+from kit.bench.grid.cell import cells
 from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.ledger import Ledger
 from kit.bench.grid.report import compare_ways, report
@@ -27,10 +26,7 @@ from kit.bench.grid.results import read_results
 from kit.bench.grid.run import LEDGER, PROVENANCE, RESULTS, TIMINGS, TRACES, Run, run_grid
 from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
 from kit.bench.scoring.run_case import turn_id
-from kit.compose.parts import DeckSettings
-from kit.core.card import AgentCard
 from kit.core.context import OPERATOR
-from kit.core.model import ModelSpec
 from kit.core.trace import trace_of
 from kit.home import HOME
 from kit.metrics.estimate import wilson
@@ -114,34 +110,6 @@ def test_cells_of_a_deck_that_changed_where_it_is_at_work_are_other_cells(tmp_pa
     idle = {"flag_settings": {"wide_search": {"lookup": {"limit": 3}}}}
     decks = {names: replace(variant, **idle) for names, variant in spec.decks.items()}
     assert {cell.key for cell in cells(replace(spec, decks=decks))} == keys, "a flag that is off"
-
-
-def defaults_of(value: type[BaseModel]) -> dict[str, Any]:
-    """Field -> its default as JSON, the fields of values in it among them."""
-    defaults: dict[str, Any] = {}
-    for name, field in sorted(value.model_fields.items()):
-        if not field.is_required():
-            default = field.get_default(call_default_factory=True)
-            defaults[name] = TypeAdapter(Any).dump_python(default, mode="json")
-    return defaults
-
-
-def changed(recorded: Any, present: Any) -> bool:
-    """Whether a default is another one; a field that is new in it, or gone, changes nothing."""
-    if isinstance(recorded, dict) and isinstance(present, dict):
-        return any(changed(recorded[name], present[name]) for name in recorded.keys() & present)
-    return recorded != present
-
-
-def test_a_default_that_changes_comes_with_another_format_of_cells():
-    """What stands at its default is in no key: after such a change write defaults.json anew, with the next format."""
-    recorded = json.loads((Path(__file__).parent / "defaults.json").read_text())
-    assert recorded.pop("format") == FORMAT
-    for value in (AgentCard, ModelSpec, DeckSettings):
-        present = defaults_of(value)
-        assert recorded[value.__name__] and not changed(recorded[value.__name__], present)
-        (name, *_) = recorded[value.__name__]
-        assert changed({name: "another"}, present)
 
 
 def test_cells_of_an_ensemble_whose_rubric_changed_are_other_cells(tmp_path: Path):
