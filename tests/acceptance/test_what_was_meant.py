@@ -181,3 +181,35 @@ async def test_one_agent_with_every_tool_stores_an_opinion_only_of_whoever_voice
 
 def tools_of(reply: Reply) -> list[str]:
     return [event.body.tool for event in reply.events if isinstance(event.body, ToolStarted)]
+
+
+async def test_what_nothing_found_speaks_of_is_said_beside_what_was_found():
+    sittings = {
+        ("find a sandwich shop near me", "are they open now"): ("“open”", "Sandwich restaurants"),
+        ("how many points do I have", "will they expire"): ("“expire”", "4,975 points"),
+        ("show my last receipt", "how much of it was tax"): ("“tax”", "It lists"),
+    }
+    texts = await answers("consumer", *sittings)
+    for (sitting, found), text in zip(sittings.items(), texts, strict=True):
+        for words in found:
+            assert words in text, sitting
+    spoken_of = (
+        ("what coffee offers are there", "do they expire soon"),
+        ("find a sandwich shop near me", "how far are they"),
+        ("stores near me", "are they open now"),
+        ("show my last receipt", "what did it cost"),
+    )
+    for text in await answers("consumer", *spoken_of):
+        assert "says nothing about" not in text
+
+
+@pytest.mark.realtime
+async def test_a_follow_up_is_about_the_one_thing_that_was_shown():
+    sittings = (
+        ("show me ou-0003", "and its opening hours?", "where is it"),
+        ("show me ou-0003", "and its opening hours?", "who owns it"),
+    )
+    where, owner = await answers("outlets", *sittings)
+    assert "ou-0003) stands at" in where
+    assert owner.startswith("What I found says nothing about “owns”.")
+    assert "ou-0003) stands at" in owner

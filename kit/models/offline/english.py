@@ -12,6 +12,14 @@ FAINT = word_set(
 )
 """Words that say when or how many more often than what."""
 
+TIMES = word_set("expire expires expired expiring end ends ending start starts valid last")
+"""Words that ask for a date."""
+
+SAY_LITTLE = word_set(
+    """something anything nothing everything somewhere anywhere thing what hmm since pls finish finishing address"""
+)
+"""Words of a follow-up that an answer need not take up, or takes up in words that are not near to them."""
+
 NEGATED = re.compile(
     r"^\W*(?:not (?:for|used|meant|intended)|do not|don't|never|does not|doesn't|no )|\buse \w+ instead\b",
     re.I,
@@ -36,6 +44,9 @@ PRONOUN = re.compile(
 ONE_THING = re.compile(r"\b(?:it|its|it's|that one|this one)\b", re.I)
 """Words that stand for one thing already said."""
 
+SEVERAL_THINGS = re.compile(r"\b(?:they|them|their|those|these)\b", re.I)
+"""Words that stand for several things already said."""
+
 ORDINAL = re.compile(r"\bthe\ (?:first|second|third|fourth|last|other|next)\b", re.I | re.X)
 """Words that point at one of several things; they also say which of all: "the first person on the moon"."""
 
@@ -45,7 +56,7 @@ REFERENCE = re.compile(f"{PRONOUN.pattern}|{ORDINAL.pattern}", re.I | re.X)
 POINTLESS = re.compile(
     r"""\b(?:what\ (?:time|day|date|month|year)\ is\ it
         |(?:is|was|will|isn't|does|did)\ it\ (?:be\ |going\ to\ )?(?:rain|snow|raining|snowing|normal|safe|healthy
-        |legal|true|cold|warm|hot|sunny|possible|take|bad|hurt)\b
+        |legal|true|cold|warm|hot|sunny|possible|bad|hurt|take(?=\W*$|\ (?:long|to|for|until)\b))\b
         |it(?:'s|\ is|\ was)\ (?:rain|snow)ing|how\ far\ is\ it\ from
         |(?:is|are|was|were|isn't|aren't)\ there|there(?:'s|\ is|\ are|\ was|\ were)
         |(?:a|an|the)\ \w+\ that\ (?!one|is\ not)\w+
@@ -58,7 +69,10 @@ POINTLESS = re.compile(
 OPEN_QUESTION = re.compile(r"^\W*(?:how|what|what's|whats|which|who|where|when|why)\b", re.I)
 """The beginning of a question that no yes and no choice answers."""
 
-LINK = re.compile(r"^\W*(?:and|or|but|what about|how about|same|also|only|just|without)\b", re.I)
+LINK = re.compile(
+    r"^\W*(?:(?:and|or|but|what about|how about|same|also|only|just|without)\b|why(?:\s+(?:not|so))?\W*$)",
+    re.I,
+)
 """What a message begins with that goes on with the one before it."""
 
 NARROWS = re.compile(

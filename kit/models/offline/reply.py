@@ -13,7 +13,7 @@ from kit.core.card import PlanExample
 from kit.core.language.clauses import clauses
 from kit.core.language.retry import retries
 from kit.core.language.small_talk import small_talk
-from kit.core.language.words import STOP, content_words
+from kit.core.language.words import STOP, content_words, words
 from kit.core.outcome import NO_ANSWER
 from kit.models.offline import composition, english, json_answer
 from kit.models.offline.arguments import fill, fill_each, missing_id, takes_id_of, unknown_name
@@ -31,10 +31,11 @@ from kit.models.offline.routing import (
     asks_for_act,
     decide,
     is_for_nobody,
+    is_of_several,
     names_nothing,
     points_back,
 )
-from kit.models.offline.similarity import Document, Index, index, spoken
+from kit.models.offline.similarity import Document, Index, index, nearness, spoken
 
 _ENTITY = re.compile(
     r"""(?<![.!?]\s)(?<!^)\b[A-Z][\w'&-]*(?:\s+(?:&\s+)?[A-Z][\w'&-]*)*
@@ -49,6 +50,10 @@ _ORDER = re.compile(
 _PLAN_STEP = re.compile(r"ask_step_\d+")
 NONE_FOUND = 0.5
 """How much less a request need be worded like what is asked elsewhere once no lookup has found anything for it."""
+MOST_SUBJECTS = 2
+"""Words of a follow-up that are looked for in what was found; longer ones are told in many ways."""
+SPEAKS_OF = 0.22
+"""How near a word of a text must be to one of a follow-up to speak of it: "distance" to "far", none to "parking"."""
 Call = tuple[str, dict[str, Any]]
 """The name of a tool to call, and its arguments."""
 
@@ -268,9 +273,40 @@ def _compose(request: Request) -> Reply | None:
     if talk.may_pass and found_none and _is_elsewhere(request, doubt=NONE_FOUND):
         return Reply(NO_ANSWER)
     answer = composition.answer(talk.request, results)
+    if missing := _words_not_spoken_of(request):
+        answer = f"{talk.phrases.not_spoken_of.format(words=missing)} {answer}"
     if not request.can_act and asks_for_act(talk.request):
         answer = f"{talk.phrases.only_looked_up} {answer}"
     return Reply(answer)
+
+
+def _words_not_spoken_of(request: Request) -> str:
+    """Returns the words of a short follow-up that nothing found here is about: "parking", of "do they have parking"."""
+    talk = request.talk
+    if request.can_act or not leans(talk) or talk.referent:
+        return ""
+    subject: list[str] = []
+    for word in words(english.REFERENCE.sub(" ", talk.request)):
+        if content_words(word) - english.FAINT - english.SAY_LITTLE:
+            subject.append(word)
+    if not 1 <= len(subject) <= MOST_SUBJECTS:
+        return ""
+    texts = [result.text for result in talk.results]
+    called = set(talk.calls.values())
+    for tool in request.tools:
+        if tool.name in called:
+            texts += [tool.label, tool.description]
+    text = " ".join(texts)
+    if any(_speaks_of(text, word) for word in subject):
+        return ""
+    return f"“{' '.join(subject)}”"
+
+
+def _speaks_of(text: str, word: str) -> bool:
+    # Of what ends or expires it is told until when it lasts.
+    if word in english.TIMES:
+        return "until" in words(text)
+    return nearness(word, text) >= SPEAKS_OF
 
 
 def _answer_unaided(request: Request) -> Reply | None:
@@ -387,6 +423,8 @@ def _name_entities(texts: Sequence[str]) -> str:
             name = str(match).strip(" \"“”'")
             if len(name) > 2 and name.lower() not in STOP and name not in names:
                 names.append(name)
+    # A lookup that takes an id has nothing else to go by.
+    names.sort(key=lambda name: not identifiers(name))
     if names:
         return f"Earlier turns named {', '.join(names[:8])}."
     return ""
@@ -403,10 +441,10 @@ def _look_up(request: Request) -> Reply:
     if not able:
         return reply(Request(talk, (), None))
     question = _without_remarks(request)
+    text = _with_antecedent(talk, question)
     if len(clauses(question)) < 2:
         # A lookup that does not take the id would tell of all things instead.
-        able = [tool for tool in able if takes_id_of(tool.schema, question)] or able
-    text = _with_antecedent(talk, question)
+        able = [tool for tool in able if takes_id_of(tool.schema, text)] or able
     documents = _documents(able)
     # The lookups of one agent answer one matter, or two; whoever has those of several agents is asked as they are.
     most = talk.most_calls if any(tool.requests for tool in able) else 2
@@ -437,7 +475,9 @@ def _is_elsewhere(request: Request, *, doubt: float = 0.0) -> bool:
     talk = request.talk
     table = _own_table(request)
     # What is meant was shown by somebody here: "the second one" says nothing by its own words.
-    if table is None or talk.referent or (leans(talk) and names_nothing(talk.request)):
+    if table is None or talk.referent:
+        return False
+    if leans(talk) and (names_nothing(talk.request) or is_of_several(talk.request)):
         return False
     question = _without_remarks(request)
     return is_for_nobody(question, talk.last_reply, table, leans=leans(talk), doubt=doubt)
@@ -489,14 +529,25 @@ def _with_antecedent(talk: Conversation, question: str) -> str:
         return f'"{" ".join(talk.ids)}". {talk.request}'
     if talk.open_question:
         return talk.open_question
-    context = talk.told_of_others
-    if context and english.ONE_THING.search(talk.request):
-        first = _ENTITY.search(context)
-        if first is not None:
-            return f'"{first[0]}". {talk.request}'
+    if english.ONE_THING.search(talk.request):
+        thing = _one_thing(talk)
+        if thing:
+            return f'"{thing}". {talk.request}'
     if talk.earlier_requests:
         return f"{talk.earlier_requests[-1]}. {talk.request}"
     return talk.request
+
+
+def _one_thing(talk: Conversation) -> str:
+    """Returns the one thing that was told of last, by its id; of what others were told of, the first; else nothing."""
+    # a long number may be a year or a price
+    shown = {word for word in identifiers(talk.last_reply) if not word.isdigit()}
+    if len(shown) == 1:
+        return shown.pop()
+    first = _ENTITY.search(talk.told_of_others)
+    if first is not None:
+        return first[0]
+    return ""
 
 
 def _documents(tools: Sequence[Tool]) -> tuple[Document, ...]:

@@ -61,6 +61,8 @@ LONGEST_JOINER = 8
 OWN_REQUEST = 0.6
 """How much a few words must be worded like requests of somebody to be one: "sushi tonight" is, "decaf" goes on with
 what was asked before. Of two dozen such scraps none lies between 0.52 and 0.6."""
+SEVERAL = 0.3
+"""The further head start of what is in play where one word is asked of several things: nobody else knows which."""
 CERTAIN = 0.2
 """How much more a request that points back must be worded like what is asked elsewhere, to be for nobody here."""
 
@@ -197,6 +199,11 @@ def is_elliptic(request: str) -> bool:
     return len(content_words(request) - english.FAINT) <= 1
 
 
+def is_of_several(request: str) -> bool:
+    """Whether a request asks one word of several things that were shown: "are they open"."""
+    return is_elliptic(request) and english.SEVERAL_THINGS.search(request) is not None
+
+
 def names_nothing(request: str) -> bool:
     """Whether a request names nothing itself and only points: "the cheapest", "and that one"."""
     return not content_words(english.REFERENCE.sub(" ", request))
@@ -326,13 +333,17 @@ def _head_start(situation: Situation) -> Floats:
     if _leans_back(situation):
         is_pulled = is_elliptic(request) and not _is_of_others(situation)
         start += scale.elliptic if is_pulled else scale.back
+        if is_of_several(request):
+            start += SEVERAL
     head_start[list(situation.in_play)] = start
     return head_start
 
 
 def _is_of_others(situation: Situation) -> bool:
     """Whether the one word of a request is a word of tools that are not in play: "what are its terms", of an offer
-    that the shop has shown."""
+    that the shop has shown. Of several things nobody else knows which are meant."""
+    if not english.ONE_THING.search(situation.request):
+        return False
     subject = content_words(english.REFERENCE.sub(" ", situation.request)) - english.FAINT
     return situation.table.belongs_elsewhere(subject, situation.in_play)
 

@@ -400,3 +400,10 @@ def closeness(text: str, candidates: Sequence[str]) -> list[float]:
     """Cosine of the word vectors of a text and of each candidate."""
     query = _unit(_pooled(content(text)[:MOST_WORDS], {}))
     return [float(_unit(_pooled(content(c)[:MOST_WORDS], {})) @ query) for c in candidates]
+
+
+def nearness(word: str, text: str) -> float:
+    """Returns how near the nearest word of a text is to a word, 1 where it stands there."""
+    text_words = dict.fromkeys(content(text))
+    table = _unit(np.stack([_vector(text_word) for text_word in text_words]))
+    return float((table @ _unit(_vector(word))).max())
