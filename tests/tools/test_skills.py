@@ -467,11 +467,10 @@ async def test_what_is_no_key_is_left_in_a_result():
 # Which service, and what the log keeps
 
 
-def test_the_environment_names_the_service_before_the_deck_does():
-    deck = McpServer(command=("python", "-m", "kit.worlds.outlets"))
-    assert chosen_service(deck, None) is deck and chosen_service(None, None) is None
-    service = chosen_service(deck, "https://skills.example/api/acme")
-    assert service is not None and service.url and service.headers == {KEY: "$SKILL_SERVICE_KEY"}
+def test_the_key_of_the_environments_service_is_named_where_it_is_not_set():
+    assert chosen_service(None, None) is None
+    service = chosen_service(None, "https://skills.example/api/acme")
+    assert service is not None
     with pytest.raises(BindError, match="SKILL_SERVICE_KEY, which is not set"):
         skill_client(service, Path(), {})
 
