@@ -72,6 +72,7 @@ def _claims_in(text: str) -> Iterator[str]:
 
 
 def _flags(parts: Parts) -> Warnings:
+    """Flags declared nowhere, and those that nobody uses; of settings that decks share another may use them."""
     block_names = _block_names(parts)
     uses: list[tuple[str, str, str | None]] = []
     for card in parts.cards.values():
@@ -90,6 +91,8 @@ def _flags(parts: Parts) -> Warnings:
             hint = nearest(flag, parts.flags)
             yield noun, name, ("flag",), f"flag {flag!r} is declared nowhere and stays off: {hint}"
         unused -= {flag}
+    if parts.shares_settings:
+        return
     for flag in sorted(unused):
         yield "environment", "", ("flags", flag), f"flag {flag!r} is used by no card, block or tool"
 

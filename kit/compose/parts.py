@@ -343,6 +343,8 @@ class Parts:
     """The patterns, guards and pages that come with the deck."""
     next_cards: Mapping[str, AgentCard] = field(default_factory=dict[str, AgentCard])
     """Card -> its new version, which has a share of the sessions."""
+    shares_settings: bool = False
+    """Whether another deck stands beside this one, and has the same environments."""
 
     @property
     def surface(self) -> str:

@@ -754,6 +754,16 @@ def test_flags_and_blocks_that_nobody_uses_are_warnings(advice: Advice):
     ]
 
 
+def test_a_flag_that_another_deck_beside_may_use_is_no_warning(advice: Advice):
+    found = advice(
+        {
+            "cards/settings/default.yaml": "flags:\n  wide: true\n",
+            "cards/other/deck.yaml": "orchestrator: root\n",
+        }
+    )
+    assert found == []
+
+
 @pytest.mark.req("PC2-S5.1")
 @pytest.mark.parametrize("word", [False, True])
 def test_one_word_of_a_deck_switches_all_guards(word: bool, tmp_path: Path):
