@@ -6,12 +6,12 @@ docs/bridges.md says what crosses, field by field.
 import ipaddress
 import json
 import math
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from kit.bridges.part import BridgeFault, Called, Part, Piece, Question, Reported, Spent
 from kit.core.envelope import Inbound
@@ -27,17 +27,7 @@ LONGEST = 1_000_000
 """Characters of an answer; a service that sends more is cut off, and has not answered."""
 PATIENCE = 600.0
 """Seconds to wait for a service where nobody set a deadline."""
-
-
-class ServiceCall(Inbound):
-    """A call of a tool or an agent, as a service tells it."""
-
-    name: str
-    kind: str = "tool"
-    arguments: dict[str, Any] | None = None
-    seconds: float | None = None
-    fault: str | None = None
-    result: str | None = None
+_CALL = TypeAdapter(Called)
 
 
 class ServiceUsage(Inbound):
@@ -54,7 +44,7 @@ class ServiceReply(Inbound):
     """The whole answer of a service."""
 
     text: str
-    calls: tuple[str | ServiceCall, ...] | None = None
+    calls: tuple[str | Called, ...] | None = None
     """Left out by a service that does not say whom it asked; empty where it asked nobody."""
     usage: ServiceUsage | None = None
 
@@ -90,14 +80,12 @@ class HttpBridge:
                     async for part in _events(response):
                         yield part
                     return
+                pieces = _bounded(response.aiter_text())
                 if kind.startswith("text/"):
-                    length = 0
-                    async for piece in response.aiter_text():
-                        length += len(piece)
-                        _check_length(length)
+                    async for piece in pieces:
                         yield Piece(piece)
                     return
-                text = await _whole(response)
+                text = "".join([piece async for piece in pieces])
         except httpx.TimeoutException as error:
             raise BridgeFault("timeout", f"{self.url}: {type(error).__name__}") from error
         except httpx.HTTPError as error:
@@ -163,28 +151,22 @@ async def _check(response: "httpx.Response") -> None:
     raise BridgeFault("unavailable", f"the service answered {status}")
 
 
-def _check_length(length: int) -> None:
-    if length > LONGEST:
-        raise BridgeFault("contract_violation", f"an answer of more than {LONGEST:,} characters")
-
-
-async def _whole(response: "httpx.Response") -> str:
-    pieces: list[str] = []
+async def _bounded(pieces: AsyncIterator[str]) -> AsyncGenerator[str, None]:
+    """Passes pieces of an answer on, up to LONGEST characters of it."""
     length = 0
-    async for piece in response.aiter_text():
+    async for piece in pieces:
         length += len(piece)
-        _check_length(length)
-        pieces.append(piece)
-    return "".join(pieces)
+        if length > LONGEST:
+            raise BridgeFault(
+                "contract_violation", f"an answer of more than {LONGEST:,} characters"
+            )
+        yield piece
 
 
 async def _events(response: "httpx.Response") -> AsyncGenerator[Part, None]:
     """Reads server-sent events: `data: {"piece": "..."}`, and last of all the whole reply."""
     data: list[str] = []
-    length = 0
-    async for line in response.aiter_lines():
-        length += len(line)
-        _check_length(length)
+    async for line in _bounded(response.aiter_lines()):
         if line.startswith("data:"):
             data.append(line.removeprefix("data:").removeprefix(" "))
         elif not line and data:
@@ -207,7 +189,7 @@ def answer_parts(text: str) -> list[Part]:
             if isinstance(value.get("piece"), str):
                 return [Piece(value["piece"])]
             if isinstance(value.get("call"), dict):
-                return [_called(ServiceCall.model_validate(value["call"]))]
+                return [_CALL.validate_python(value["call"])]
             if isinstance(value.get("error"), str):
                 raise BridgeFault("exception", f"the service says: {value['error']}")
         reply = ServiceReply.model_validate(value)
@@ -224,24 +206,11 @@ def _reported(reply: ServiceReply) -> list[Part]:
     says_whom = reply.calls is not None and len(names) == len(calls)
     if not says_whom:
         for call in calls:
-            if isinstance(call, str):
-                call = ServiceCall(name=call, kind="agent")
-            parts.append(_called(call))
+            parts.append(Called(call, kind="agent") if isinstance(call, str) else call)
     if reply.usage is not None:
         parts.append(Spent(_usage(reply.usage)))
     parts.append(Reported(reply.text, names if says_whom else None))
     return parts
-
-
-def _called(call: ServiceCall) -> Called:
-    return Called(
-        call.name,
-        kind=call.kind,
-        arguments=call.arguments,
-        seconds=call.seconds,
-        fault=call.fault,
-        result=call.result,
-    )
 
 
 def _usage(usage: ServiceUsage) -> Usage:
