@@ -1,7 +1,7 @@
 """The judges of a grid: models that score turns. A verdict is a turn of its own: counted, recorded
 and lost like any other."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,8 +15,7 @@ from kit.bench.grid.stand_ins.transient_store import TransientStore
 from kit.bench.routing import BENCH_USER
 from kit.bench.scoring.judge import Verdict, question, verdict_in
 from kit.bench.scoring.observation import Observation
-from kit.bench.scoring.own_judges import Loss, judge_in_words
-from kit.bench.scoring.played_cell import PlayedTurn
+from kit.bench.scoring.own_judges import Loss, VerdictLost, judge_in_words
 from kit.bench.statistics.measures import COUNTS
 from kit.compose.deck import Deck
 from kit.compose.parts import DeckSettings
@@ -38,14 +37,12 @@ PATIENCE = 120_000
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the judges say of a turn, or why one of them says nothing."""
+    """What the judges say of a turn."""
 
     verdicts: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict])
     scores: Mapping[str, float] = field(default_factory=dict[str, float])
     """Judge -> what its verdict counts for."""
     usage: Usage = field(default_factory=Usage)
-    loss: Loss | None = None
-    """What lost a verdict."""
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -67,30 +64,26 @@ Kits = Mapping[str, Kit]
 """Judge -> its kit, opened on `judge_deck`."""
 
 
-async def judge_turns(
-    spec: GridSpec, kits: Kits, cell: Cell, case: Case, turns: Iterable[PlayedTurn]
-) -> list[Judgement]:
-    """What the judges of a grid say of each turn, up to the first that is lost. Raises CassetteError."""
-    judgements: list[Judgement] = []
-    for turn in turns:
-        judgements.append(await _judge_turn(spec, kits, cell, case, turn.observation))
-        if judgements[-1].loss is not None:
-            break
-    return judgements
-
-
-async def _judge_turn(
-    spec: GridSpec, kits: Kits, cell: Cell, case: Case, observation: Observation
+async def judge_turn(
+    spec: GridSpec,
+    kits: Kits,
+    cell: Cell,
+    case: Case,
+    observation: Observation,
+    bills: list[Usage],
 ) -> Judgement:
-    """Asks one after the other, and nobody once a verdict is lost."""
+    """What the judges of a grid say of a turn, one after the other; `bills` takes what each has cost.
+
+    Raises VerdictLost where one of them says nothing, and CassetteError.
+    """
     verdicts = dict[str, Verdict]()
     scores = dict[str, float]()
-    usages = list[Usage]()
+    paid = len(bills)
     for name, kit in kits.items():
         judge = spec.grid.judges[name]
         messages = question(spec.rubrics[name], case, observation)
         text, reply = await _ask(kit, messages, judge_track(spec, cell, name, observation.turn))
-        usages.append(reply.usage)
+        bills.append(reply.usage)
         loss = error_of([reply], faults=False)
         verdict = verdict_in(text)
         if loss is not None or verdict is None:
@@ -99,15 +92,12 @@ async def _judge_turn(
                 f"no verdict in {text[:100]!r}: ask another model, or for JSON by `params`",
             )
             judge_words = judge_in_words(name)
-            return Judgement(
-                usage=total(usages),
-                loss=Loss(error_class, f"{judge_words}: {line}", judge_words),
-            )
+            raise VerdictLost(Loss(error_class, f"{judge_words}: {line}", judge_words))
         verdicts[name] = verdict
         scores[name] = (
             verdict.score if judge.threshold is None else float(verdict.score >= judge.threshold)
         )
-    return Judgement(verdicts, scores, total(usages))
+    return Judgement(verdicts, scores, total(bills[paid:]))
 
 
 async def _ask(kit: Kit, messages: Sequence[BaseMessage], track: str) -> tuple[str, Reply]:

@@ -18,12 +18,12 @@ from kit.bench.grid.ledger import FinishedCell
 from kit.bench.grid.results import AXES
 from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
 from kit.bench.grid.stand_ins.transient_store import TransientStore
-from kit.bench.model_judges import Judgement, bill, judge_deck, judge_turns
+from kit.bench.model_judges import Judgement, bill, judge_deck, judge_turn
 from kit.bench.routing import Stub
 from kit.bench.scoring.failsafe import fate
 from kit.bench.scoring.judge import Judge
 from kit.bench.scoring.observation import Observation
-from kit.bench.scoring.own_judges import Loss, own_scores, try_judges
+from kit.bench.scoring.own_judges import Loss, VerdictLost, own_scores, try_judges
 from kit.bench.scoring.played_cell import PlayedCell, PlayedTurn
 from kit.bench.scoring.run_case import run_case
 from kit.bench.scoring.scorers import SCORERS, Scorer, scores_of
@@ -245,25 +245,25 @@ class Player:
         is_booked = scored_again and played.cell == cell.key
         dollars = None if is_booked else played.dollars
         text = played.model_dump_json() if cell.turn and not scored_again else ""
-        judgements = [NOTHING] * len(played.turns)
-        judging = NOTHING.usage
-        if self._spec.grid.judges and not played.void:
-            judgements = await judge_turns(self._spec, self._judge_kits, cell, case, played.turns)
-            judging = total([judgement.usage for judgement in judgements])
-            loss = judgements[-1].loss
-            if loss is not None:
-                return self._failed(cell, case, loss, dollars, played.dollars, judging, text)
+        bills: list[Usage] = []
         lines: list[str] = []
-        for turn, judgement in zip(played.turns, judgements, strict=True):
-            scores = await self._scores(case, turn.observation)
-            if isinstance(scores, Loss):
-                return self._failed(cell, case, scores, dollars, played.dollars, judging, text)
-            lines.append(self._line(cell, case, played, turn, scores, judgement))
+        try:
+            for turn in played.turns:
+                judgement = NOTHING
+                if not played.void:
+                    judgement = await judge_turn(
+                        self._spec, self._judge_kits, cell, case, turn.observation, bills
+                    )
+                scores = scores_of(case, turn.observation, self._rules)
+                scores |= await own_scores(self._own_judges, case, turn.observation)
+                lines.append(self._line(cell, case, played, turn, scores, judgement))
+        except VerdictLost as lost:
+            return self._failed(cell, case, lost.loss, dollars, played.dollars, total(bills), text)
         return FinishedCell(
             cell.key,
             "".join(lines),
             json.dumps({"cell": cell.key, **played.timing}) + "\n",
-            _sum((dollars, self._cost(judging))),
+            _sum((dollars, self._cost(total(bills)))),
             turn=cell.turn,
             played=text,
             scored_again=scored_again,
@@ -389,16 +389,6 @@ class Player:
         else:
             record = store.turn(reply.turn_id, OPERATOR)
         return cast(TurnRecord, record)
-
-    async def _scores(self, case: Case, observation: Observation) -> dict[str, float | None] | Loss:
-        """What rules and own judges say of a turn, in the order of the grid's scorers."""
-        scores = scores_of(case, observation, self._rules)
-        if self._own_judges:
-            verdicts = await own_scores(self._own_judges, case, observation)
-            if isinstance(verdicts, Loss):
-                return verdicts
-            scores |= verdicts
-        return scores
 
     def _fields(
         self, case: Case, observation: Observation, reply: Reply, record: TurnRecord

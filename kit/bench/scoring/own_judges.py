@@ -28,6 +28,14 @@ class Loss:
     blamed: str
 
 
+class VerdictLost(Exception):
+    """Raised in the place of a verdict."""
+
+    def __init__(self, loss: Loss):
+        self.loss = loss
+        super().__init__(loss.line)
+
+
 def judge_in_words(name: str) -> str:
     """Names a judge in a sentence."""
     return f"judge {name!r}"
@@ -35,8 +43,8 @@ def judge_in_words(name: str) -> str:
 
 async def own_scores(
     judges: Mapping[str, Scorer | Judge], case: Case, observation: Observation
-) -> dict[str, float | None] | Loss:
-    """Asks one judge after the other; the first that fails loses the verdict, for nothing else is at fault."""
+) -> dict[str, float | None]:
+    """Asks one judge after the other. Raises VerdictLost for the first that fails: nothing else is at fault."""
     scores: dict[str, float | None] = {}
     for name, judge in judges.items():
         try:
@@ -47,7 +55,7 @@ async def own_scores(
             is_its_own = status_of(error) is None
             error_class = "judge" if is_its_own else class_of(error)
             line = f"{judge_in_words(name)}: {describe_error(error)}{own_line(error)}"
-            return Loss(error_class, line, judge_in_words(name))
+            raise VerdictLost(Loss(error_class, line, judge_in_words(name))) from error
     return scores
 
 
@@ -61,11 +69,12 @@ async def try_judges(judges: Mapping[str, Scorer | Judge], case: Case) -> None:
         if isinstance(judge, LLMJudge):
             continue
         for kind, observation in canned_turns(case).items():
-            verdict = await own_scores({name: judge}, case, observation)
-            if isinstance(verdict, Loss):
+            try:
+                await own_scores({name: judge}, case, observation)
+            except VerdictLost as lost:
                 raise DataError(
-                    f"{verdict.line}, on a canned turn {kind}; no model was called, mend the judge first"
-                )
+                    f"{lost}, on a canned turn {kind}; no model was called, mend the judge first"
+                ) from lost
 
 
 def canned_turns(case: Case) -> dict[str, Observation]:
