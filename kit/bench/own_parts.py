@@ -12,12 +12,13 @@ from kit.bench.identity import (
     code_identity,
     model_identity,
     plain_or_name,
+    source_of,
     stable,
     tool_identity,
 )
 from kit.bench.scoring.judge import Judge, LLMJudge
 from kit.bench.scoring.scorers import SCORERS, Scorer
-from kit.bench.systems.source import SystemSource
+from kit.bridges.http import is_address
 from kit.compose.deck import Deck
 from kit.compose.models import spec_of_model
 from kit.core.errors import DataError
@@ -58,8 +59,9 @@ class OwnParts:
             identities[f"guard {name}"] = _digest(code_identity(guard))
         for reference in deck.code.agents:
             # Of a service nothing is known but its address, which stands on its card.
-            source = SystemSource(reference, reference, deck.code.folder)
-            identities[f"agent {reference}"] = _digest(source.code_identity)
+            if not is_address(reference):
+                source = source_of(reference, deck.code.folder)
+                identities[f"agent {reference}"] = _digest(source)
         return replace(self, identities=identities)
 
 

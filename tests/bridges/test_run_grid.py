@@ -5,8 +5,6 @@ from pathlib import Path
 import pytest
 
 from kit import ExperimentKits, Settings, compare
-from kit.bench.own_parts import OwnParts
-from kit.compose.deck import load_deck
 from kit.core.model import ModelSpec
 from kit.core.simulation import Law
 from tests.bridges.decks import write_deck
@@ -31,21 +29,3 @@ def test_a_grid_asks_what_cards_run_and_asks_again_once_its_code_has_changed(tmp
     assert play() == 1 and play() == 0
     (deck / "agents.py").write_text(AGENTS.replace("at noon", "at dusk"))
     assert play() == 1, "another code is another cell"
-
-
-def test_an_edit_anywhere_in_the_package_that_a_card_runs_makes_other_cells(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    package = tmp_path / "own_flights"
-    package.mkdir()
-    (package / "__init__.py").write_text(AGENTS)
-    monkeypatch.syspath_prepend(tmp_path)
-    deck = load_deck(write_deck(tmp_path / "a", {"flights": "own_flights:flights"}, ""))
-
-    def identities() -> dict[str, str]:
-        return dict(OwnParts().with_code_of(deck).identities)
-
-    before = identities()
-    assert before["agent own_flights:flights"] and before == identities()
-    (package / "times.py").write_text("LATEST = 'at dawn'\n")
-    assert identities() != before

@@ -2,8 +2,8 @@
 Also the order in which cells are played, and which are not begun any more once a run must stop."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -106,15 +106,11 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
     else is in it.
     """
     grid = spec.grid
-    own_parts = spec.own
-    base = digest(FORMAT, grid.seed, grid.sub_agents) + own_parts.identity("tools", ("",))
-    base += own_parts.identity("guard", spec.deck.code.guards)
-    base += own_parts.identity("agent", spec.deck.code.agents)
-    scoring = digest(grid.scorers) + own_parts.identity("scorer", grid.scorers)
-    scoring += judges_identity(spec)
     models = _model_identities(spec)
-    if grid.others is not None:
-        base = digest(base, models[grid.others])
+    base = _base(spec, models)
+    # A cell whose judge has changed is another cell, of the same turns.
+    nobody = grid.model_copy(update={"scorers": (), "judges": {}})
+    unscored = _base(replace(spec, grid=nobody), models)
     decks = {names: _deck_identity(deck) for names, deck in spec.decks.items()}
     faults = {name: digest(*map(str, effects)) for name, effects in spec.faults.items()}
     # In the order of their ids: the bytes of the results do not depend on that of the file.
@@ -123,7 +119,6 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
     axes = (grid.models, grid.prompts, grid.settings, grid.patterns, grid.faults)
     for model, prompt, setting, pattern, fault in product(*map(sorted, axes)):
         parts = (
-            base,
             models[model],
             decks[prompt, setting],
             pattern + _identity(spec, pattern),
@@ -137,15 +132,28 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
         if identities.count(identity) > 1:
             identity += name
         # Prompts, settings, patterns and faults of a deck have no part in a whole system.
-        ways[name, "", "", "", ""] = f"{base}|system|{identity}"
+        ways[name, "", "", "", ""] = f"system|{identity}"
     keeps_turns = spec.keeps_turns
     for way, way_identity in ways.items():
         for _, index, case in cases:
             for repeat in range(grid.repeats):
-                # A cell whose judge has changed is another cell, of the same turns.
-                turn = _hash(f"{way_identity}|{case}|{repeat}")[:24]
-                key = _hash(f"{turn}|{scoring}")[:24]
+                sample = f"{way_identity}|{case}|{repeat}"
+                key = _hash(f"{base}|{sample}")[:24]
+                turn = _hash(f"{unscored}|{sample}")[:24]
                 yield Cell(key, *way, index, repeat, turn if keeps_turns else "")
+
+
+def _base(spec: GridSpec, models: Mapping[str, str]) -> str:
+    """What all cells of a grid depend on; `models` are their identities."""
+    grid = spec.grid
+    base = digest(FORMAT, grid.seed, grid.sub_agents, grid.scorers)
+    base += spec.own.identity("scorer", grid.scorers) + spec.own.identity("tools", ("",))
+    base += spec.own.identity("guard", spec.deck.code.guards)
+    base += spec.own.identity("agent", spec.deck.code.agents)
+    base += judges_identity(spec)
+    if grid.others is not None:
+        base = digest(base, models[grid.others])
+    return base
 
 
 def in_play_order(spec: GridSpec, cells: Iterable[Cell]) -> list[Cell]:

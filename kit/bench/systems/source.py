@@ -72,21 +72,6 @@ class SystemSource:
                 modules[name] = Path(module.__file__)
         return modules
 
-    @property
-    def code(self) -> list[Path]:
-        """The files of its code: the one that a reference names and those that it imports from its
-        folder, or its package; none of a service, nor of what is no reference."""
-        if self.file is not None:
-            return [self.file, *self.modules.values()]
-        if isinstance(self.value, str) and not self.is_address:
-            return _package_files(Reference.parse(self.value).module)
-        return []
-
-    @property
-    def code_identity(self) -> list[tuple[str, str]]:
-        """What tells this code from what it was before an edit, whatever lies beside it."""
-        return _contents(self.code)
-
     def bridge(self) -> Bridge:
         """Loads the system. Raises CodeError or DataError, which say what can stand there."""
         if isinstance(self.value, CommandLine):
@@ -108,10 +93,11 @@ class SystemSource:
             parts += _object_identity(self.name, self.value)
         else:
             parts.append(self.value)
-            files = self.code
             if self.file is not None:
-                files += [path for path in self.file.parent.iterdir() if path.suffix in _TEXTS]
-            parts += _contents(files)
+                texts = [path for path in self.file.parent.iterdir() if path.suffix in _TEXTS]
+                parts += _contents((self.file, *self.modules.values(), *texts))
+            elif not self.is_address:
+                parts += _contents(_package_files(Reference.parse(self.value).module))
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
 
 
