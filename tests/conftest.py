@@ -20,6 +20,7 @@ from kit.runtime.clock import run_virtual
 from kit.settings import HOME
 from kit.stores.engines.database import Database
 from tests import postgres
+from tests.loopback_openai import Loopback, loopback
 
 OPENERS = (
     str(Path(__file__).parent),
@@ -130,3 +131,10 @@ def stores_of_a_test_end_with_it(monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     yield
     for store in opened:
         store.close()
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    """A model's endpoint on this machine."""
+    with loopback() as server:
+        yield server

@@ -2,14 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.cli.test_cli import Result, refused, run
-from tests.loopback_openai import Call, Loopback, Raw, Refuse, Reply, Say, loopback
+from tests.loopback_openai import Call, Loopback, Raw, Refuse, Reply, Say
 
 pytestmark = pytest.mark.realtime
 
@@ -27,12 +26,6 @@ BOTH = Say(
     ]
 )
 KEY = "sk-doctor-4711-secret"
-
-
-@pytest.fixture
-def server() -> Iterator[Loopback]:
-    with loopback() as server:
-        yield server
 
 
 def doctor(server: Loopback, *script: Reply, model: str = "gpt-4.1-mini") -> Result:

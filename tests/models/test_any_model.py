@@ -1,6 +1,5 @@
 """Any chat model by a string, by code, or by a URL with its own key and parameters; and a key goes where it belongs."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -22,15 +21,9 @@ from kit.settings import HOME, Settings
 from kit.wire import open_kit
 from tests.cli.test_cli import run
 from tests.kits import small_deck
-from tests.loopback_openai import Loopback, Say, loopback
+from tests.loopback_openai import Loopback, Say
 
 KEY, OTHER = "sk-own-endpoint-4711", "sk-the-users-openai-key"
-
-
-@pytest.fixture
-def server() -> Iterator[Loopback]:
-    with loopback() as server:
-        yield server
 
 
 def access(**variables: str) -> ModelAccess:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
@@ -27,7 +26,7 @@ from kit.models.json_request import answer_schema, plain_request
 from kit.models.json_routing import JsonRouting, NativeOrJson
 from kit.models.openai import chat_model
 from kit.models.scripted import Line, ScriptedModel
-from tests.loopback_openai import Call, Loopback, Say, loopback
+from tests.loopback_openai import Call, Loopback, Say
 
 SEEDED = settings(deadline=None, derandomize=True, database=None)
 NAMES = {"ask_rewards", "ask_shop"}
@@ -49,12 +48,6 @@ TOOLS = [tool("ask_rewards"), tool("ask_shop")]
 POINTS = {"name": "ask_rewards", "arguments": {"query": "my points"}}
 COFFEE = {"name": "ask_shop", "arguments": {"query": "coffee"}}
 BOTH = json.dumps({"say": "One moment.", "calls": [POINTS, COFFEE]})
-
-
-@pytest.fixture
-def server() -> Iterator[Loopback]:
-    with loopback() as server:
-        yield server
 
 
 def model_at(server: Loopback, **fields: Any) -> BaseChatModel:

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -16,7 +15,7 @@ from kit.core.card import Tuning
 from kit.core.errors import SettingsError
 from kit.core.model import ModelSpec
 from kit.models.openai import NO_KEY, chat_model
-from tests.loopback_openai import Call, Loopback, Refuse, Say, loopback
+from tests.loopback_openai import Call, Loopback, Refuse, Say
 
 pytestmark = pytest.mark.realtime
 
@@ -40,12 +39,6 @@ TWO_CALLS = (
     Call("ask_rewards", {"query": "my points"}, "call_a"),
     Call("ask_shop", {"query": "coffee"}, "call_b"),
 )
-
-
-@pytest.fixture
-def server() -> Iterator[Loopback]:
-    with loopback() as server:
-        yield server
 
 
 def spec(**fields: Any) -> ModelSpec:

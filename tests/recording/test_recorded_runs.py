@@ -4,7 +4,6 @@ refreshed where they changed."""
 import json
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import yaml
 
 from kit.settings import HOME
 from tests.cli.test_cli import Result, refused, run
-from tests.loopback_openai import Call, Loopback, Say, loopback
+from tests.loopback_openai import Call, Loopback, Say
 
 pytestmark = pytest.mark.realtime
 
@@ -24,12 +23,6 @@ NOWHERE = "http://127.0.0.1:9"
 ASKS = Say(["One moment."], [Call("ask_rewards", {"query": QUESTION, "intent_count": 1}, "c1")])
 WORKS = (Say((), [Call("get_user_points", {}, "c2")]), Say(["You have ", "a few points."]))
 COMPOSES = Say(["A few points, ", "as it happens."], drip=0.02)
-
-
-@pytest.fixture
-def server() -> Iterator[Loopback]:
-    with loopback() as server:
-        yield server
 
 
 @pytest.fixture
