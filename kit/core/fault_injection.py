@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from kit.core.fault import CATALOGUE, Fault, Target
+from kit.core.value import new_list, new_set
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +17,9 @@ class Injection:
     """The faults of one turn, those of them that happen once and have happened, and those that have struck at all."""
 
     faults: list[Fault]
-    one_shots: set[Fault] = field(default_factory=set[Fault])
-    landed: set[Fault] = field(default_factory=set[Fault])
-    breakers: list[tuple[str, Callable[[Fault], bool]]] = field(
-        default_factory=list[tuple[str, Callable[[Fault], bool]]]
-    )
+    one_shots: set[Fault] = field(default_factory=new_set)
+    landed: set[Fault] = field(default_factory=new_set)
+    breakers: list[tuple[str, Callable[[Fault], bool]]] = field(default_factory=new_list)
     """Of each agent at work its id, and what breaks off the call that it is in; False where the
     fault has to wait for its next one."""
 

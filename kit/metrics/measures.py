@@ -12,7 +12,7 @@ from kit.core.record import AgentMeasure, Measures, PurposeUsage
 from kit.core.status import UNKNOWN
 from kit.core.timeout import diagnoses
 from kit.core.trace import trace_of
-from kit.core.value import builder
+from kit.core.value import builder, new_dict, new_list
 from kit.metrics.breakages import broken_parts, leaks
 
 _measures = builder(Measures)
@@ -38,11 +38,11 @@ class _Invocation:
 
 @dataclass(slots=True)
 class _Fold:
-    running: dict[str, _Invocation] = field(default_factory=dict[str, _Invocation])
-    agents: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    late: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    running: dict[str, _Invocation] = field(default_factory=new_dict)
+    agents: list[dict[str, Any]] = field(default_factory=new_list)
+    late: dict[str, dict[str, Any]] = field(default_factory=new_dict)
     """Span of an invocation whose time ran out -> its measures."""
-    deciding: dict[str, float] = field(default_factory=dict[str, float])
+    deciding: dict[str, float] = field(default_factory=new_dict)
     routing: float | None = None
     lead: str | None = None
     fanning: bool = False
@@ -50,17 +50,17 @@ class _Fold:
     working: int = 0
     at: float = 0.0
     envelopes: int = 0
-    mismatches: list[float] = field(default_factory=list[float])
+    mismatches: list[float] = field(default_factory=new_list)
     versions: int = 0
     model_faults: int = 0
     parts: TurnParts = NO_PARTS
     acknowledged: str | None = None
     compactions: int = 0
-    answers: list[str] = field(default_factory=list[str])
+    answers: list[str] = field(default_factory=new_list)
     """What sub-agents answered, where it has words enough to tell a quotation from chance."""
-    purposes: dict[str, str] = field(default_factory=dict[str, str])
+    purposes: dict[str, str] = field(default_factory=new_dict)
     """Span of a model call -> what it is for."""
-    spending: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    spending: dict[str, dict[str, Any]] = field(default_factory=new_dict)
     is_fork: bool = False
     is_broken: bool = False
 

@@ -8,6 +8,7 @@ from typing import Literal
 from kit.core.bodies.call import ToolEnded
 from kit.core.bodies.turn import Act, ActStarted, ApprovalAsked, Resumed
 from kit.core.event import Event
+from kit.core.value import new_dict
 
 UNKNOWN = ("cancelled", "timeout")
 """Failures of a tool call that may have done its work all the same."""
@@ -51,7 +52,7 @@ class LedgerEntry:
 class ActLedger:
     """The acts of a turn, or of a plan in all its turns, by the key of a call: its tool and its arguments."""
 
-    entries: dict[str, LedgerEntry] = field(default_factory=dict[str, LedgerEntry])
+    entries: dict[str, LedgerEntry] = field(default_factory=new_dict)
 
     def entry(self, key: str) -> LedgerEntry:
         """Returns the entry of a call, a new one where there is none."""

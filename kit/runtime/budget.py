@@ -8,7 +8,7 @@ from typing import Literal
 
 from kit.core.card import Policy
 from kit.core.outcome import Usage
-from kit.core.value import builder
+from kit.core.value import builder, new_dict, new_list
 from kit.models.deadline import DEADLINE
 
 _new_usage = builder(Usage)
@@ -90,7 +90,7 @@ class Ledger:
 
     agent: str = ""
     parent: "Ledger | None" = None
-    limits: dict[Resource, float] = field(default_factory=dict[Resource, float])
+    limits: dict[Resource, float] = field(default_factory=new_dict)
     depth: int | None = None
     """Levels of agents there may be below; None for any number."""
     closed: bool = False
@@ -98,9 +98,9 @@ class Ledger:
     """Something above can run out."""
     bounded: bool = False
     """Something here or above can run out."""
-    children: list["Ledger"] = field(default_factory=list["Ledger"])
+    children: list["Ledger"] = field(default_factory=new_list)
     """Those still open."""
-    at_end: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+    at_end: list[Callable[[], None]] = field(default_factory=new_list)
     """What the agent's tools have to put away when its work is over."""
     input_tokens: int = 0
     output_tokens: int = 0

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from kit.core.language.words import content_words
 from kit.core.outcome import AgentCall, Answer, Failure, LeftOut, Outcome
+from kit.core.value import new_dict, new_list, new_set
 from kit.runtime.message_parts import NOTHING_TO_COVER, Cards, Coverage, coverage, parts_of
 
 Request = tuple[str, str]
@@ -52,17 +53,17 @@ class CallLedger:
     cap_used: int = 0
     """How many sub-agent calls the cap has let through, over all rounds."""
     rounds: int = 0
-    calls: list[AgentCall] = field(default_factory=list[AgentCall])
+    calls: list[AgentCall] = field(default_factory=new_list)
     """Every sub-agent call that was made, whatever became of it."""
-    over_cap: list[AgentCall] = field(default_factory=list[AgentCall])
-    set_aside: list[AgentCall] = field(default_factory=list[AgentCall])
+    over_cap: list[AgentCall] = field(default_factory=new_list)
+    set_aside: list[AgentCall] = field(default_factory=new_list)
     """Calls that a guard dropped."""
-    outcomes: list[Outcome] = field(default_factory=list[Outcome])
-    tool_call_ids: set[str | None] = field(default_factory=set[str | None])
+    outcomes: list[Outcome] = field(default_factory=new_list)
+    tool_call_ids: set[str | None] = field(default_factory=new_set)
     """Ids of the orchestrator's calls of its own tools."""
     coverage_so_far: Coverage | None = None
     """What the calls so far cover; None until it is asked for, and again once there are new calls or outcomes."""
-    wording: dict[str, str] = field(default_factory=dict[str, str])
+    wording: dict[str, str] = field(default_factory=new_dict)
     """Call id -> the model's own words, whatever a guard made of them."""
 
     def note(self, asks: Sequence[AgentCall]) -> None:

@@ -29,7 +29,7 @@ from kit.core.language.controls import CONTROL, without_controls
 from kit.core.limits import excerpt
 from kit.core.model import ModelSpec
 from kit.core.outcome import ComponentPayload, Usage
-from kit.core.value import builder
+from kit.core.value import builder, new_list
 from kit.models.direct_call import open_reply
 from kit.models.message import CHARACTERS, CUT_OFF, ending_of, estimate, reasoning_of, usage_of
 from kit.runtime.bound_model import BoundModel, Voice
@@ -64,7 +64,7 @@ class _Stream:
     characters: int = 0
     """Characters so far."""
     begun: bool = False
-    pieces: list[str] = field(default_factory=list[str])
+    pieces: list[str] = field(default_factory=new_list)
     """Text that was passed on."""
     thoughts: str = ""
     """Reasoning since the last text."""
@@ -73,7 +73,7 @@ class _Stream:
     """Whether the name of a call was passed on."""
     first: float | None = None
     """When its first chunk came."""
-    chunks: list[Any] = field(default_factory=list[Any])
+    chunks: list[Any] = field(default_factory=new_list)
     size: int = 0
     """Estimated tokens of what the model reads."""
 

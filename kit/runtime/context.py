@@ -21,6 +21,7 @@ from kit.core.event import Body, Event
 from kit.core.outcome import AgentCall, Outcome
 from kit.core.picture import Picture
 from kit.core.record import Message
+from kit.core.value import new_dict, new_list, new_set
 from kit.runtime.act_ledger import ActLedger
 from kit.runtime.bound_model import BoundModel, Voice
 from kit.runtime.budget import Ledger
@@ -86,7 +87,7 @@ class TurnState(CallLedger):
     settings: DeckSettings
     memory: SessionMemory
     progress: Progress
-    jobs: Mapping[str, BoundModel] = field(default_factory=dict[str, BoundModel])
+    jobs: Mapping[str, BoundModel] = field(default_factory=new_dict)
     """Models bound to one structured job each."""
     voice: Voice | None = None
     """Who speaks for the orchestrator: its model, or since that failed its fallback."""
@@ -96,21 +97,19 @@ class TurnState(CallLedger):
     """The language of the fixed sentences."""
     pictures: tuple[Picture, ...] = ()
     """What came with the message; `RunContext.pictures` says who gets them."""
-    model_calls: dict[str, int] = field(default_factory=dict[str, int])
+    model_calls: dict[str, int] = field(default_factory=new_dict)
     """Path -> model and tool calls made from there so far."""
     threads: dict[str, Sequence[BaseMessage]] = field(
         default_factory=partial(defaultdict[str, Sequence[BaseMessage]], tuple)
     )
     """Path -> what the last model call from there was sent, and its reply: the trace holds what the next one adds."""
-    own_guards: Mapping[str, Callable[..., Any]] = field(
-        default_factory=dict[str, Callable[..., Any]]
-    )
+    own_guards: Mapping[str, Callable[..., Any]] = field(default_factory=new_dict)
     """The deck's own guards, applied after the kit's."""
     suffix: str = ""
     """What followed the prompt in the turn's first model call; the trace holds it once."""
     alarm: Callable[[Event], None] = lambda _: None
     """Hears at once of an envelope that is not about the principal of the turn."""
-    barred: set[str] = field(default_factory=set[str])
+    barred: set[str] = field(default_factory=new_set)
     """Lookups that met a foreign principal: none is made again (decisions 30)."""
     acts: ActLedger = field(default_factory=ActLedger)
     keep: Callable[[], None] = lambda: None
@@ -119,7 +118,7 @@ class TurnState(CallLedger):
     """What opens the skill service for this request; the turn takes it nowhere else."""
     was_stopped: bool = False
     """Whether the user has stopped the turn; one that ends with its process was not."""
-    private: list[str] = field(default_factory=list[str])
+    private: list[str] = field(default_factory=new_list)
     """Personal values that crossed a hand-off: no event shows them from then on."""
 
     @property

@@ -11,7 +11,7 @@ from kit.core.event import Event
 from kit.stores.rows import log_of
 
 log = logging.getLogger("kit.store")
-Rows = Sequence[tuple[str, str]]
+Rows = Sequence[tuple[bytes, str]]
 EVERY = 0.5
 """Seconds between two looks. A turn met for the first time is younger than that and not written:
 short ones cost nothing."""
@@ -74,7 +74,7 @@ class LiveLogs:
         if keep is None:
             return False
         counts: dict[str, int] = {}
-        grown: list[tuple[str, str]] = []
+        grown: list[tuple[bytes, str]] = []
         for turn_id, turn_log in dict(self._logs).items():
             known = self._counts.get(turn_id)
             events = list(turn_log)

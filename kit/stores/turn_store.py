@@ -258,7 +258,7 @@ class TurnStore(Database):
     def _end(
         self,
         row: Mapping[str, Any],
-        log: str,
+        log: bytes,
         lines: Sequence[Mapping[str, Any]],
         notes: Sequence[Mapping[str, Any]],
         session: Session | None,

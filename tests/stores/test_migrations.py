@@ -162,7 +162,7 @@ def of_schema_2(path: Path) -> None:
 
 def of_schema_8(path: Path) -> None:
     """Its turns hold their own logs."""
-    log = log_of(some_events())
+    log = log_of(some_events()).decode()
     turns = [old_turn("t1", log=log), old_turn("t2", log=None), old_turn("t3", log=None)]
     old_file(path, SCHEMA_8, 8, {"turns": turns})
 

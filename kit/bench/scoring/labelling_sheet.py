@@ -89,7 +89,7 @@ def item_of(store: TurnStore, turn: TurnRecord, strata: Sequence[str] = ()) -> I
     shown: list[ShownComponent] = []
     for earlier_turn in reversed(past[:EARLIER]):
         texts += [f"user: {earlier_turn.message}", f"assistant: {earlier_turn.text}"]
-        events = log_of(store.events(earlier_turn.id, OPERATOR))
+        events = log_of(store.events(earlier_turn.id, OPERATOR)).decode()
         shown += shown_in(earlier_turn.id, events)
     observation = observe(store.events(turn.id, OPERATOR))
     return Item(

@@ -62,7 +62,7 @@ class Broadcast:
                 await self._publish(turn.id, fresh)
 
     async def _publish(self, turn_id: str, events: Sequence[Event]) -> None:
-        body = {"events": log_of(events)}
+        body = {"events": log_of(events).decode()}
         for pause in PAUSES:
             try:
                 await self._bus.publish(turn_stream(turn_id), body)
