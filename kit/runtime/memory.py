@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from kit.compose.parts import DeckSettings
 from kit.compose.prompts import tokens
 from kit.compose.reference import kinds_of, leans_back, points_back, resolve
+from kit.core.bodies.call import ModelEnded
 from kit.core.bodies.memory import Compacted, ContextCarried
 from kit.core.bodies.speech import Separator
 from kit.core.context import Session
@@ -423,7 +424,7 @@ class Memory(SessionMemory):
         last_text = ""
         for event in ctx.turn.log.events:
             body = event.body
-            if body.kind == "model_ended":
+            if type(body) is ModelEnded:
                 if body.response_id:
                     response_ids[body.agent] = body.response_id
                 if body.agent == ctx.path:
@@ -494,7 +495,7 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
     """
     separators: list[int] = []
     for event in state.log.events:
-        if event.body.__class__ is Separator:
+        if type(event.body) is Separator:
             separators.append(event.seq)
     if separators:
         texts = _parts(turn.text, state.log, separators)

@@ -535,7 +535,7 @@ def record_of(
     """Returns the stored row of a finished turn."""
     first_text_at = None
     for event in events:
-        if event.body.__class__ is Text:
+        if type(event.body) is Text:
             first_text_at = event.at
             break
     failed: list[str] = []

@@ -225,10 +225,9 @@ class TurnStore(Database):
         log = log_of(events)
         key = {"tenant_id": turn.tenant_id, "session_id": turn.session_id}
         lines: list[dict[str, Any]] = []
+        turn_key = {**key, "turn_id": turn.id}
         for position, message in enumerate(messages):
-            line = {**key, "turn_id": turn.id, "position": position}
-            line |= {"agent": message.agent, "role": message.role, "text": message.text}
-            lines.append(line)
+            lines.append({**message.values_by_field, **turn_key, "position": position})
         note_rows: list[dict[str, Any]] = []
         for name, note in (notes or {}).items():
             note_rows.append({**key, "name": name, **vars(note)})
