@@ -211,6 +211,24 @@ def _summary(turn: TurnRecord, today: str) -> str:
     return " · ".join(parts)
 
 
+def _waits(trace: Trace) -> list[str]:
+    """Returns what a turn waited for, one after the other: an agent's time with what it is made up of in brackets."""
+    root = trace.spans[0].id
+    names: list[str] = []
+    shares: list[list[str]] = []
+    for step in critical_path(trace):
+        words = f"{span_name(step)} {took(step.seconds)}"
+        if step.parent_id == root:
+            names.append(words)
+            shares.append([])
+        elif shares:
+            shares[-1].append(words)
+    waits: list[str] = []
+    for name, of_step in zip(names, shares, strict=True):
+        waits.append(f"{name} ({', '.join(of_step)})" if of_step else name)
+    return waits
+
+
 def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> None:
     from kit.ui.traces.waterfall import draw_waterfall
 
@@ -225,11 +243,7 @@ def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> Non
     span_id = address.read("span")
     span = spans.get(span_id) or failed or late or trace.spans[0]
     draw_list("Span", "span", list(spans), span.id, lambda span_id: choice(spans[span_id]))
-    path: list[str] = []
-    for step in critical_path(trace):
-        if step.kind != "turn":
-            path.append(f"{span_name(step)} {took(step.seconds)}")
-    st.caption("What the turn waited for: " + literal(" → ".join(path)))
+    st.caption("What the turn waited for: " + literal(" → ".join(_waits(trace))))
     chart_column, detail = st.columns([3, 2], gap="medium")
     with chart_column:
         draw_waterfall(trace, f"waterfall-{turn.id}", span.id)
