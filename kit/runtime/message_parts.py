@@ -73,11 +73,11 @@ THANKS = re.compile(
 )
 """Thanks for something, up to the next mark: whoever says them asks for nothing by them."""
 ASIDE = re.compile(
-    r"""(?:u+gh|argh|hm+|phew|sigh|lol|haha|so|listen|ok\ listen
+    r"""(?:(?:(?:u+gh|argh|hm+|phew|sigh|lol|haha|omg|o[hk]|okay|well|so|listen)\b\W*+)++
         |(?:(?:kind|best|warm)\ )?regards(?:,?\ \w+)?|(?:un\ )?saludos?(?:,?\ \w+)?)""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""A sigh, or the end of a letter: a clause of nothing else asks for nothing."""
+"""Sighs ("omg ok so"), or the end of a letter: a clause of nothing else asks for nothing."""
 PROMPT = re.compile(
     r"""\b(?:your|system|hidden|secret|initial)\s+(?:(?:system|hidden|secret|initial|own|full|exact)\s+)*prompts?\b
         |\b(?:system|hidden|secret|initial|previous|prior|earlier)\s+(?:instructions?|messages?)\b

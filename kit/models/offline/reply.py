@@ -283,7 +283,9 @@ def _compose(request: Request) -> Reply | None:
 def _words_not_spoken_of(request: Request) -> str:
     """Returns the words of a short follow-up that nothing found here is about: "parking", of "do they have parking"."""
     talk = request.talk
-    if request.can_act or not leans(talk) or talk.referent:
+    if request.can_act or not leans(talk) or talk.referent or retries(talk.request):
+        return ""
+    if any(result.failed for result in talk.results):
         return ""
     subject: list[str] = []
     for word in words(english.REFERENCE.sub(" ", talk.request)):
