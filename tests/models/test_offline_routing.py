@@ -101,6 +101,11 @@ def test_a_list_is_split_at_its_commas_and_marks():
         "coffee deals",
         "my points",
     ]
+    assert [c.text for c in clauses("1 how many points do i have 2 did my receipt go thru")] == [
+        "how many points do i have",
+        "did my receipt go thru",
+    ]
+    assert len(clauses("if I buy 2 do I get points for 1")) == 1
     assert len(clauses("find a room in Leeds, from Friday, for two", opening=True)) == 1
 
 
@@ -261,7 +266,7 @@ def test_clauses_are_slices_of_the_text_in_order():
     assert found == ["Find a cafe", "tell me my balance", "is the store open"]
 
 
-@pytest.mark.parametrize("filler", [" ", ".", ", ", "a, ", "and ", "y ", "; x ", "- ", "\n "])
+@pytest.mark.parametrize("filler", [" ", ".", ", ", "a, ", "1 my 2 ", "and ", "y ", "; x ", "- ", "\n "])
 def test_telling_clauses_apart_takes_no_longer_than_the_text_is_long(filler: str):
     def seconds(times: int) -> float:
         text = f"x{filler * times}x"

@@ -64,6 +64,8 @@ TIE = re.compile(
     re.I,
 )
 """A joiner that says there is more to come."""
+NUMBER = re.compile(r"(?:^|(?<=\s))([1-9])\s+")
+"""A number without a mark: the items of a list begin so where they are counted from one."""
 SOFT_JOINER = re.compile(r",\s+|(?<!\s)\s+(?:and|&|but|y|e|pero)\s+", re.I)
 """Ends a clause only when the next word is an opener, or a list of several items is being told."""
 
@@ -101,6 +103,7 @@ def clauses(text: str, *, opening: bool = False) -> list[Clause]:
 def _clauses(text: str, opening: bool) -> tuple[Clause, ...]:
     # A message is cut by whoever routes it, by whoever is asked and by the ledger of its parts.
     cuts = [match.span() for match in JOINER.finditer(text)]
+    cuts += _numbered(text)
     inside = {position for start, end in cuts for position in range(start, end)}
     soft = [match.span() for match in SOFT_JOINER.finditer(text) if match.start() not in inside]
     items = opening and sum("," in text[a:b] for a, b in soft) >= LIST_COMMAS
@@ -124,6 +127,17 @@ def _clauses(text: str, opening: bool) -> tuple[Clause, ...]:
             result.append(Clause(begin, start, piece, has_joiner))
         begin = max(begin, end)
     return tuple(result)
+
+
+def _numbered(text: str) -> list[tuple[int, int]]:
+    """Returns where items begin that are counted: "1 how many points do i have 2 did my receipt go thru"."""
+    marks: list[re.Match[str]] = []
+    for match in NUMBER.finditer(text):
+        if match[1] == str(len(marks) + 1) and _opens(words(text[match.end() : match.end() + 30])):
+            marks.append(match)
+    if len(marks) < 2:
+        return []
+    return [match.span() for match in marks]
 
 
 def opens_as_request(text: str) -> bool:

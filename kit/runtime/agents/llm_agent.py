@@ -390,7 +390,8 @@ class LLMAgent:
         Those that act come first and all others after them, each time at once: what is looked up beside an act
         shows what the act left, also where its user said yes a day later.
         """
-        if self.bounds:
+        acts = [call for call in calls if self.is_act(call)]
+        if acts and len(acts) < len(calls):
             tool_runs = await self._run_acts_first(calls, ctx, owners)
         else:
             tool_runs = await self._run_tools(calls, ctx, owners)
