@@ -266,7 +266,9 @@ def test_clauses_are_slices_of_the_text_in_order():
     assert found == ["Find a cafe", "tell me my balance", "is the store open"]
 
 
-@pytest.mark.parametrize("filler", [" ", ".", ", ", "a, ", "1 my 2 ", "and ", "y ", "; x ", "- ", "\n "])
+@pytest.mark.parametrize(
+    "filler", [" ", ".", ", ", "a, ", "1 my 2 ", "and ", "y ", "; x ", "- ", "\n "]
+)
 def test_telling_clauses_apart_takes_no_longer_than_the_text_is_long(filler: str):
     def seconds(times: int) -> float:
         text = f"x{filler * times}x"
