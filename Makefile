@@ -60,10 +60,10 @@ lint: setup ## ruff, notebooks without outputs, import order
 type: setup ## pyright, strict
 	@$(stage) type 90 $(py) -m pyright --warnings
 
-# Two workers more than there are cores: while tests wait, others have their cores.
+# One worker more than there are cores: while a test waits, another has its core. Two more are no faster.
 unit: setup
 	@mkdir -p .kit && $(stage) tests 150 .ci/in_memory $(py) -m pytest -q -p tests.matrix -m "not opensearch" --ignore=tests/browser --ignore=tests/installed \
-		-n $$($(py) -c 'import os; print((os.cpu_count() or 1) + 2)') --maxprocesses=4 --dist=worksteal
+		-n $$($(py) -c 'import os; print((os.cpu_count() or 1) + 1)') --maxprocesses=4 --dist=worksteal
 
 run-notebooks: setup
 	@mkdir -p .kit/home && $(stage) notebooks 240 $(py) -m pytest -q -n auto --maxprocesses=4 --dist=worksteal notebooks
