@@ -16,20 +16,10 @@ from kit.core.errors import DeckError
 from kit.core.status import OWN
 from kit.worlds.consumer.tools import RENDERS
 from kit.worlds.manga.tools import SKILLS
-from tests.kits import STATUSES
+from tests.kits import CONSUMER_AGENTS, STATUSES
 from tests.worlds import TOOL_IDS
 
 CARDS = Path(__file__).parents[2] / "cards"
-VERTICALS = (
-    "shop",
-    "support",
-    "rewards",
-    "ereceipts",
-    "play",
-    "offer_details",
-    "restaurants",
-    "retailer_context",
-)
 REQUIRED = ("persona-fetch-assistant", "format-conversational", "safety-base")
 
 
@@ -66,10 +56,10 @@ def test_the_consumer_deck_loads_without_a_warning_and_names_only_tools_there_ar
 @pytest.mark.req("PC1-S5.9", "PC1-FR-4", "PC1-S4.3")
 def test_eight_verticals_ship_each_with_tools_and_blocks_of_its_own(deck: Deck):
     root = deck.cards[deck.settings.orchestrator]
-    assert root.sub_agents == VERTICALS
-    tools = [tool for name in VERTICALS for tool in deck.cards[name].tools]
-    assert len(tools) == len(set(tools)) >= 2 * len(VERTICALS)
-    for name in VERTICALS:
+    assert root.sub_agents == CONSUMER_AGENTS
+    tools = [tool for name in CONSUMER_AGENTS for tool in deck.cards[name].tools]
+    assert len(tools) == len(set(tools)) >= 2 * len(CONSUMER_AGENTS)
+    for name in CONSUMER_AGENTS:
         owned = [
             block.category
             for block in plan_prompt(deck.cards[name], deck).blocks
@@ -92,7 +82,7 @@ def test_a_deck_whose_platform_block_is_gone_is_refused(cards: Path):
     ("block", "users"),
     [
         ("shared/context-location-aware.md", {"shop", "restaurants", "retailer_context"}),
-        ("platform/safety-base.md", {*VERTICALS, "orchestrator"}),
+        ("platform/safety-base.md", {*CONSUMER_AGENTS, "orchestrator"}),
     ],
 )
 def test_an_edit_of_one_block_file_reaches_exactly_its_users(
