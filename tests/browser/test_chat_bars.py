@@ -61,9 +61,7 @@ def test_switches_thumbs_and_another_page_leave_a_running_turn_alone(
     visitor.page.get_by_role("link", name="Traces").click()
     visitor.page.get_by_role("heading", name="Traces").wait_for()
     visitor.page.get_by_role("link", name="Chat").click()
-    visitor.page.locator("details summary", has_text="Rewards").last.click()
-    visitor.page.get_by_role("button", name="Kill").click()  # it still hung
-    visitor.settled(2)
+    visitor.settled(2)  # at the latest when the time of the part that hangs is over
     assert visitor.page.get_by_test_id("stChatMessage").count() == 4 == visitor.seen()["most"]
     newest, oldest = turns_of(served, visitor)
     assert (newest.status, newest.failed) == ("ok", ("rewards",)), (
