@@ -14,7 +14,7 @@ from tests.redis_server import RedisServer, redis, redis_server
 
 __all__ = ["redis"]
 
-LONGEST = 1_000
+LONGEST = 400
 """Entries of a stream, here."""
 OpenBus = Callable[[], AbstractAsyncContextManager[Bus]]
 

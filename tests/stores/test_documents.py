@@ -13,20 +13,15 @@ from hypothesis import strategies as st
 
 from kit.core.context import OPERATOR, Principal
 from kit.core.documents.document import (
-    EXTENSIONS,
     AgentEvent,
-    AgentSession,
     Memory,
     Persona,
     Plan,
     PlanStep,
-    Replan,
     Scope,
-    SessionMessage,
     Soul,
 )
 from kit.core.errors import MemoryLockError, StorageSchemaError, StoreError, VersionConflict
-from kit.core.value import Value
 from kit.runtime.clock import run_virtual
 from kit.stores.documents.protocol import Documents, EventFilter, PlanFilter
 from kit.stores.documents.sql import open_documents, open_sessions
@@ -38,7 +33,6 @@ from tests.stores.conftest import DATABASES, new_place
 ANN, BOB = Principal(tenant_id="acme", user_id="ann"), Principal(tenant_id="acme", user_id="bob")
 EVE = Principal(tenant_id="other", user_id="ann")
 BACKENDS = (
-    ":memory:",
     *DATABASES,
     pytest.param("opensearch", marks=pytest.mark.opensearch),
 )
@@ -76,8 +70,7 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]
             yield Backend(documents.open(open_sessions(store), clock), documents.sweep, clock)
             store.close()
         return
-    memory = request.param == ":memory:"
-    store = open_store(":memory:" if memory else new_place(request.param, tmp_path))
+    store = open_store(new_place(request.param, tmp_path))
     documents = open_documents(store, dimension=3, clock=clock)
     yield Backend(documents, store.sweep_documents, clock)
     store.close()
@@ -145,61 +138,12 @@ def a_soul(who: Principal = ANN, user: bool = True, **persona: Any) -> Soul:
     )
 
 
-DESIGN: dict[type[Value], str] = {
-    Memory: "id:keyword tenant_id:keyword session_id:keyword task_id:keyword user_id:keyword "
-    "scope:keyword key:keyword text:text "
-    "embedding:knn_vector source:keyword step_index:integer plan_id:keyword locked_by:keyword "
-    "lock_expires:date created_at:date "
-    "ttl_at:date",
-    Soul: "id:keyword tenant_id:keyword user_id:keyword key:keyword persona policies:object updated_at:date",
-    Persona: "name:keyword system_prompt:text tone:keyword language:keyword",
-    AgentSession: "session_id:keyword tenant_id:keyword user_id:keyword state:keyword "
-    "started_at:date last_active:date messages",
-    SessionMessage: "msg_id:keyword role:keyword content:text ts:date",
-    Plan: "plan_id:keyword session_id:keyword tenant_id:keyword user_id:keyword status:keyword replan_count:integer "
-    "created_at:date completed_at:date steps replan_history",
-    PlanStep: "step_index:integer task:text skills:keyword return_spec:object input_from_step:integer status:keyword "
-    "task_id:keyword memory_key:keyword validated:boolean failure_reason:text started_at:date finished_at:date",
-    Replan: "attempt:integer trigger:keyword failed_step:integer reason:text revised_at:date",
-    AgentEvent: "event_id:keyword tenant_id:keyword session_id:keyword plan_id:keyword "
-    "task_id:keyword event_type:keyword "
-    "skill_id:keyword script_hash:keyword payload:object ts:date",
-}
-"""The mappings that were designed, by kind: `field:type`, an inner document without a type."""
-
-
-def index_of(schema: Any) -> str:
-    """The type of the index that a field's JSON Schema carries, wherever `| None` or a tuple has put it."""
-    if not isinstance(schema, dict):
-        return ""
-    inner = [*schema.get("anyOf", ()), schema.get("items")]
-    return schema.get("index") or next(filter(None, map(index_of, inner)), "")
-
-
-@pytest.mark.parametrize("kind", DESIGN, ids=lambda kind: kind.__name__)
-def test_a_kind_has_the_fields_that_were_designed_and_the_extensions_and_no_others(
-    kind: type[Value],
-) -> None:
-    properties = kind.model_json_schema()["properties"]
-    fields = {
-        name: index_of(schema)
-        for name, schema in properties.items()
-        if name not in EXTENSIONS.get(kind.__name__, ())
-    }
-    assert fields == {
-        name: index for name, _, index in (pair.partition(":") for pair in DESIGN[kind].split())
-    }
-    assert EXTENSIONS.get(kind.__name__, set()) <= properties.keys()
-    assert kind.model_json_schema()["additionalProperties"] is False
-
-
 async def test_what_a_schema_refuses_is_not_written(backend: Backend) -> None:
     """A value that was made without validation is refused as well, before the backend sees it."""
-    stores, foreign = backend.stores, object()
+    stores = backend.stores
     writes = [
         (stores.memory.write, a_memory("k").replace(scope="galaxy"), "scope"),
         (stores.memory.write, a_memory("k").replace(value=float("nan")), "JSON"),
-        (stores.memory.write, a_memory("k").replace(value=foreign), "JSON"),
         (stores.memory.write, a_memory("k").replace(text="\ud800"), "surrogate"),
         (stores.memory.write, a_memory("k").replace(embedding=(1.0, 2.0)), "2 numbers"),
         (
@@ -212,11 +156,6 @@ async def test_what_a_schema_refuses_is_not_written(backend: Backend) -> None:
             a_memory("k").replace(embedding=(1.0, float("nan"), 0.0)),
             "all finite",
         ),
-        (
-            stores.memory.write,
-            a_memory("k").replace(embedding=(1.0, float("inf"), 0.0)),
-            "all finite",
-        ),
         (stores.memory.write, a_memory("k").replace(user_id=None), "scope session"),
         (stores.souls.put, a_soul().replace(persona={"voice": "deep"}), "persona.voice"),
         (
@@ -224,7 +163,6 @@ async def test_what_a_schema_refuses_is_not_written(backend: Backend) -> None:
             a_plan().replace(steps=(PlanStep(step_index=1, task="x").replace(skills=(3,)),)),
             "steps.0.skills.0",
         ),
-        (stores.plans.create, a_plan().replace(status="done"), "status"),
         (stores.events.append, an_event("e").replace(duration_ms="long"), "duration_ms"),
     ]
     for write, document, words in writes:
@@ -239,12 +177,7 @@ async def test_a_memory_comes_back_as_it_was_and_a_second_write_replaces_it(
     backend: Backend,
 ) -> None:
     memory = a_memory(
-        "k",
-        text="blue door",
-        embedding=(0.5, 0.25, 1.0),
-        value={"ids": ["o1", None, 2.5]},
-        plan_id="p",
-        step_index=1,
+        "k", text="blue door", embedding=(0.5, 0.25, 1.0), value={"ids": ["o1", None, 2.5]}
     )
     await backend.stores.memory.write(memory)
     assert await backend.stores.memory.read(ANN, "k") == memory
@@ -332,7 +265,7 @@ async def test_a_memory_ends_at_its_time_by_the_clock_of_the_kit(backend: Backen
     assert await keys() == [["long"], ["long"], []]  # a clock that goes back brings nothing back
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     st.text(st.characters() | st.sampled_from('"*()^:\0\ud800'), max_size=40),
     st.sampled_from([0, 5_000]),
@@ -355,7 +288,7 @@ def test_any_text_can_be_searched_for(database: str, text: str, more: int) -> No
 
 
 @pytest.mark.req("AS-12")
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([ANN, BOB, EVE]), st.sampled_from(["session", "user", "tenant"]),
                           st.tuples(*[st.integers(-4, 4).map(float)] * 3).filter(any)), max_size=12), st.data())  # fmt: skip
 @pytest.mark.parametrize("database", DATABASES)
@@ -444,6 +377,7 @@ async def test_a_tenant_has_a_soul_and_a_user_has_one(backend: Backend) -> None:
     await souls.put(a_soul(tone="warm"))
     tenant, user = await souls.of(ANN)
     assert tenant and user and (tenant.persona.name, user.persona.tone) == ("Acme", "warm")
+    assert await souls.of(ANN.replace(user_id="")) == (tenant, None)
     assert await souls.of(BOB) == (tenant, None) and await souls.of(EVE) == (None, None)
     assert await souls.remove(ANN.tenant_id) and not await souls.remove(ANN.tenant_id)
     assert await souls.of(ANN) == (None, user)
@@ -471,17 +405,6 @@ async def test_a_plan_is_replaced_only_by_who_read_its_newest_version(backend: B
     assert await plans.unfinished() == []
 
 
-async def test_a_principal_lists_its_own_plans_the_newest_first(backend: Backend) -> None:
-    plans = backend.stores.plans
-    for name in ("p1", "p2", "p3"):
-        await plans.create(a_plan(name))
-    await plans.create(a_plan("p4").replace(user_id=BOB.user_id))
-    assert [plan.plan_id for plan in await plans.of(ANN)] == ["p3", "p2", "p1"]
-    assert [plan.plan_id for plan in await plans.of(ANN, limit=1)] == ["p3"] and await plans.of(
-        EVE
-    ) == []
-
-
 @pytest.mark.req("AS-16")
 async def test_events_are_added_in_order_never_changed_and_kept_once(backend: Backend) -> None:
     events = backend.stores.events
@@ -501,9 +424,6 @@ async def test_events_are_added_in_order_never_changed_and_kept_once(backend: Ba
         await events.query(big) == [late]
         and await events.query(big.replace(tenant_id="other")) == []
     )
-    recent = EventFilter(tenant_id="acme", event_type="skill.called", since=40.0)
-    assert await events.query(recent) == [late]
-    assert await events.query(EventFilter(tenant_id="acme"), limit=1) == [first]
     backend.sweep(10.0, 0.0)
     assert await events.query(EventFilter(tenant_id="acme")) == [late]
 
@@ -549,6 +469,7 @@ async def test_plans_are_listed_by_when_they_were_made_and_by_when_they_ended(
     assert await ids(ended_since=98.0, ended_until=99.0) == ["p2"]
     assert await ids(tenant_id=OPERATOR) == ["p3", "p2", "p1", "p0"]
     assert [plan.plan_id for plan in await plans.query(PlanFilter(tenant_id="acme"), 1)] == ["p2"]
+    assert [plan.plan_id for plan in await plans.of(ANN)] == ["p2", "p0"], "its own alone"
 
 
 @pytest.mark.req("AS-26")
@@ -578,24 +499,14 @@ async def test_plans_and_events_are_counted_by_what_they_have_in_common(backend:
     )
     assert kinds == {("pending", None, 0, None): 3, ("failed", "exhausted", 3, "ranking"): 2}
     ended = of_plans.replace(ended_since=4.0)
-    assert await stores.plans.count(ended, ("status",)) == {("failed",): 1}
-    assert await stores.plans.count(ended, ("completed_at",)) == {(4.0,): 1}
-    assert await stores.plans.count(of_plans, ("completed_at", "session_id")) == {
-        (None, "s1"): 3,
-        (3.0, "s1"): 1,
-        (4.0, "s1"): 1,
-    }
+    assert await stores.plans.count(ended, ("status", "completed_at")) == {("failed", 4.0): 1}
     everybodys = PlanFilter(tenant_id=OPERATOR)
     assert await stores.plans.count(everybodys, ("tenant_id",)) == {("acme",): 5, ("other",): 1}
     of_events = EventFilter(tenant_id="acme", until=5.0)
     by_skill = await stores.events.count(of_events, ("skill_id", "large_response_triggered"))
     assert by_skill == {("s0", False): 2, ("s1", False): 2, ("s0", True): 1}
-    times = await stores.events.count(of_events, ("agent", "duration_ms", "lock_wait_ms"))
-    assert times == {(None, 0, None): 3, (None, 1, None): 2}
-    assert await stores.events.count(of_events.replace(since=9.0), ("skill_id",)) == {}
-
-
-TENANTS, WRITERS = 20, 50
+    times = await stores.events.count(of_events, ("agent", "duration_ms"))
+    assert times == {(None, 0): 3, (None, 1): 2}
 
 
 async def test_another_error_of_the_backend_is_a_store_error(store: TurnStore) -> None:

@@ -37,7 +37,7 @@ def earlier(event: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.req("K-32")
-@pytest.mark.parametrize("pattern", ["mediated", "supervisor", "swarm"])
+@pytest.mark.parametrize("pattern", ["mediated", "swarm"])
 async def test_a_turn_that_an_earlier_version_stored_is_read_and_forked(
     tmp_path: Path, pattern: str
 ) -> None:

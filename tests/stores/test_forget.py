@@ -97,7 +97,8 @@ def test_a_user_is_removed_from_every_table_and_from_the_bytes_of_the_file(tmp_p
 
 
 @pytest.mark.req("K-11")
-def test_sums_of_all_time_lose_the_user(store: TurnStore) -> None:
+def test_sums_of_all_time_lose_the_user() -> None:
+    store = SqliteStore(":memory:")
     ended = {"seconds": 1.0, "status": "ok"}
     for number in range(CHUNK):
         store.end_turn(

@@ -15,7 +15,17 @@ import pytest
 import yaml
 
 from kit.core.context import Principal
-from kit.core.documents.document import AgentEvent
+from kit.core.documents.document import (
+    AgentEvent,
+    AgentSession,
+    Memory,
+    Persona,
+    Plan,
+    PlanStep,
+    Replan,
+    SessionMessage,
+    Soul,
+)
 from kit.core.errors import SettingsError, StorageSchemaError, StoreError
 from kit.core.value import Value
 from kit.home import HOME
@@ -28,7 +38,6 @@ from tests.opensearch_server import new_documents
 from tests.stores.test_documents import (
     ANN,
     BY,
-    DESIGN,
     EVE,
     Clock,
     a_memory,
@@ -39,6 +48,27 @@ from tests.stores.test_documents import (
 
 pytestmark = pytest.mark.opensearch
 DAY = 86_400.0
+DESIGN: dict[type[Value], str] = {
+    Memory: "id:keyword tenant_id:keyword session_id:keyword task_id:keyword user_id:keyword "
+    "scope:keyword key:keyword text:text "
+    "embedding:knn_vector source:keyword step_index:integer plan_id:keyword locked_by:keyword "
+    "lock_expires:date created_at:date "
+    "ttl_at:date",
+    Soul: "id:keyword tenant_id:keyword user_id:keyword key:keyword persona policies:object updated_at:date",
+    Persona: "name:keyword system_prompt:text tone:keyword language:keyword",
+    AgentSession: "session_id:keyword tenant_id:keyword user_id:keyword state:keyword "
+    "started_at:date last_active:date messages",
+    SessionMessage: "msg_id:keyword role:keyword content:text ts:date",
+    Plan: "plan_id:keyword session_id:keyword tenant_id:keyword user_id:keyword status:keyword replan_count:integer "
+    "created_at:date completed_at:date steps replan_history",
+    PlanStep: "step_index:integer task:text skills:keyword return_spec:object input_from_step:integer status:keyword "
+    "task_id:keyword memory_key:keyword validated:boolean failure_reason:text started_at:date finished_at:date",
+    Replan: "attempt:integer trigger:keyword failed_step:integer reason:text revised_at:date",
+    AgentEvent: "event_id:keyword tenant_id:keyword session_id:keyword plan_id:keyword "
+    "task_id:keyword event_type:keyword "
+    "skill_id:keyword script_hash:keyword payload:object ts:date",
+}
+"""The mappings that were designed, by kind: `field:type`, an inner document without a type."""
 
 
 class Opened:

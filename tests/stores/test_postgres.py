@@ -26,7 +26,7 @@ def url() -> str:
     return server().new_url()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def own_server() -> Iterator[Server]:
     """A server that may be stopped: nobody else uses it."""
     server()  # skips where there is none

@@ -50,20 +50,11 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[TurnReco
         return place, run_virtual(many(store, 2 * CHUNK + 300))
 
 
-@pytest.fixture(params=DATABASES)
-def store(
-    request: pytest.FixtureRequest, filled: tuple[str, list[TurnRecord]], tmp_path: Path
-) -> Iterator[TurnStore]:
+@pytest.fixture
+def store(filled: tuple[str, list[TurnRecord]], tmp_path: Path) -> Iterator[TurnStore]:
     """The same turns in a store of the test's own."""
-    place, _ = filled
-    if request.param == "sqlite":
-        with closing(open_store(str(shutil.copy(place, tmp_path)))) as copied:
-            yield copied
-        return
-    own = new_place(request.param, tmp_path)
-    with closing(open_store(place)) as source, closing(open_store(own)) as opened:
-        assert all(table.is_same for table in copy_store(source, opened))
-        yield opened
+    with closing(open_store(str(shutil.copy(filled[0], tmp_path)))) as copied:
+        yield copied
 
 
 @pytest.fixture
@@ -97,16 +88,26 @@ def agree(
 def test_sums_and_the_turns_beside_them_make_the_same_metrics_for_every_tenant_and_window(
     store: TurnStore, turns: list[TurnRecord]
 ) -> None:
-    for hours in (0, 0.5 * CHUNK, CHUNK, 2 * CHUNK + 100, 9 * CHUNK):
+    for hours in (0.5 * CHUNK, 2 * CHUNK + 100, 9 * CHUNK):
         agree(store, turns, hours * HOUR, None)
     agree(store, turns, 1.7 * CHUNK * HOUR, "acme")
     agree(store, turns, None, "globex")
     assert sums(store) == 2
 
 
+@pytest.mark.parametrize("database", DATABASES)
 def test_a_turn_that_changes_or_goes_is_summed_up_anew(
-    store: TurnStore, turns: list[TurnRecord]
+    database: str, store: TurnStore, turns: list[TurnRecord]
 ) -> None:
+    if database == "postgresql":
+        with closing(open_store(new_place(database))) as own:
+            assert all(table.is_same for table in copy_store(store, own))
+            check_changes(own, turns)
+    else:
+        check_changes(store, turns)
+
+
+def check_changes(store: TurnStore, turns: list[TurnRecord]) -> None:
     agree(store, turns, None, None)
     turns[CHUNK + 5] = turns[CHUNK + 5].model_copy(update={"seconds": 77.0, "cap_behavior": "over"})
     changed = "UPDATE turns SET seconds = 77.0, cap_behavior = 'over' WHERE id = :id"

@@ -88,57 +88,41 @@ FILTERS: list[tuple[TurnFilter, Callable[[TurnRecord], bool]]] = [
 ]
 
 
-async def test_every_filter_finds_what_going_through_all_turns_finds(store: TurnStore) -> None:
-    turns = await listed(store)
-    found = list[int]()
-    for by, passes in FILTERS:
-        mine = [turn for turn in turns if turn.user_id == "ann" and passes(turn)]
-        page = store.search(ANN, by, limit=10, offset=5)
-        assert (page.total, [turn.id for turn in page.turns]) == (
-            len(mine),
-            [turn.id for turn in mine[5:15]],
-        ), by
-        assert page.longest == max((turn.seconds or 0.0 for turn in mine), default=0.0)
-        found.append(len(mine))
-    assert sum(count > 0 for count in found) == len(found) - 1, (
-        "each but the one without a match is put to the test"
-    )
-
-
-async def test_choices_are_what_there_is_and_the_slowest_are_one_in_twenty(
+async def test_lists_say_what_going_through_all_turns_says_and_nobody_elses(
     store: TurnStore,
 ) -> None:
     turns = await listed(store)
-    mine, choices = [turn for turn in turns if turn.user_id == "ann"], store.choices(ANN)
+    mine = [turn for turn in turns if turn.user_id == "ann"]
+    check_filters(store, mine)
+    choices = store.choices(ANN)
     assert (choices.total, choices.patterns, choices.models) == (
         len(mine),
         ("a2a", "mediated", "swarm"),
         ("gpt-x", "offline"),
     )
     took = sorted(turn.seconds for turn in mine if turn.seconds is not None)
-    assert choices.slow == took[-(-len(took) * 95 // 100) - 1]
-    nobody = store.choices(Principal(tenant_id="acme", user_id="eve"))
-    assert (
-        nobody == (0, (), (), 0.0)
-        and store.search(Principal(tenant_id="globex", user_id="ann"), TurnFilter()).total == 0
-    )
-
-
-async def test_conversations_are_the_sessions_with_turns_the_newest_first_and_nobody_elses(
-    store: TurnStore,
-) -> None:
-    turns = await listed(store)
+    assert choices.slow == took[-(-len(took) * 95 // 100) - 1], "the slowest are one in twenty"
+    assert store.choices(Principal(tenant_id="acme", user_id="eve")) == (0, (), (), 0.0)
+    assert store.search(Principal(tenant_id="globex", user_id="ann"), TurnFilter()).total == 0
     for session in ("again:t1:x", "job:digest:y"):
-        store.end_turn(
-            turns[1].model_copy(update={"id": session, "session_id": session, "user_id": "ann"}),
-            [],
-            [],
-        )
+        fields = {"id": session, "session_id": session, "user_id": "ann"}
+        store.end_turn(turns[1].model_copy(update=fields), [], [])
     store.open_session(Session(id="silent", principal=ANN))
     rows, total = store.conversations(ANN, limit=4, offset=1)
-    mine = [turn for turn in turns if turn.user_id == "ann"]
     sessions = list(dict.fromkeys(turn.session_id for turn in mine))
     assert total == len(sessions) and [row.id for row in rows] == sessions[1:5]
     for row in rows:
         own = [turn for turn in mine if turn.session_id == row.id]
         assert row == (row.id, own[-1].message, len(own), own[0].started_at)
+
+
+def check_filters(store: TurnStore, turns: list[TurnRecord]) -> None:
+    found: list[int] = []
+    for by, passes in FILTERS:
+        mine = [turn for turn in turns if passes(turn)]
+        page = store.search(ANN, by, limit=10, offset=5)
+        ids = [turn.id for turn in page.turns]
+        assert (page.total, ids) == (len(mine), [turn.id for turn in mine[5:15]]), by
+        assert page.longest == max((turn.seconds or 0.0 for turn in mine), default=0.0)
+        found.append(len(mine))
+    assert found.count(0) == 1, "each but the one without a match is put to the test"

@@ -186,7 +186,7 @@ async def play(place: str, steps: list[str]) -> None:
 
 
 @pytest.mark.req("AS-28")
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=4, deadline=None, derandomize=True)
 @given(st.lists(st.sampled_from([*STEPS, "resumed", "killed", "killed again"]), max_size=6))
 @example(
     [

@@ -13,7 +13,6 @@ from kit.compose.parts import Block
 from kit.core.bodies.call import AgentStarted
 from kit.core.bodies.turn import Completed
 from kit.core.card import AgentCard
-from kit.core.context import Principal
 from kit.core.documents.document import Persona, Soul
 from kit.core.errors import CassetteError
 from kit.models.scripted import Line, ScriptedModel
@@ -106,7 +105,7 @@ def parts(system: str) -> tuple[str, str]:
 async def test_a_tenants_persona_is_in_the_prefix_its_users_share_and_a_users_in_the_suffix() -> (
     None
 ):
-    wish = Persona(tone="warm", system_prompt="Call me\nDr. Ann.")
+    wish = Persona(tone="warm", system_prompt="Call me\nDr. Ann.", language="de-DE")
     souls = [a_soul("acme", policies=POLICIES, persona=ACME), a_soul("acme", "ann", persona=wish)]
     ann, bob, eve = await prompts([("acme", "ann"), ("acme", "bob"), ("other", "ann")], souls)
     for agent in ("lead", "shop"):
@@ -124,23 +123,11 @@ async def test_a_tenants_persona_is_in_the_prefix_its_users_share_and_a_users_in
     assert (
         ann[1] == bob[1] and ann[1]["shop"] != eve[1]["shop"]
     )  # the cohort's key has the persona in it
-
-
-@pytest.mark.req("AS-17")
-async def test_an_agent_whose_answer_is_data_is_told_of_no_persona() -> None:
-    ((systems, *_),) = await prompts(
-        [("acme", "ann")], [a_soul("acme", persona=ACME), a_soul("acme", "ann", persona=ACME)]
-    )
-    assert "Ada" not in systems["counter"] and "Never lie." in systems["counter"]
-
-
-@pytest.mark.req("AS-17")
-async def test_the_language_of_a_soul_is_that_of_the_fixed_sentences_the_users_first() -> None:
-    german = Persona(language="de-DE")
-    souls = [a_soul("acme", persona=ACME), a_soul("acme", "ann", persona=german)]
-    visits = await prompts([("acme", "ann"), ("acme", "bob"), ("other", "bob")], souls)
-    assert [visit[2].locale for visit in visits] == ["de-DE", "es", "en-US"]
-    assert all(f"Locale: {visit[2].locale}" in visit[0]["lead"] for visit in visits)
+    counter = ann[0]["counter"]
+    assert "Ada" not in counter and "Never lie." in counter, "its answer is data"
+    # The language is that of the fixed sentences, the user's first.
+    assert [visit[2].locale for visit in (ann, bob, eve)] == ["de-DE", "es", "en-US"]
+    assert all(f"Locale: {visit[2].locale}" in visit[0]["lead"] for visit in (ann, bob, eve))
 
 
 def write_soul(path: str, soul: Soul | None) -> None:
@@ -182,15 +169,6 @@ def test_a_soul_acts_in_the_terminal(tmp_path: Path) -> None:
         KIT_USER="ann",
     )
     assert "This user wishes: Tone: warm" in asked.stdout
-
-
-async def test_a_users_soul_is_not_the_tenants(tmp_path: Path) -> None:
-    ada = a_soul("acme", "ann", persona=Persona(name="Ada"))
-    with closing(open_store(str(tmp_path / "kit.db"))) as store:
-        souls = store.open_documents().souls
-        await souls.put(ada)
-        assert await souls.of(Principal(tenant_id="acme", user_id="ann")) == (None, ada)
-        assert await souls.of(Principal(tenant_id="acme", user_id="")) == (None, None)
 
 
 async def going_on(folder: Path, *changed: Soul) -> list[str]:
