@@ -94,8 +94,6 @@ def test_ways_are_equivalent_only_within_a_stated_margin_and_only_when_all_of_th
     assert stated.verdict == "equivalent" and str(stated).endswith("equivalent within 5 points")
     assert stated.difference.low > -0.05 and stated.difference.high < 0.05 and stated.settled
     assert unstated.verdict == narrow.verdict == few.verdict == "cannot tell"
-    by_name = compare(rows, {"model": "base"}, ("model",), planned=400, margin={"seconds": 1.0})
-    assert by_name[0].verdict == "cannot tell", "the margin of another measure"
 
 
 def test_whoever_grows_the_sample_is_held_to_a_bound_that_holds_at_any_look():
@@ -129,39 +127,12 @@ def test_what_a_way_does_not_decide_is_named_and_gives_no_verdict_by_its_absence
     assert found.after.value == 1.0 and found.verdict == "cannot tell"
     assert found.one_sided == 50 and "50 cases decided on one side only" in str(found)
     assert found.difference.low < -0.2 and found.difference.high > 0.2
+    summary = summarise(paired(base, silent, "precision"), ("model",))[1]
+    assert (summary.undecided, summary.estimate.n) == (50, 50)
+    assert str(summary).endswith(", 50 undecided")
     few: list[float | None] = [0.0, 0.0, 0.0, 0.0] * 24 + [0.0, 0.0, None, 0.0]
     (worse,) = compare(paired(base, few, "precision"), {"model": "base"}, ("model",), planned=100)
     assert worse.verdict == "worse" and worse.one_sided == 1, "one case cannot turn it round"
-    both: list[float | None] = [None, 1.0, 0.0, 1.0] * 25
-    (same,) = compare(paired(both, both, "precision"), {"model": "base"}, ("model",), planned=100)
-    assert same.one_sided == 0 and same.difference.n == 75, "no part of the question on either side"
-
-
-def test_a_verdict_stands_only_if_it_does_whatever_the_lost_cells_would_have_been():
-    base = [1.0] * 250 + [0.0] * 250
-    other = [1.0] * 250 + [1.0] * 7 + [0.0] * 243
-    (whole,) = compare(paired(base, other), {"model": "base"}, ("model",), planned=500)
-    assert whole.verdict == "better"
-    rows = paired(base, other)
-    for row in rows:
-        if row["case"] in ("c300", "c301", "c302", "c303"):
-            row.update(value=None, lost=True)
-    (holes,) = compare(rows, {"model": "base"}, ("model",), planned=500)
-    assert holes.verdict == "cannot tell" and holes.one_sided == 4
-    assert holes.difference.low <= 0 < holes.difference.value
-
-
-def test_cases_of_a_cluster_are_no_evidence_of_their_own():
-    base = [1.0] * 200
-    other = [0.0] * 60 + [1.0] * 140
-    apart = compare(paired(base, other), {"model": "base"}, ("model",), planned=200)
-    together = {f"c{case}": f"message {case // 20}" for case in range(200)}
-    (found,) = compare(
-        paired(base, other), {"model": "base"}, ("model",), planned=200, clusters=together
-    )
-    assert apart[0].verdict == "worse" and found.verdict == "cannot tell"
-    assert "paired by 200 items in 10 clusters" in str(found)
-    assert found.after.high - found.after.low > apart[0].after.high - apart[0].after.low
 
 
 def test_six_hundred_ways_that_are_each_three_times_slower_are_all_called_so():
@@ -198,15 +169,10 @@ def test_an_interval_of_few_pairs_of_shares_ends_at_one_and_that_of_seconds_does
     for scorer, reach in (("exact", 1.0), ("seconds", np.inf)):
         rows = [
             *way("a", scorer, (0.0, 0.0, 0.0, 1.0)),
-            *(row for name in "bcd" for row in way(name, scorer, (1.0,) * 4)),
+            *way("b", scorer, (1.0,) * 4),
+            *way("c", scorer, (1.0,) * 4),
         ]
-        (down,) = compare(
-            [row | {"value": 1 - row["value"]} for row in rows if row["pattern"] in "ab"],
-            {"pattern": "a"},
-        )
-        ends = [found.difference.high for found in compare(rows, {"pattern": "a"})] + [
-            -down.difference.low
-        ]
+        ends = [found.difference.high for found in compare(rows, {"pattern": "a"})]
         assert all(0.75 < end <= reach for end in ends) and (max(ends) > 1.0) == (reach > 1.0), ends
 
 
@@ -238,52 +204,6 @@ def test_where_less_is_better_less_is_called_better():
     assert compare(slow, {"pattern": "a"})[0].verdict == "worse"
 
 
-def test_the_more_ways_are_compared_the_larger_the_p_value_that_is_said():
-    """Holm: the smallest of three is taken three times, and the report says the corrected one."""
-    rows = [
-        row
-        for number, way in enumerate(("a", "b", "c", "d"))
-        for row in simulated(way, 0.5 + 0.1 * number, number, 40)
-    ]
-    found = compare(rows, {"pattern": "a"})
-    smallest = min(found, key=lambda comparison: comparison.p.value)
-    assert len(found) == 3 and 0 < 3 * smallest.p.value < 1
-    assert smallest.adjusted.value == pytest.approx(3 * smallest.p.value)
-    assert f"p = {smallest.adjusted.value:.3g} after Holm" in str(smallest)
-
-
-def test_repeats_make_no_items_and_ways_are_compared_within_their_own_model():
-    rows = list(simulated("a", 0.8, 7, 40, repeats=5)) + list(simulated("b", 0.8, 8, 40, repeats=5))
-    rows += [{**row, "model": "other"} for row in rows]
-    found = compare(rows, {"pattern": "a"})
-    assert [(c.baseline["model"], c.way["model"], c.difference.n) for c in found] == [
-        ("other", "other", 40),
-        ("simulated", "simulated", 40),
-    ]
-    assert compare(rows, {"pattern": "a", "model": "other"})[0].baseline == {
-        "model": "other",
-        "pattern": "a",
-    }
-    assert {c.way["model"] for c in compare(rows, {"pattern": "a", "model": "other"})} == {
-        "other",
-        "simulated",
-    }
-
-
-def test_only_cases_decided_on_both_sides_are_compared():
-    rows = [*simulated("a", 0.9, 9, 80), *simulated("b", 0.9, 10, 80)]
-    rows = [
-        {**row, "value": None} if row["pattern"] == "b" and row["case"] in ("c1", "c2") else row
-        for row in rows
-    ]
-    (found,) = compare(rows, {"pattern": "a"})
-    assert found.difference.n == 78 and "2 cases decided on one side only" in str(found)
-    summaries = {s.way["pattern"]: s for s in summarise(rows)}
-    assert summaries["b"].estimate.is_share
-    assert (summaries["b"].undecided, summaries["b"].estimate.n) == (2, 78)
-    assert str(summaries["b"]).endswith(", 2 undecided")
-
-
 def test_a_baseline_nobody_ran_is_named_with_those_that_were():
     with pytest.raises(DataError, match=r"no row is of the baseline 'medaited': did you mean"):
         compare(list(simulated("mediated", 0.9, 1)), {"pattern": "medaited"}, by=("pattern",))
@@ -304,8 +224,6 @@ def test_an_answer_that_is_played_again_and_again_counts_once():
             for r in range(times)
         ]
 
-    (once,), (often,) = (summarise(rows("a", 14, times), by=("model",)) for times in (1, 10))
-    assert often.estimate.high - often.estimate.low >= once.estimate.high - once.estimate.low
     first, again = (
         compare([*rows("a", 14, times), *rows("b", 8, times)], {"model": "a"}, by=("model",))
         for times in (1, 10)

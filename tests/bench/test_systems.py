@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
@@ -100,21 +100,19 @@ def test_two_functions_and_a_table_become_a_verdict_without_any_card(
     assert result["dollars"] == pytest.approx(0.2)
     first = read_results(folder / "out")[0]
     assert (first["called"], first["scores"]["exact"], first["input_tokens"]) == (["flights"], 1, 9)
+    rows = [row for row in read_results(folder / "out") if row["model"].endswith("silent")]
+    assert len(rows) == CASES
+    for row in rows:
+        assert row["scores"]["contains"] == 1 and row["scores"]["exact"] is None
+        counts = [row[name] for name in ("cost", "model_calls", "input_tokens", "output_tokens")]
+        assert counts == [None] * 4, "what a system does not tell is none and never nought"
+    assert (
+        "it does not say whom it asked (no score of routing there)"
+        in (folder / "out" / "report.md").read_text()
+    )
     (made,) = json.loads((folder / "out" / "provenance.json").read_text())["runs"].values()
     sources = {system["source"]: len(system["digest"]) for system in made["systems"].values()}
     assert sources == {"./mine.py:answer": 24, "./mine.py:silent": 24}
-
-
-@realtime
-def test_what_a_system_does_not_tell_is_none_and_never_nought(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-):
-    main(["bench", "./mine.py:silent", "cases.csv", "--out", "out"])
-    assert "it does not say whom it asked (no score of routing there)" in capsys.readouterr().out
-    for row in read_results(folder / "out"):
-        assert row["scores"]["contains"] == 1 and row["scores"]["exact"] is None
-        counts = [row[name] for name in ("cost", "model_calls", "input_tokens", "output_tokens")]
-        assert counts == [None] * 4
 
 
 @realtime
@@ -154,10 +152,6 @@ def test_what_raises_beside_answers_is_an_outcome_and_counts_as_wrong(
     assert all("ValueError: seven" in row["error"] for row in wrong)
     text = (folder / "out" / "report.md").read_text()
     assert "2 of 20 turns without an answer, scored as it stands, such as ValueError" in text
-    assert main(["report", "out"]) == 0
-    page = (folder / "out" / "report.html").read_text()
-    assert "<dd>Gate 4</dd>" in page and "<dt>Asked</dt>" not in page
-    assert "ValueError: seven" in page
 
 
 @realtime
@@ -193,24 +187,16 @@ def test_an_object_is_told_from_another_by_its_name_and_a_function_by_its_source
 JUDGES = """
 def short(case, observation):
     return float(len(observation.text) < 12)
-
-def broken(case, observation):
-    return observation.txt
 """
 
 
 @realtime
-def test_a_judge_of_ones_own_scores_answers_and_a_broken_one_costs_nothing(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_a_judge_of_ones_own_scores_answers(folder: Path, capsys: pytest.CaptureFixture[str]):
     (folder / "judges.py").write_text(JUDGES)
     command = ["./mine.py:silent", "cases.csv", "--against", "./mine.py:answer"]
     code, result, _ = bench(*command, "--judge", "./judges.py:short", capsys=capsys)
     by_judge = [way["estimate"]["value"] for way in result["ways"] if way["scorer"] == "short"]
     assert code == 0 and by_judge == [0.0, 0.0]
-    code, result, words = bench(*command, "--judge", "./judges.py:broken", capsys=capsys)
-    assert code == 2 and not result
-    assert "judge 'broken': AttributeError" in words and "(judges.py:6, in broken)" in words
 
 
 @realtime
@@ -242,8 +228,6 @@ def test_a_run_that_is_told_to_stops_when_it_is_decided(
     assert verdict["verdict"] == "better" and not verdict["planned"], "by the test of any look"
     _, again, _ = bench(*command, "--stop-when-decided", "--dollars", "1", capsys=capsys)
     assert again["played"] == result["played"]
-    _, whole, _ = bench(*command, "--dollars", "1", capsys=capsys)
-    assert whole["played"] == 2 * CASES and not whole["decided"]
 
 
 @realtime
@@ -304,22 +288,17 @@ def test_systems_stand_beside_models_in_a_grid_file(tmp_path: Path):
     assert run.complete and [row["model"] for row in rows] == ["offline", "echo", "mine"]
     assert [row["scores"]["exact"] for row in rows] == [1, None, None]
     assert "mine: 1 turn; it does not say whom it asked" in report(spec, run)
-
-
-@realtime
-def test_a_grid_file_of_systems_alone_expects_agents_that_no_deck_has(folder: Path):
-    grid: dict[str, Any] = {
-        "systems": {"mine": "./mine.py:answer", "silent": "./mine.py:silent"},
+    # Systems alone may expect agents that no deck has.
+    (tmp_path / "cases.csv").write_text("message,expected_agents\nwhere is it,flights\n")
+    alone = {
+        "systems": {"mine": "./mine.py:answer", "echo": {"command": ["cat"]}},
         "cases": [{"file": "cases.csv"}],
-        "baseline": {"model": "silent"},
-        "scorers": ["contains", "exact"],
-        "verdicts": ["contains"],
+        "baseline": {"model": "mine"},
+        "scorers": ["exact"],
+        "verdicts": ["exact"],
     }
-    path = folder / "small.yaml"
-    path.write_text(json.dumps(grid))
-    spec = read_grid(path)
-    run = run_grid(spec, folder / "out", OPENER, 1)
-    assert run.complete and "contains: mine 1.000 against silent 1.000" in report(spec, run)
+    path.write_text(json.dumps(alone))
+    assert run_grid(read_grid(path), tmp_path / "alone", OPENER, 1).complete
 
 
 CASE = case_of({"message": "where is it", "expected_agents": "flights"}, "here", "a")
@@ -355,7 +334,7 @@ async def test_an_answer_that_is_late_is_none_and_the_work_on_it_is_stopped():
 
 async def test_parts_of_a_bridge_say_who_was_asked_and_what_was_spent():
     async def streaming(message: str):
-        yield Called("flights", "agent")
+        yield Called("flights")  # a tool of the name of an agent that the case expects
         yield Called("look_up")
         yield Spent(Usage(input_tokens=5))
         yield Spent(Usage(input_tokens=2))
@@ -381,13 +360,6 @@ async def test_who_says_no_agent_may_still_have_asked_one_and_who_says_nobody_ha
     assert turn.observation.routed and turn.observation.called == ()
 
 
-async def test_what_is_no_text_is_no_answer():
-    async def junk(message: str) -> Any:
-        return Reported(cast("str", 42))
-
-    assert "answered a value of type int" in (await play(junk)).error
-
-
 async def test_a_call_that_is_named_only_as_it_begins_has_that_name():
     async def streaming(message: str):
         yield "I will look."
@@ -397,16 +369,6 @@ async def test_a_call_that_is_named_only_as_it_begins_has_that_name():
 
     (turn,) = (await play(streaming)).turns
     assert (turn.observation.called, turn.observation.text) == (("flights",), "gate 4")
-
-
-async def test_a_tool_counts_as_an_agent_where_a_case_expects_one_of_its_name():
-    async def tools(message: str):
-        yield Called("flights")
-        yield Called("search")
-        yield "gate 4"
-
-    (turn,) = (await play(tools)).turns
-    assert turn.observation.called == ("flights",)
 
 
 async def test_an_account_without_credit_is_no_wrong_answer():
@@ -425,7 +387,7 @@ async def test_an_account_without_credit_is_no_wrong_answer():
     assert "no credit left" in outcome.line
 
 
-@pytest.mark.parametrize("error", [SystemExit(3), asyncio.CancelledError(), TimeoutError()])
+@pytest.mark.parametrize("error", [SystemExit(3), asyncio.CancelledError()])
 async def test_nothing_that_a_system_raises_ends_the_run(error: BaseException):
     async def raising(message: str) -> str:
         raise error
@@ -460,7 +422,7 @@ def test_a_plain_function_that_hangs_does_not_keep_the_run_from_ending(tmp_path:
 
     rows = [{"message": name, "expected_text": "gate 4"} for name in "ab"]
     spec = systems_spec(
-        [SystemSource("stuck", stuck, tmp_path)], rows, limits={"seconds": 2, "concurrency": 1}
+        [SystemSource("stuck", stuck, tmp_path)], rows, limits={"seconds": 0.3, "concurrency": 1}
     )
     run = run_grid(spec, tmp_path / "out", OPENER, 1)
     assert (run.done, run.failed) == (2, 0)
@@ -614,8 +576,7 @@ async def test_a_report_goes_before_what_spans_say():
 @realtime
 def test_equal_systems_are_seldom_told_apart_and_a_worse_one_is_found_as_often_as_promised():
     """A small sample of `python benchmarks/foreign_systems.py`."""
-    runs = 4
-    assert foreign_systems.false_verdicts(runs) <= foreign_systems.most_false(runs)
-    assert foreign_systems.false_verdicts(runs, decided=True) <= foreign_systems.most_false(runs)
-    finds, _ = foreign_systems.found(3, 231)
-    assert finds >= foreign_systems.least_found(3)
+    assert foreign_systems.false_verdicts(3) <= foreign_systems.most_false(3)
+    assert foreign_systems.false_verdicts(2, decided=True) <= foreign_systems.most_false(2)
+    finds, _ = foreign_systems.found(2, 231)
+    assert finds >= foreign_systems.least_found(2)
