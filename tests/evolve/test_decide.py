@@ -111,9 +111,6 @@ def test_a_version_that_is_not_worse_in_either_evaluation_takes_the_place_of_the
     out = capsys.readouterr().out
     assert "no card of desk has a new version" in out
     assert "UTC: version 2 of rewards was promoted by " in out
-    assert main(["evolve", "promote", "rewards"]) == 2
-    err = capsys.readouterr().err
-    assert "card 'rewards' has no new version" in err and "rewards.next.yaml" in err
 
 
 @pytest.mark.req("SO-9")
@@ -181,11 +178,11 @@ def test_the_turns_of_a_session_hang_together():
 
 @pytest.mark.req("SO-9")
 def test_at_the_margin_at_most_one_in_twenty_is_promoted_at_whichever_look_and_a_better_one_mostly():
-    at_margin = play_trials(Truth((0.8, 0.9), (0.9, 0.8)), 0.1, LOOKS, 60)
+    at_margin = play_trials(Truth((0.8, 0.9), (0.9, 0.8)), 0.1, LOOKS, 40)
     promoted = sum(trial.decision == "promote" for trial in at_margin)
-    assert promoted <= 3
-    better = play_trials(Truth((0.85, 0.88), (0.85, 0.88)), 0.1, LOOKS, 30)
-    assert sum(trial.decision == "promote" for trial in better) >= 24
+    assert promoted <= 2
+    better = play_trials(Truth((0.85, 0.88), (0.85, 0.88)), 0.1, LOOKS, 15)
+    assert sum(trial.decision == "promote" for trial in better) >= 12
 
 
 @pytest.mark.req("SO-9", "SO-10")
@@ -203,20 +200,16 @@ async def test_a_prompt_that_is_better_alone_and_worse_in_the_answer_is_not_prom
 def test_a_gained_tool_goes_the_same_way_once_it_was_tried_for_two_weeks(
     since: str, said: str | None, tmp_path: Path
 ):
-    case = "{{tool: gift, mode: {mode}, ask: a gift, never: [sent]}}"
-    cases = ", ".join(case.format(mode=mode) for mode in ("returns_nothing", "fails"))
+    modes = ("returns_nothing", "fails")
+    cases = ", ".join(f"{{tool: gift, mode: {m}, ask: a gift, never: [sent]}}" for m in modes)
     gains = NEXT.replace(
         "response_quality}",
         f"response_quality, tool_cases: [{cases}]}}\ntools: [gift]\n"
         f"tool_grants: {{gift: {{since: {since}, flag: gifts}}}}",
     )
     deck = load_deck(write_deck(tmp_path, rewards_next=gains), known=["gift"])
-    gates = [
-        gate_of(
-            name, [(str(n), 1.0) for n in range(150)], [(str(n), 1.0) for n in range(150)], 0.05
-        )
-        for name in (OWN, WHOLE)
-    ]
+    right = [(str(n), 1.0) for n in range(150)]
+    gates = [gate_of(name, right, right, 0.05) for name in (OWN, WHOLE)]
     verdict = promote(deck, "rewards", gates=gates)
     assert sum("it was not played" in fault for fault in verdict.faults) == 2
     assert any(said in fault for fault in verdict.faults) if said else len(verdict.faults) == 2
@@ -264,7 +257,9 @@ def test_a_card_or_a_block_goes_back_to_a_revision(
     assert "is as it was at v1" in capsys.readouterr().out
 
 
-def test_the_line_of_sub_agents_goes_back_alone(deck: Path, capsys: pytest.CaptureFixture[str]):
+def test_the_line_of_sub_agents_goes_back_alone_and_so_does_a_card_that_was_removed(
+    deck: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
     lead = deck / "lead.yaml"
     lead.write_text(
         lead.read_text()
@@ -279,13 +274,15 @@ def test_the_line_of_sub_agents_goes_back_alone(deck: Path, capsys: pytest.Captu
     git(deck, "commit", "-qam", "third")
     assert main(["evolve", "rollback", "lead", "--to", "v1", "--key", "topics"]) == 2
     assert "says nothing under 'topics'" in capsys.readouterr().err
-
-
-def test_a_card_that_was_removed_comes_back(deck: Path, capsys: pytest.CaptureFixture[str]):
     (deck / "shop.yaml").unlink()
-    git(deck, "commit", "-qam", "second")
+    git(deck, "commit", "-qam", "fourth")
     assert main(["evolve", "rollback", "shop", "--to", "v1"]) == 0
-    assert (deck / "shop.yaml").read_text() == FILES["desk/shop.yaml"]
+    assert (deck / "shop.yaml").read_text() == FILES["desk/shop.yaml"], "removed, it comes back"
+    assert main(["evolve", "rollback", "nobody", "--to", "v1"]) == 2
+    assert "v1 holds no card and no block 'nobody'" in capsys.readouterr().err
+    monkeypatch.setenv("PATH", str(deck))
+    assert main(["evolve", "rollback", "rewards", "--to", "v1"]) == 2
+    assert "git is not there; install it" in capsys.readouterr().err
 
 
 def test_a_file_with_changes_is_left_alone(deck: Path, capsys: pytest.CaptureFixture[str]):
@@ -299,13 +296,6 @@ def test_a_file_with_changes_is_left_alone(deck: Path, capsys: pytest.CaptureFix
     assert "not committed" in capsys.readouterr().err
 
 
-def test_what_a_revision_does_not_hold_is_told(deck: Path, capsys: pytest.CaptureFixture[str]):
-    assert main(["evolve", "rollback", "nobody", "--to", "v1"]) == 2
-    assert "v1 holds no card and no block 'nobody'" in capsys.readouterr().err
-    assert main(["evolve", "rollback", "shop"]) == 2
-    assert "'shop' has no new version here" in capsys.readouterr().err
-
-
 def test_a_part_whose_deck_does_not_stand_with_it_is_told(
     deck: Path, capsys: pytest.CaptureFixture[str]
 ):
@@ -316,11 +306,3 @@ def test_a_part_whose_deck_does_not_stand_with_it_is_told(
     assert main(["evolve", "rollback", "rewards", "--to", "v1"]) == 1
     out = capsys.readouterr().out
     assert "cannot be used with it" in out and "unknown block 'plain'" in out
-
-
-def test_without_git_it_says_so(
-    deck: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert main(["evolve", "rollback", "rewards", "--to", "v1"]) == 2
-    assert "git is not there; install it" in capsys.readouterr().err
