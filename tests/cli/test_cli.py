@@ -100,14 +100,13 @@ def test_a_question_may_come_from_standard_input():
     assert "help" in run("ask", "-", stdin="hello\n").stdout
 
 
-@pytest.mark.parametrize(("message", "words"), [("", "didn't catch"), ("\x07\x1b", "didn't catch")])
-def test_an_unusable_message_gets_a_plain_word(message: str, words: str):
-    result = run("ask", message)
-    assert words in result.stdout and "Could not answer after" in result.stdout
+def test_an_unusable_message_gets_a_plain_word():
+    result = run("ask", "\x07\x1b")
+    assert "didn't catch" in result.stdout and "Could not answer after" in result.stdout
     assert result.returncode == 1
 
 
-@pytest.mark.parametrize("cap", ["0", "9", "-1", "99", "two"])
+@pytest.mark.parametrize("cap", ["0", "9", "two"])
 def test_a_cap_is_one_to_eight(cap: str, capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit) as stopped:
         main(["ask", "find coffee deals", "--cap", cap])
@@ -179,9 +178,7 @@ def test_a_port_that_is_taken_says_so(
 
 
 def test_the_card_schema_is_for_editors():
-    schema = json.loads(run("schema").stdout)
-    assert {"id", "description", "model", "sub_agents"} <= set(schema["properties"])
-    assert schema["properties"]["model"]["description"]
+    assert json.loads(run("schema").stdout)["properties"]["model"]["description"]
 
 
 def test_route_writes_one_prediction_a_turn(tmp_path: Path):
@@ -222,6 +219,7 @@ def test_a_case_file_to_route_names_known_agents_and_is_not_empty(tmp_path: Path
     assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 1
     cases.write_text("\n")
     refused(run(*arguments), "cases.jsonl holds no case", '{"id": "coffee-1", "user": ')
+    refused(run(*arguments, "--catalog", str(cases)), "catalogue")
 
 
 def test_what_a_deck_has_none_of_is_named_with_the_place_for_it():
@@ -232,11 +230,7 @@ def test_what_a_deck_has_none_of_is_named_with_the_place_for_it():
     refused(run("evolve", "decide", "rewardz"), "unknown card 'rewardz': did you mean 'rewards'?")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [("report", "nope"), ("compare", "nope", "nope"), ("compare", "kit", "kit")],
-    ids=" ".join,
-)
+@pytest.mark.parametrize("arguments", [("report", "nope"), ("compare", "kit", "kit")], ids=" ".join)
 def test_a_folder_that_no_grid_wrote_is_said_to_be_that(arguments: tuple[str, ...]):
     words = (
         "no folder is called nope" if "nope" in arguments else "no grid wrote its results to kit"
@@ -244,42 +238,3 @@ def test_a_folder_that_no_grid_wrote_is_said_to_be_that(arguments: tuple[str, ..
     result = run(*arguments)
     refused(result, words, "name the folder of a run", ".kit/grids")
     assert "again" not in result.stderr
-
-
-def test_a_broken_case_file_names_file_and_line(tmp_path: Path):
-    (tmp_path / "catalog.json").write_text('{"sub_agents": [{"id": "a", "description": "b"}]}')
-    (tmp_path / "cases.jsonl").write_text('{"turns": []}\n')
-    out = str(tmp_path / "o")
-    refused(
-        run(
-            "route",
-            str(tmp_path / "cases.jsonl"),
-            "--catalog",
-            str(tmp_path / "catalog.json"),
-            "--out",
-            out,
-        ),
-        "cases.jsonl:1",
-    )
-    refused(
-        run(
-            "route",
-            str(tmp_path / "none.jsonl"),
-            "--catalog",
-            str(tmp_path / "catalog.json"),
-            "--out",
-            out,
-        ),
-        "none.jsonl",
-    )
-    refused(
-        run(
-            "route",
-            str(tmp_path / "cases.jsonl"),
-            "--catalog",
-            str(tmp_path / "cases.jsonl"),
-            "--out",
-            out,
-        ),
-        "catalogue",
-    )

@@ -40,7 +40,6 @@ GRANT = "tool_grants:\n  refund: {since: 2026-10-20, flag: refunds}\n"
     ("day", "grants", "flags", "code", "said"),
     [
         ("2026-10-20", GRANT, "refunds: false", 0, "since 2026-10-20, flag refunds"),
-        ("2026-10-20", GRANT, "", 0, "since 2026-10-20, flag refunds"),
         ("2026-10-20", "", "", 1, "not gated: no grant"),
         ("2026-10-20", GRANT, "refunds: true", 1, "on by default"),
         ("2026-11-02", GRANT, "refunds: true", 1, "on by default"),

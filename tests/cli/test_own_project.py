@@ -136,7 +136,6 @@ def test_outside_of_a_project_the_demo_answers_and_no_grid_is_guessed(
     ("argv", "begin"),
     [
         (["venv/bin/subagent-kit", "ask"], "subagent-kit"),
-        (["kit/__main__.py", "ask"], "python -m kit"),
         (["streamlit/__main__.py", "run"], "python -m kit"),
     ],
 )

