@@ -52,58 +52,30 @@ def strangers_deck(folder: Path, models: str) -> Path:
 # By a string, by code, by a URL
 
 
+LOOK = {
+    "type": "function",
+    "function": {"name": "look", "description": "Looks.", "parameters": {"type": "object"}},
+}
+PARAMS = {"temperature": 0.5, "top_p": 0.9, "seed": 3, "extra_body": {"top_k": 20}}
+BY_STRING = {"provider": "langchain", "model": "openai:small"}
+
+
 @pytest.mark.req("K-2")
 @pytest.mark.realtime
 @pytest.mark.parametrize("routing", ["native", "json_schema"])
-async def test_a_langchain_string_names_a_model_and_its_params_are_sent(
-    server: Loopback, routing: str
+@pytest.mark.parametrize("provider", [{}, BY_STRING], ids=["a URL", "a string of LangChain"])
+async def test_an_endpoint_has_its_own_key_and_params(
+    server: Loopback, routing: str, provider: dict[str, str]
 ):
     server.plays(Say(["fine"] if routing == "native" else ['{"say": "fine", "calls": []}']))
-    params = {
-        "temperature": 0.5,
-        "top_p": 0.9,
-        "seed": 3,
-        "extra_body": {"top_k": 20},
-        "headers": {"x-team": "lab"},
-    }
-    entry = {
-        "provider": "langchain",
-        "model": "openai:small",
-        "base_url": server.url,
-        "api_key_env": "MINE_API_KEY",
-    }
-    model = build_model(spec(**entry, routing=routing, params=params), access(MINE_API_KEY=KEY))
-    tool = {
-        "type": "function",
-        "function": {"name": "look", "description": "Looks.", "parameters": {"type": "object"}},
-    }
-    assert (await model.bind_tools([tool]).ainvoke("hi")).text == "fine"
-    sent = server.requests[0]
-    assert (sent["model"], sent["temperature"], sent["top_p"], sent["seed"], sent["top_k"]) == (
-        "small",
-        0.5,
-        0.9,
-        3,
-        20,
-    )
-    assert server.bearers == [KEY]
-
-
-@pytest.mark.req("K-2")
-@pytest.mark.realtime
-@pytest.mark.parametrize("routing", ["native", "json_schema"])
-async def test_an_endpoint_has_its_own_key_and_params(server: Loopback, routing: str):
-    server.plays(Say(["fine"]))
-    params = {"temperature": 0, "extra_body": {"top_k": 20}, "headers": {"x-team": "lab"}}
-    entry = spec(base_url=server.url, api_key_env="MINE_API_KEY", params=params, routing=routing)
-    tool = {
-        "type": "function",
-        "function": {"name": "look", "description": "Looks.", "parameters": {"type": "object"}},
-    }
-    await build_model(entry, access(MINE_API_KEY=KEY)).bind_tools([tool]).ainvoke("hi")
+    place = {"base_url": server.url, "api_key_env": "MINE_API_KEY", "routing": routing}
+    entry = spec(**provider, **place, params={**PARAMS, "headers": {"x-team": "lab"}})
+    model = build_model(entry, access(MINE_API_KEY=KEY)).bind_tools([LOOK])
+    assert (await model.ainvoke("hi")).text == "fine"
     assert server.bearers == [KEY] and server.headers[0]["x-team"] == "lab"
-    assert (server.requests[0]["temperature"], server.requests[0]["top_k"]) == (0, 20)
-    assert ("response_format" in server.requests[0]) == (routing == "json_schema")
+    [sent] = server.requests
+    assert [sent[name] for name in ("temperature", "top_p", "seed", "top_k")] == [0.5, 0.9, 3, 20]
+    assert ("response_format" in sent) == (routing == "json_schema")
 
 
 @pytest.mark.req("K-2")
@@ -156,13 +128,6 @@ def test_a_string_that_names_no_provider_is_a_sentence():
         build_model(spec(provider="langchain", model="nobody:x"))
 
 
-def test_the_models_of_the_support_design_have_entries_without_an_invented_price():
-    models = load_models(HOME / "cards" / "models.yaml")
-    named = [models[key] for key in ("claude-sonnet-4-6", "claude-haiku-4-5", "claude-opus-4-7")]
-    assert [model.model for model in named] == [f"anthropic:{model.key}" for model in named]
-    assert {model.price_in for model in named} == {None} and named[0].fallback == "claude-haiku-4-5"
-
-
 def test_checking_a_strangers_deck_says_what_it_would_call_and_send_and_does_neither(
     tmp_path: Path,
 ):
@@ -178,7 +143,7 @@ def test_checking_a_strangers_deck_says_what_it_would_call_and_send_and_does_nei
 
 @pytest.mark.req("K-2")
 @pytest.mark.realtime
-@pytest.mark.parametrize("kind", ["string", "path", "URL"])
+@pytest.mark.parametrize("kind", ["string", "path"])
 def test_a_deck_that_names_its_own_model_is_answered_by_it_without_any_setting(
     tmp_path: Path, server: Loopback, kind: str
 ):
@@ -186,7 +151,6 @@ def test_a_deck_that_names_its_own_model_is_answered_by_it_without_any_setting(
     entry = {
         "string": f"provider: langchain, model: 'openai:small', base_url: '{server.url}', api_key_env: MINE_API_KEY",
         "path": "provider: python, factory: './own.py:make'",
-        "URL": f"provider: openai, base_url: '{server.url}', api_key_env: MINE_API_KEY",
     }[kind]
     folder = strangers_deck(tmp_path, f"own: {{{entry}}}\n")
     (folder / "own.py").write_text(
@@ -200,7 +164,7 @@ def test_a_deck_that_names_its_own_model_is_answered_by_it_without_any_setting(
 # Keys
 
 
-@pytest.mark.parametrize("provider", [{}, {"provider": "langchain", "model": "openai:small"}])
+@pytest.mark.parametrize("provider", [{}, BY_STRING])
 def test_a_deck_cannot_send_a_key_to_an_endpoint_it_does_not_belong_to(
     server: Loopback, provider: dict[str, str]
 ):
@@ -225,9 +189,7 @@ async def test_a_langchain_model_at_an_endpoint_of_its_own_gets_no_key_that_the_
 ):
     monkeypatch.setenv("OPENAI_API_KEY", OTHER)
     server.plays(Say(["fine"]))
-    await build_model(
-        spec(provider="langchain", model="openai:small", base_url=server.url), access()
-    ).ainvoke("hi")
+    await build_model(spec(**BY_STRING, base_url=server.url), access()).ainvoke("hi")
     assert server.bearers == [NO_KEY]
 
 
@@ -245,10 +207,6 @@ async def test_an_entry_without_a_url_follows_the_variable_beside_its_key(server
     [
         ("api_key_env: GITHUB_TOKEN", "'api_key_env': string should match pattern"),
         (
-            "params: {temperature: 3}",
-            "'params.temperature': input should be less than or equal to 2",
-        ),
-        (
             "params: {temprature: 1}",
             "unknown field 'params.temprature': did you mean 'temperature'",
         ),
@@ -256,7 +214,6 @@ async def test_an_entry_without_a_url_follows_the_variable_beside_its_key(server
             "params: {headers: {Authorization: Bearer x}}",
             "the header 'Authorization' carries a key",
         ),
-        ("limits: {requests: 0}", "'limits.requests': input should be greater than 0"),
         (
             "factory: ./own.py:make",
             "`provider: python` needs `factory`, and no other provider has it",
@@ -309,11 +266,10 @@ def test_a_model_for_a_card_that_is_not_there_is_refused_with_the_nearest_name()
 
 
 def test_what_is_no_model_and_a_model_that_takes_no_tools_are_refused_with_what_to_do():
-    for other in (object(), ScriptedModel):
-        with pytest.raises(
-            BindError, match=r"is no model: give a key of models\.yaml, or a chat model"
-        ):
-            bind(small_deck(["rewards"]), cast("Any", other))
+    with pytest.raises(
+        BindError, match=r"is no model: give a key of models\.yaml, or a chat model"
+    ):
+        bind(small_deck(["rewards"]), cast("Any", ScriptedModel))
     toolless = FakeListChatModel(responses=["Hello."])
     with pytest.raises(BindError, match=r"takes no tools.*wrap the model in JsonRouting"):
         bind(small_deck(["rewards"]), toolless)

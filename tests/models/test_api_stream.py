@@ -77,12 +77,12 @@ async def test_words_of_an_api_that_breaks_off_do_not_stand():
 @pytest.mark.req("SAT-27")
 async def test_over_a_socket_the_first_words_are_read_before_the_service_has_ended():
     async with (
-        serving(support_app(world(), pace=1.0)) as url,
+        serving(support_app(world(), pace=0.3)) as url,
         httpx.AsyncClient(base_url=url) as client,
     ):
         reply = await ask(support_api(HttpSupport(client), Conversations()))
     read, end = answers(reply), ended(reply.events)
-    assert len(read) > 2 and read[0][0] < end.at - 0.1
+    assert len(read) > 2 and read[0][0] < end.at - 0.05
     assert reply.text.startswith(read[0][1].strip()) and reply.status == "ok"
     assert [event.body.status for event in reply.events if event.body.kind == "status"] == [
         "asking_support"

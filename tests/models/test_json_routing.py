@@ -69,8 +69,7 @@ def asked(calls: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.realtime
-@pytest.mark.parametrize("api", ["chat", "responses"])
-@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(("api", "stream"), [("chat", True), ("responses", False)])
 async def test_an_answer_by_schema_becomes_text_and_concurrent_calls(
     server: Loopback, api: str, stream: bool
 ):
@@ -92,13 +91,6 @@ async def test_an_answer_by_schema_becomes_text_and_concurrent_calls(
 
 
 @pytest.mark.realtime
-async def test_of_an_answer_cut_off_at_the_token_limit_the_whole_calls_are_made(server: Loopback):
-    server.plays(Say([BOTH[:-20]], cut=True))
-    reply, _ = await collected(model_at(server, routing="json_schema").bind_tools(TOOLS))
-    assert (reply.text, asked(reply.tool_calls)) == ("One moment.", [POINTS])
-
-
-@pytest.mark.realtime
 async def test_after_tool_results_plain_text_streams(server: Loopback):
     server.plays(Say([BOTH]), Say(["You have ", "1,200 points."]))
     bound = model_at(server, routing="json_schema").bind_tools(TOOLS)
@@ -112,6 +104,9 @@ async def test_after_tool_results_plain_text_streams(server: Loopback):
     assert reply.tool_calls == []
     sent = server.requests[1]
     assert "response_format" not in sent
+    first_system = server.requests[0]["messages"][0]["content"]
+    assert first_system.startswith("Tools you may call:\n- ask_rewards(query: string): What")
+    assert first_system.endswith("Be brief.")
     assert [m["role"] for m in sent["messages"]] == ["system", "user", "assistant", "user"]
     assert sent["messages"][0]["content"] == "Be brief."
     assert sent["messages"][2]["content"] == "One moment."
@@ -197,104 +192,54 @@ async def test_what_the_model_says_streams_before_its_calls_are_known():
     assert asked(reply.tool_calls) == [COFFEE]
 
 
-async def test_the_tools_stand_first_in_one_system_message():
-    inner = ScriptedModel(BOTH)
-    history = [
-        SystemMessage("Be brief."),
-        HumanMessage("hello"),
-        AIMessage("Hi."),
-        SystemMessage("Today is Monday."),
-        HumanMessage("points"),
-    ]
-    await JsonRouting(inner=inner).bind_tools(TOOLS).ainvoke(history)
-    system, *turns = inner.seen[0]
-    assert isinstance(system, SystemMessage)
-    assert system.text.startswith(
-        "Tools you may call:\n- ask_rewards(query: string): What ask_rewards does.\n    query: In the user's words."
-    )
-    assert system.text.endswith("Be brief.\n\nToday is Monday.")
-    assert [(turn.type, turn.text) for turn in turns] == [
-        ("human", "hello"),
-        ("ai", "Hi."),
-        ("human", "points"),
-    ]
-
-
 def test_the_schema_keeps_only_what_a_grammar_knows():
-    address = {
-        "title": "Address",
-        "type": "object",
-        "properties": {"zip": {"type": "string", "pattern": "[0-9]+", "maxLength": 9000}},
-    }
+    address = {"type": "object", "properties": {"zip": {"type": "string", "pattern": "[0-9]+"}}}
     parameters = {
         "$defs": {"Address": address},
         "type": "object",
-        "properties": {
-            "to": {"$ref": "#/$defs/Address"},
-            "n": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None},
-        },
+        "properties": {"to": {"$ref": "#/$defs/Address"}, "n": {"type": ["integer", "null"]}},
         "required": ["to"],
     }
     schema = answer_schema([tool("send", parameters)["function"]])
-    text = json.dumps(schema)
-    assert not any(
-        word in text for word in ("$ref", "$defs", "pattern", "maxLength", "default", "title")
-    )
-    jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.validate(
-        {"say": "", "calls": [{"name": "send", "arguments": {"to": {"zip": "5"}, "n": None}}]},
-        schema,
-    )
-    for wrong in ({"to": {"zip": 5}}, {"n": 1}, {"to": {}, "extra": 1}):
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(
-                {"say": "", "calls": [{"name": "send", "arguments": wrong}]}, schema
-            )
+    assert not any(word in json.dumps(schema) for word in ("$ref", "$defs", "pattern"))
+
+    def is_valid(arguments: dict[str, Any]) -> bool:
+        calls = [{"name": "send", "arguments": arguments}]
+        return jsonschema.Draft202012Validator(schema).is_valid({"say": "", "calls": calls})
+
+    assert is_valid({"to": {"zip": "5"}, "n": None})
+    assert not any(map(is_valid, ({"to": {"zip": 5}}, {"n": 1}, {"to": {}, "extra": 1})))
+
+
+FORCED = {"type": "function", "function": {"name": "ask_shop"}}
 
 
 @pytest.mark.parametrize(
-    ("choice", "last"),
-    [
-        ("ask_shop", HumanMessage("x")),
-        (
-            {"type": "function", "function": {"name": "ask_shop"}},
-            ToolMessage("x", tool_call_id="c"),
-        ),
-    ],
+    ("choice", "offered"),
+    [("ask_shop", ("ask_shop",)), (FORCED, ("ask_shop",)), ("any", ("ask_rewards", "ask_shop"))],
+    ids=["by name", "by function", "any"],
 )
-def test_a_forced_tool_is_the_only_one_offered_and_must_be_called(choice: Any, last: Any):
-    _, options, names = plain_request(
-        [HumanMessage("hi"), last], tools=TOOLS, tool_choice=choice, stop_after=1
-    )
+def test_a_forced_tool_is_the_only_one_offered_and_must_be_called(
+    choice: Any, offered: tuple[str, ...]
+):
+    messages = [HumanMessage("hi"), ToolMessage("x", tool_call_id="c")]
+    _, options, names = plain_request(messages, tools=TOOLS, tool_choice=choice, stop_after=1)
     calls = options["response_format"]["json_schema"]["schema"]["properties"]["calls"]
-    assert names == ("ask_shop",)
-    assert (calls["items"]["properties"]["name"]["enum"], calls["minItems"]) == (["ask_shop"], 1)
-    assert options["stop_after"] == 1
-
-
-def test_tool_choice_any_demands_a_call_and_none_forbids_it():
-    _, options, names = plain_request([HumanMessage("hi")], tools=TOOLS, tool_choice="any")
-    assert names == ("ask_rewards", "ask_shop")
-    assert (
-        options["response_format"]["json_schema"]["schema"]["properties"]["calls"]["minItems"] == 1
-    )
-    assert plain_request([HumanMessage("hi")], tools=TOOLS, tool_choice="none")[1:] == ({}, ())
+    assert (names, calls["minItems"], options["stop_after"]) == (offered, 1, 1)
+    assert "ask_weather" not in json.dumps(calls)
+    assert plain_request(messages[:1], tools=TOOLS, tool_choice="none")[1:] == ({}, ())
 
 
 @pytest.mark.parametrize(
     ("text", "say", "calls"),
     [
         (BOTH, "One moment.", [POINTS, COFFEE]),
-        (f"```json\n{BOTH}\n```", "One moment.", [POINTS, COFFEE]),
         (BOTH[:-20], "One moment.", [POINTS]),
         ('{"say": "I was cut o', "I was cut o", []),
-        ('{"say": "half \\u00', "", []),
         ('{"say": "lone \\udc00.", "calls": []}', "lone ?.", []),
         ('{"calls": []}', '{"calls": []}', []),
         (json.dumps(COFFEE), "", [COFFEE]),
-        ("No schema here.", "No schema here.", []),
         ('{"say": 5, "calls": "none"}', '{"say": 5, "calls": "none"}', []),
-        ("", "", []),
     ],
 )
 def test_of_a_broken_answer_what_is_whole_is_kept(text: str, say: str, calls: list[Any]):
@@ -312,7 +257,6 @@ def test_of_a_broken_answer_what_is_whole_is_kept(text: str, say: str, calls: li
         (f"Sure! {json.dumps(COFFEE)} Hold on.", "Sure! Hold on."),
         (f"```json\n{json.dumps(COFFEE, indent=2)}\n```", ""),
         (f"<tool_call>\n{json.dumps(COFFEE)}\n</tool_call>", ""),
-        (f"<tool_call>{json.dumps(COFFEE)}", ""),
         ('{"tool": "ask_shop", "args": {"query": "coffee"}}', ""),
         ('[{"name": "ask_shop", "parameters": {"query": "coffee"}}]', ""),
         (
@@ -336,17 +280,13 @@ def test_a_call_is_found_however_it_is_dressed(content: str, rest: str | None):
 @pytest.mark.parametrize(
     "content",
     [
-        "",
-        "Nothing to call.",
         '{"name": "ask_weather", "arguments": {}}',
         '{"name": "ask_shop"}',
         '{"name": "ask_shop", "arguments": "coffee"}',
-        '{"name": "ask_shop", "arguments": ["coffee"]}',
         '{"name": ["ask_shop"], "arguments": {}}',
         '{"name": "ask_shop", "arguments": {"query": "coff',
         '{"name": "ask_shop", "arguments": {"query": NaN}}',
         '{"name": "ask_shop", "arguments": {"query": "\\ud800"}}',
-        "{'name': 'ask_shop', 'arguments': {}}",
         "[" * 100_000,
         '{"a":' * 100_000,
         '{"a": "' + "x" * 100_000,
@@ -400,25 +340,12 @@ def test_reading_calls_never_raises_and_returns_only_bound_names(parts: list[str
         json.dumps([call["args"] for call in calls]).encode()
 
 
-@SEEDED
-@given(
-    st.recursive(
-        st.text() | st.integers() | st.booleans() | st.none(),
-        lambda inner: st.dictionaries(st.text(), inner),
-        max_leaves=8,
-    )
-)
-def test_arguments_come_through_as_they_were_written(value: Any):
-    call = {"name": "ask_shop", "arguments": {"value": value}}
-    assert asked(take_calls(f"So: {json.dumps(call)}.", NAMES)[1]) == [call]
-
-
 # ── streaming past the watch ─────────────────────────────────────────────────────────────────────────
 
 
-async def watched(*pieces: str, bound: bool = True) -> tuple[AIMessageChunk, list[str]]:
-    model: Any = NativeOrJson(inner=ScriptedModel(Line("".join(pieces), pieces=pieces)))
-    return await collected(model.bind_tools(TOOLS) if bound else model)
+async def watched(*pieces: str) -> tuple[AIMessageChunk, list[str]]:
+    model = NativeOrJson(inner=ScriptedModel(Line("".join(pieces), pieces=pieces)))
+    return await collected(model.bind_tools(TOOLS))
 
 
 async def test_markdown_is_held_no_longer_than_it_takes_to_tell():
@@ -459,9 +386,3 @@ async def test_json_that_is_no_call_is_shown_whole():
     text = json.dumps({"name": "Arabica", "arguments": "none", "price": 4})
     reply, _ = await watched(text[:7], text[7:])
     assert (reply.text, reply.tool_calls) == (text, [])
-
-
-async def test_unbound_the_model_is_left_alone():
-    text = json.dumps(COFFEE)
-    reply, pieces = await watched(text[:7], text[7:], bound=False)
-    assert (pieces, reply.tool_calls) == ([text[:7], text[7:]], [])

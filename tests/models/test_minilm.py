@@ -1,15 +1,11 @@
 """The stand-in that reads whole sentences: `provider: offline`, `embedder: minilm`."""
 
-import json
-from pathlib import Path
-
 import pytest
 
-from kit.bench.routing import read_catalog, route_file
 from kit.compose.models import build_model, load_models
 from kit.core.errors import SettingsError
 from kit.core.model import EmbedderName
-from kit.models.access import ModelAccess
+from kit.models.offline import OfflineModel
 from kit.models.offline.routing import Routes, Situation, Unfit, decide
 from kit.models.offline.similarity import Document
 from kit.settings import HOME
@@ -62,23 +58,8 @@ def test_without_the_extra_the_model_says_how_to_install_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     spec = load_models(HOME / "cards" / "models.yaml")["stand-in-minilm"]
+    model = build_model(spec)
+    assert isinstance(model, OfflineModel) and model.embedder == "minilm"
     monkeypatch.setattr("kit.core.extra.find_spec", lambda name: None)
     with pytest.raises(SettingsError, match=r"onnxruntime.*pip install 'subagent-kit\[router\]'"):
         build_model(spec)
-
-
-async def test_a_case_file_is_routed_by_it_over_a_catalogue(tmp_path: Path) -> None:
-    catalog = tmp_path / "catalog.json"
-    entries = [{"id": desk.name, "description": desk.description} for desk in DESKS]
-    catalog.write_text(json.dumps({"sub_agents": entries}))
-    cases = tmp_path / "cases.jsonl"
-    with cases.open("w") as file:
-        for number, (message, desk) in enumerate(SAID_OTHERWISE.items()):
-            turn = {"user": message, "expected_sub_agents": [desk]}
-            file.write(json.dumps({"id": f"c{number}", "turns": [turn]}) + "\n")
-    spec = load_models(HOME / "cards" / "models.yaml")["stand-in-minilm"]
-    model = build_model(spec, ModelAccess(pace=0.0))
-    out = tmp_path / "out.jsonl"
-    assert await route_file(cases, read_catalog(catalog), out, (model, spec)) == len(SAID_OTHERWISE)
-    called = [json.loads(line)["called"] for line in out.read_text().splitlines()]
-    assert called == [[desk] for desk in SAID_OTHERWISE.values()]

@@ -30,10 +30,6 @@ def test_a_spec_takes_its_key_from_the_file_and_offline_is_always_there(tmp_path
         specs["smal"]
 
 
-def test_an_empty_file_knows_the_offline_stand_in(tmp_path: Path):
-    assert list(load_models(models(tmp_path, ""))) == ["offline"]
-
-
 def test_every_fault_of_the_file_is_reported_with_its_line(tmp_path: Path):
     text = "small:\n  provider: openapi\nbig:\n  provider: openai\n  contxt_window: 5\n  fallback: smal\nodd: 3\n"
     with pytest.raises(DeckError) as caught:

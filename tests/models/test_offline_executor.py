@@ -10,7 +10,6 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCa
 
 from kit.models.offline.executor import executor_turn, step_arguments
 from kit.models.offline.model import OfflineModel
-from kit.models.offline.projection import collect
 from kit.runtime.turn import run_turn
 from kit.worlds.outlets.access import Scope
 from kit.worlds.outlets.skill_service import SkillService
@@ -49,30 +48,16 @@ def ids(**arguments: Any) -> list[str]:
 
 
 @pytest.mark.realtime
-@pytest.mark.parametrize(
-    "city", [{"city": "Rivermont"}, {}], ids=["of a city", "of all, whose ids are too many to read"]
-)
-async def test_it_ranks_what_the_step_before_has_listed(
-    city: dict[str, str], tmp_path: Path
+async def test_it_ranks_what_the_step_before_has_listed_though_its_ids_are_too_many_to_read(
+    tmp_path: Path,
 ) -> None:
     need_boundary()
-    where = f" in {city['city']}" if city else ""
-    output, steps = await last_output(
-        f"Rank the active outlets{where} by how they did in the last 8 weeks", tmp_path
-    )
-    best = given("outlet_analytics", outlet_ids=ids(status="active", **city), weeks=8)
-    assert steps == 2 and output["total"] == best["total"] == len(ids(status="active", **city))
+    task = "Rank the active outlets by how they did in the last 8 weeks"
+    output, steps = await last_output(task, tmp_path)
+    active = ids(status="active")
+    best = given("outlet_analytics", outlet_ids=active, weeks=8)
+    assert steps == 2 and output["total"] == best["total"] == len(active)
     assert output["results"] == best["results"]
-
-
-@pytest.mark.realtime
-async def test_it_cuts_a_menu_of_a_megabyte_down_by_script(tmp_path: Path) -> None:
-    need_boundary()
-    output, _ = await last_output(f"List the categories of the menu of {OURS}", tmp_path)
-    rows = given("outlet_menu", outlet_id=OURS)["items"]
-    assert [row["category"] for row in output["items"]] == list(
-        dict.fromkeys(row["category"] for row in rows)
-    )
 
 
 @pytest.mark.realtime
@@ -156,16 +141,8 @@ def test_it_hands_in_what_the_skill_returned_or_says_which_field_is_missing() ->
 
 def test_a_schema_that_is_true_or_false_can_be_read() -> None:
     """JSON Schema has them for anything and for nothing."""
-    gives = {
-        "properties": {"names": {"type": "array", "items": True}, "rest": False},
-        "required": ["names"],
-    }
-    places = {
-        "id": "places",
-        "description": "Lists places.",
-        "input_schema": {"properties": {"more": True}},
-        "output_schema": gives,
-    }
+    anything = {"properties": {"more": True, "rest": False}}
+    places = {"id": "places", "input_schema": anything, "output_schema": anything}
     assert after(skills=[places]) == ("call_skill", {"skill": "places", "arguments": {}})
 
 
@@ -175,11 +152,6 @@ def test_an_input_is_a_file_only_where_it_names_one() -> None:
     assert (
         after(input={"file_id": "tmp_1", "size_bytes": 20_000, "begins": "["})[0] == "exec_python"
     )
-
-
-@pytest.mark.parametrize("text", ["", "no JSON", "{}", '{"task": 1}'])
-def test_what_is_no_step_is_said_to_be_none(text: str) -> None:
-    assert str(executor_turn([HumanMessage(text)])).startswith("This is no step")
 
 
 def test_arguments_come_from_the_words_of_a_task_and_the_input() -> None:
@@ -197,14 +169,12 @@ def test_arguments_come_from_the_words_of_a_task_and_the_input() -> None:
         }
     }
     value = {"rows": [{"id": "p-1"}, {"id": "p-2"}, {"id": "p-3"}, {"id": "other"}]}
-    assert collect(value, "ids", "^p-[0-9]+$") == ["p-1", "p-2", "p-3"]
     assert step_arguments(schema, "Rank these in Rivermont over 8 weeks", value) == {
         "city": "Rivermont",
         "ids": ["p-1", "p-2"],
         "weeks": 8,
         "limit": 500,
     }
-    assert step_arguments(schema, "Rank the best three", None) == {"limit": 3}
     ranked = step_arguments(schema, "Rank p-7 over 8 weeks, limit 5", value)
     assert ranked == {"ids": ["p-7"], "weeks": 8, "limit": 5}
 

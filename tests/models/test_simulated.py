@@ -1,7 +1,6 @@
 """Known-truth models: their laws hold, their draws depend on nothing but seed, case and place, and
 they say what they are."""
 
-import asyncio
 import math
 import statistics
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from pydantic import ValidationError
 from kit.bench.routing import RoutingKit
 from kit.compose.models import build_model, load_models
 from kit.compose.parts import GUARDS
-from kit.core.bodies.call import ModelEnded, ModelStarted
+from kit.core.bodies.call import ModelStarted
 from kit.core.bodies.guard import GuardActed
 from kit.core.context import Principal, Session
 from kit.core.model import ModelSpec
@@ -84,11 +83,6 @@ async def test_without_mistakes_every_part_is_asked_once_and_every_planted_figur
 ):
     reply = await start(sim(Law()), "c")
     assert reply.routing.invoked == AGENTS and reply.status == "ok"
-    assert [
-        (o.agent, str(canary_figure("c", o.agent)) in o.text)
-        for o in reply.outcomes
-        if o.kind == "answer"
-    ] == [(agent, True) for agent in AGENTS]
     assert all(str(canary_figure("c", agent)) in reply.text for agent in AGENTS)
 
 
@@ -103,41 +97,19 @@ def test_a_turn_is_the_same_to_the_last_event_in_whatever_order_and_company_it_r
     )
     names = [f"c{number}" for number in range(12)]
 
-    async def alone() -> dict[str, list[str]]:
+    async def play(cases: Sequence[str], *, together: bool) -> dict[str, list[str]]:
         kit = sim(law)
-        done = [await start(kit, name) for name in names]
-        return {
-            name: [e.model_dump_json(exclude=BODY) for e in reply.events]
-            for name, reply in zip(names, done, strict=True)
-        }
+        logs: dict[str, list[str]] = {}
+        turns = {case: start(kit, case) for case in cases} if together else {}
+        for case in cases:
+            reply = await (turns[case] if together else start(kit, case))
+            logs[case] = [event.model_dump_json(exclude=BODY) for event in reply.events]
+        return logs
 
-    async def together_backwards() -> dict[str, list[str]]:
-        kit = sim(law)
-        turns = {name: start(kit, name) for name in reversed(names)}
-        done = await asyncio.gather(*turns.values())
-        return {
-            name: [e.model_dump_json(exclude=BODY) for e in reply.events]
-            for name, reply in zip(turns, done, strict=True)
-        }
-
-    one, other = run_virtual(alone()), run_virtual(together_backwards())
-    assert [name for name in names if one[name] != other[name]] == []
-    assert len({str(lines) for lines in one.values()}) == 12
-
-
-def test_another_seed_is_another_run() -> None:
-    assert draws(1, "c", "p") == draws(1, "c", "p")
-    assert (
-        len(
-            {
-                draws(seed, case, place).latency
-                for seed in (1, 2)
-                for case in ("c", "d")
-                for place in ("p", "q")
-            }
-        )
-        == 8
-    )
+    alone = run_virtual(play(names, together=False))
+    beside = run_virtual(play(names[::-1], together=True))
+    assert [name for name in names if alone[name] != beside[name]] == []
+    assert len({str(lines) for lines in alone.values()}) == 12, "each case has draws of its own"
 
 
 def test_a_spread_is_log_normal_and_fitted_to_a_published_mean() -> None:
@@ -146,37 +118,28 @@ def test_a_spread_is_log_normal_and_fitted_to_a_published_mean() -> None:
     sample = [law.quantile(draws(3, f"case {number}", "lead:1").latency) for number in range(4000)]
     assert statistics.mean(sample) == pytest.approx(1.45, rel=0.03)
     assert statistics.stdev(map(math.log, sample)) == pytest.approx(0.35, rel=0.05)
-    assert sum(seconds < law.quantile(0.95) for seconds in sample) == expected(0.95, 4000)
 
 
 def test_a_call_takes_its_drawn_latency_exactly_and_its_first_word_comes_earlier() -> None:
     law = Law(latency=LogNormal(median=2.0, sigma=0.5), first=0.25)
     [reply] = replies(law, 1)
     models = [span for span in reply.trace.spans if span.kind == "model"]
-    drawn = {
-        place: draws(7, "c0", place).latency
-        for place in ("orchestrator:1", "orchestrator/1.1.shop:1", "orchestrator:2")
-    }
-    seconds = {place: law.latency.quantile(share) for place, share in drawn.items()}
-    assert models[0].seconds == pytest.approx(seconds["orchestrator:1"], abs=2e-6)
-    assert models[0].ttft == pytest.approx(0.25 * seconds["orchestrator:1"], abs=2e-6)
-    assert models[1].agent == "shop" and models[1].seconds == pytest.approx(
-        seconds["orchestrator/1.1.shop:1"], abs=2e-6
-    )
-    assert models[-1].seconds == pytest.approx(seconds["orchestrator:2"], abs=2e-6)
+    places = ("orchestrator:1", "orchestrator/1.1.shop:1", "orchestrator:2")
+    seconds = [law.latency.quantile(draws(7, "c0", place).latency) for place in places]
+    assert (models[0].ttft, models[1].agent) == (pytest.approx(0.25 * seconds[0], abs=2e-6), "shop")
+    spans = (models[0], models[1], models[-1])
+    assert [span.seconds for span in spans] == pytest.approx(seconds, abs=2e-6)
 
 
 def test_counting_too_many_makes_the_failsafe_ask_in_vain_and_stray_calls_reach_an_agent_nobody_needs() -> (
     None
 ):
-    done = replies(Law(over_trigger=0.3, stray=0.3), 200, ("shop", "rewards"))
-    assert len([r for r in done if said(r, guard="failsafe", action="asked_again")]) == expected(
-        0.3, 200
-    )
+    done = replies(Law(over_trigger=0.3, stray=0.3), 100, ("shop", "rewards"))
+    asked_again = [r for r in done if said(r, guard="failsafe", action="asked_again")]
+    assert len(asked_again) == expected(0.3, 100)
     stray = [r for r in done if "support" in r.routing.invoked]
-    assert len(stray) == expected(0.3 + 0.7 * 0.3 * 0.3, 200), (
-        "at the first try, or else when asked again"
-    )
+    # at the first try, or else when asked again
+    assert len(stray) == expected(0.3 + 0.7 * 0.3 * 0.3, 100)
 
 
 def test_refusals_and_unreadable_calls_are_what_the_runtime_takes_them_for() -> None:
@@ -185,15 +148,6 @@ def test_refusals_and_unreadable_calls_are_what_the_runtime_takes_them_for() -> 
     assert sum(isinstance(o, Failure) for o in refused) == expected(0.25, len(refused))
     garbled = replies(Law(malformed=1.0), 5, ("shop", "rewards"))
     assert all(said(reply, guard="failsafe", action="asked_again") for reply in garbled)
-
-
-def test_usage_is_what_was_read_and_what_the_law_says_was_written() -> None:
-    [reply] = replies(Law(tokens=LogNormal(median=50)), 1)
-    ended = [event.body.usage for event in reply.events if isinstance(event.body, ModelEnded)]
-    assert {usage.output_tokens for usage in ended} == {50} and all(
-        usage.input_tokens > 0 for usage in ended
-    )
-    assert not any(usage.estimated for usage in ended)
 
 
 def test_a_law_belongs_to_simulated_models_and_to_no_other() -> None:

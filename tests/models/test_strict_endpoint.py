@@ -114,8 +114,10 @@ before, and the calls sent then."""
 
 @pytest.mark.realtime
 @pytest.mark.req("PC2-FR-3", "SAT-15")
-@APIS
-@pytest.mark.parametrize("guard", GUARDED)
+@pytest.mark.parametrize(
+    ("guard", "api"),
+    [*((guard, "chat") for guard in GUARDED), ("failsafe", "responses"), ("echo", "responses")],
+)
 async def test_the_request_after_a_guard_acted_is_taken(server: Loopback, guard: str, api: str):
     decided, text, said, in_play, names = GUARDED[guard]
     server.plays(
