@@ -1,7 +1,6 @@
 """A sub-agent is made to fail in the middle of a turn: it alone is lost, the answer owns up, and the log says when."""
 
 import asyncio
-from collections.abc import Mapping
 
 import pytest
 
@@ -34,10 +33,9 @@ QUESTION = "how many points do I have, and find coffee deals"
 MARKS = (RAW, CANARY, str(CANARY_NUMBER), f"{CANARY_NUMBER:,}")
 
 
-def slow_kit(*agents: str, delays: Mapping[str, float] | None = None) -> SmallKit:
+def slow_kit(*agents: str) -> SmallKit:
     """A kit whose agents answer after ten seconds, have thirty, and can be made to fail."""
-    seconds = {**dict.fromkeys(agents, 10.0), **(delays or {})}
-    models = {agent: answering(f"{agent} is known.", seconds[agent]) for agent in agents}
+    models = {agent: answering(f"{agent} is known.", 10.0) for agent in agents}
     kit = small_kit(leading(asks(*agents)), models, defaults=Policy(time_budget_ms=30_000))
     kit.team = kit.team.with_faults()
     return kit
@@ -48,12 +46,8 @@ def start(kit: SmallKit) -> Turn:
         return run_turn("about a and b", ALICE, kit)
 
 
-@pytest.mark.parametrize("agents", [("a",), ("a", "b")])
-async def test_an_agent_is_broken_off_in_the_middle_of_its_call_and_the_others_answer(
-    agents: tuple[str, ...],
-):
-    kit = slow_kit(*agents)
-    turn = start(kit)
+async def test_an_agent_is_broken_off_in_the_middle_of_its_call_and_the_others_answer():
+    turn = start(slow_kit("a", "b"))
     await asyncio.sleep(3)
     turn.break_agent(Fault(where="a", kind="raise"))
     reply = await turn
@@ -61,15 +55,11 @@ async def test_an_agent_is_broken_off_in_the_middle_of_its_call_and_the_others_a
     assert (failure.agent, failure.reason) == ("a", "exception")
     assert failure.timing is not None and failure.timing.ended == pytest.approx(3, abs=0.1)
     assert "an answer about a" in reply.text and RAW not in reply.text
-    if "b" in agents:
-        assert "b is known." in reply.text
+    assert "b is known." in reply.text
     [broken] = [event for event in reply.events if isinstance(event.body, AgentBroken)]
     assert broken.at == pytest.approx(3, abs=0.1)
-    assert broken.span_id == next(
-        event.span_id
-        for event in reply.events
-        if isinstance(event.body, AgentStarted) and event.body.agent == "a"
-    )
+    begun = [event for event in reply.events if isinstance(event.body, AgentStarted)]
+    assert [event.body.agent for event in begun if event.span_id == broken.span_id] == ["a"]
     assert nothing_runs()
 
 
@@ -131,13 +121,10 @@ async def test_a_reply_that_is_still_to_come_is_somebody_elses_and_after_it_a_br
 async def test_a_fork_of_a_broken_turn_keeps_the_break():
     async with open_kit(EMBEDDED, faults=True) as kit:
         turn = kit.ask(QUESTION, kit.session("s"))
-        async for event in turn.follow():
-            if isinstance(event.body, AgentStarted) and event.body.agent == "rewards":
-                turn.break_agent(Fault(where="rewards", kind="raise"))
-                break
+        await turn.wait_for(1)
+        turn.break_agent(Fault(where="rewards", kind="raise"))
         first = await turn
-        root = first.trace.spans[0].id
-        decide = next(span for span in first.trace.children(root) if span.kind == "model")
+        decide = next(span for span in first.trace.spans if span.kind == "model")
         again = await kit.fork(first.turn_id, decide.id)
     assert [failure.agent for failure in failures(again)] == ["rewards"]
     assert "Ember Hill Ground Coffee" in again.text

@@ -1,11 +1,9 @@
 """Budgets are the runtime's: the tree of accounts adds up under any interleaving, and over budget is a typed result."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from kit.core.bodies.call import ToolEnded
 from kit.core.bodies.guard import AccessDenied
 from kit.core.card import AgentCard, Policy
 from kit.core.model import ModelSpec
@@ -32,50 +30,17 @@ def test_a_reservation_keeps_siblings_from_spending_the_same_token_and_comes_bac
     with pytest.raises(OverBudget, match="nothing is left"):
         third.reserve(Policy(tokens_in=1))
     first.charge(Usage(input_tokens=20))
-    first.settle()
-    first.settle()
+    assert first.settle() == first.settle() == Usage(input_tokens=20)
+    first.charge(Usage(tool_calls=1))
+    assert root.settle() == Usage(input_tokens=20, tool_calls=1), "of what was closed too"
     assert root.room("input_tokens") == 50
     assert second.depth == 0
 
 
-def test_what_an_account_was_charged_is_all_told_when_it_is_settled_and_booked_on_its_parent():
-    spent = Usage(
-        input_tokens=7,
-        output_tokens=5,
-        cached_tokens=3,
-        model_calls=2,
-        tool_calls=1,
-        cost=0.5,
-        estimated=True,
-    )
-    root = Ledger("root")
-    own = Ledger("own", root)
-    own.charge(spent)
-    assert own.settle() == spent
-    assert own.settle() == spent
-    assert root.settle() == spent
-
-
-def test_what_is_charged_to_an_account_that_is_closed_is_booked_on_its_parent():
-    root = Ledger("root")
-    own = Ledger("own", root)
-    own.settle()
-    own.charge(Usage(tool_calls=1))
-    assert root.settle() == Usage(tool_calls=1)
-
-
-def bounded(
-    policy: Policy,
-    model: ScriptedModel,
-    tools: dict[str, Any] | None = None,
-    spec: ModelSpec | None = None,
-) -> SmallKit:
-    card = AgentCard(
-        id="a", description="A.", model="offline", policy=policy, tools=tuple(tools or ())
-    )
-    kit = small_kit(
-        [asks("a", "b"), stitched], {"a": model, "b": answering("B is here")}, tools, cards=[card]
-    )
+def bounded(policy: Policy, model: ScriptedModel, spec: ModelSpec | None = None) -> SmallKit:
+    card = AgentCard(id="a", description="A.", model="offline", policy=policy)
+    models = {"a": model, "b": answering("B is here")}
+    kit = small_kit([asks("a", "b"), stitched], models, cards=[card])
     agent = kit.team.agents["a"]
     assert isinstance(agent, LLMAgent)
     if spec:
@@ -92,10 +57,15 @@ def failed(reply: Reply) -> Failure:
 
 
 @pytest.mark.req("SO-2", "SO-4")
-async def test_a_call_that_would_not_fit_the_tokens_in_is_never_made():
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [(Policy(tokens_in=10), "tokens in"), (Policy(cost=0.01), "cost")],
+    ids=["tokens", "dollars"],
+)
+async def test_a_call_that_would_not_fit_is_never_made(policy: Policy, said: str):
     model = answering("A")
-    reply = await run_turn("x" * 400, ALICE, bounded(Policy(tokens_in=10), model))
-    assert failed(reply).reason == "budget" and "tokens in" in failed(reply).detail
+    reply = await run_turn("x" * 400, ALICE, bounded(policy, model, spec=PRICED))
+    assert failed(reply).reason == "budget" and said in failed(reply).detail
     assert model.seen == [] and "B is here" in reply.text
 
 
@@ -115,18 +85,6 @@ async def test_what_a_call_cost_ends_the_agent_when_it_was_too_much():
     )
     assert failed(reply).reason == "budget" and "cost" in failed(reply).detail
     assert reply.usage.cost == failed(reply).usage.cost
-
-
-@pytest.mark.req("SO-2")
-async def test_a_call_that_would_cost_more_than_is_left_is_never_made():
-    model = answering("A")
-    reply = await run_turn("one", ALICE, bounded(Policy(cost=0.01), model, spec=PRICED))
-    assert (
-        failed(reply).reason == "budget"
-        and "cost" in failed(reply).detail
-        and failed(reply).usage.cost is None
-    )
-    assert model.seen == [] and "B is here" in reply.text
 
 
 @pytest.mark.req("SO-6")
@@ -178,14 +136,3 @@ async def test_depth_is_a_budget(depth: int, text: str):
     kit = small_kit([asks("boss"), stitched], {"boss": answering(""), "a": answering("A")})
     kit.team = kit.team.with_agents({"boss": Boss()})
     assert (await run_turn("go", ALICE, kit)).text == text
-
-
-@pytest.mark.req("SO-11")
-async def test_a_tool_outside_the_whitelist_is_refused_and_counted():
-    model = ScriptedModel(Line(calls=[("wipe", {})]), Line("I have no such tool."))
-    reply = await run_turn("go", ALICE, bounded(Policy(), model))
-    refused = [(body.agent, body.what, body.name) for body in bodies(reply, AccessDenied)]
-    assert refused == [("a", "tool", "wipe")]
-    assert [body.error for body in bodies(reply, ToolEnded)] == [
-        "not_allowed: 'wipe' is not on the card"
-    ]

@@ -4,7 +4,6 @@ import asyncio
 import math
 import random
 import time
-from contextvars import ContextVar, copy_context
 
 import pytest
 
@@ -111,18 +110,3 @@ def test_a_time_that_never_comes_is_an_error_that_says_so(seconds: float):
     # From Python 3.13 on asyncio refuses NaN itself, in words of its own.
     with pytest.raises(ValueError, match=r"is no time that comes|Invalid delay: NaN"):
         run_virtual(asyncio.sleep(seconds))
-
-
-def test_a_timer_keeps_its_context_and_a_cancelled_one_is_silent():
-    name = ContextVar("name", default="outer")
-
-    async def ring() -> list[str]:
-        loop, heard = asyncio.get_running_loop(), list[str]()
-        inner = copy_context()
-        inner.run(name.set, "inner")
-        loop.call_later(1.0, lambda: heard.append(name.get()), context=inner)
-        loop.call_later(0.5, heard.append, "cancelled").cancel()
-        await asyncio.sleep(2.0)
-        return heard
-
-    assert run_virtual(ring()) == ["inner"]

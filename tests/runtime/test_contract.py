@@ -16,13 +16,10 @@ from kit.core.card import AgentCard, EvalPolicy, Handoff, HandoffField, Policy, 
 from kit.core.context import OPERATOR
 from kit.core.errors import DeckError
 from kit.core.model import ModelSpec
-from kit.core.outcome import AgentCall, Answer, ComponentPayload, Failure, Outcome, tell
+from kit.core.outcome import Answer, ComponentPayload, Failure, Outcome, tell
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.agents.contract import Refusal, refusal
 from kit.runtime.agents.llm_agent import LLMAgent
-from kit.runtime.context import RunContext
-from kit.runtime.dispatch import dispatch
-from kit.runtime.pattern import Pattern
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
@@ -34,7 +31,7 @@ from tests.kits import (
     asks,
     bodies,
     failing,
-    logged,
+    failures,
     small_deck,
     small_kit,
     spans,
@@ -234,23 +231,6 @@ async def test_a_personal_field_reaches_the_agent_and_no_event_beside_the_answer
     assert started(reply).fields["email"] == "[personal]"
 
 
-@pytest.mark.req("SO-3")
-async def test_fields_that_no_card_declares_do_not_cross_by_a_direct_call_either():
-    shop = answering("Deals.")
-    kit = small_kit([], {"shop": shop})
-
-    async def straight(call: AgentCall, ctx: RunContext) -> Outcome:
-        return await dispatch(
-            AgentCall(call_id="c", agent="shop", query="q", fields={"password": "hunter2"}), ctx
-        )
-
-    reply = await run_turn("one", ALICE, kit, Pattern("straight", straight))
-    assert "Deals." in reply.text and "hunter2" not in str(shop.seen) + logged(reply)
-    assert started(reply).fields == {} and started(reply).limited == (
-        "password is not declared: left out",
-    )
-
-
 @pytest.mark.req("SO-4", "SO-23")
 @pytest.mark.parametrize(
     "text",
@@ -421,15 +401,6 @@ def declining(text: str) -> ScriptedModel:
     return Declining(text, disable_streaming=True)  # pyright: ignore[reportCallIssue]
 
 
-@pytest.mark.req("SO-4")
-async def test_a_refusal_is_a_typed_failure_even_when_it_comes_with_words():
-    kit = small_kit([asking({}), stitched], {"explainer": declining("I'd rather not.")})
-    [outcome] = (await run_turn("one", ALICE, kit)).outcomes
-    assert (
-        isinstance(outcome, Failure) and outcome.reason == "refusal" and "declined" in tell(outcome)
-    )
-
-
 def backed(
     first: ScriptedModel, second: ScriptedModel, tools: dict[str, Any] | None = None, **policy: Any
 ) -> SmallKit:
@@ -475,11 +446,12 @@ async def test_the_fallback_model_answers_once_after_an_error_or_a_time_out_and_
     assert reply.outcomes[0].timing and reply.outcomes[0].timing.seconds <= 2.0
 
 
+@pytest.mark.req("SO-4")
 async def test_no_fallback_over_a_budget_after_a_refusal_or_after_a_foreign_principal():
     over = await run_turn(
         "one", ALICE, backed(answering("x" * 900), answering("never"), tokens_out=10)
     )
-    refused = await run_turn("one", ALICE, backed(declining("No."), answering("never")))
+    refused = await run_turn("one", ALICE, backed(declining("I'd rather."), answering("never")))
 
     def peek() -> tuple[str, ToolResult]:
         """Looks."""
@@ -488,7 +460,8 @@ async def test_no_fallback_over_a_budget_after_a_refusal_or_after_a_foreign_prin
     look = StructuredTool.from_function(peek, response_format="content_and_artifact")
     first = ScriptedModel(Line(calls=[("peek", {})]), Line(error=ConnectionError("503")))
     foreign = await run_turn("one", ALICE, backed(first, answering("never"), {"peek": look}))
-    assert [isinstance(r.outcomes[0], Failure) for r in (over, refused, foreign)] == [True] * 3
+    reasons = [failure.reason for r in (over, refused, foreign) for failure in failures(r)]
+    assert reasons == ["budget", "refusal", "exception"], "a refusal, though with words"
     assert {model for r in (over, refused, foreign) for model, _ in spoke(r)} == {"scripted"}
 
 
@@ -526,22 +499,17 @@ def test_the_model_that_models_yaml_names_takes_over_where_the_card_names_none()
         ModelSpec(key="small", provider="offline", fallback="spare"),
         ModelSpec(key="spare", provider="offline"),
     ]
-    own = {"a": AgentCard(id="a", description="a", model="small")}
-    own["b"] = AgentCard(
-        id="b",
-        description="b",
-        model="small",
-        fallback_model="offline",
-        policy=Policy(model_time_ms=9),
+
+    def fallback_of(model: str, **fields: Any) -> str | None:
+        card = AgentCard(id="a", description="a", model=model, **fields)
+        agent = bind(Deck.of([card], models=models, required_blocks=())).agents["a"]
+        fallback = cast("LLMAgent", agent).fallback
+        return fallback.spec.key if fallback else None
+
+    assert fallback_of("small") == "spare" and fallback_of("spare") is None
+    assert (
+        fallback_of("small", fallback_model="offline", policy=Policy(model_time_ms=9)) == "offline"
     )
-    own["c"] = AgentCard(id="c", description="c", model="spare")
-    team = bind(Deck.of(own.values(), models=models, required_blocks=()))
-    fallbacks = {name: cast("LLMAgent", team.agents[name]).fallback for name in own}
-    assert {name: bound and bound.spec.key for name, bound in fallbacks.items()} == {
-        "a": "spare",
-        "b": "offline",
-        "c": None,
-    }
 
 
 @pytest.mark.req("SO-11")

@@ -108,7 +108,6 @@ class Desk:
         self.keys.append(tool_context().idempotency_key())
         with self.effects.open("a") as file:
             file.write(words + "\n")
-        (self.effects.parent / f"key {self.tickets}").write_text(self.keys[-1])
         return f"Ticket 12 says: {words}."
 
     @property
@@ -123,32 +122,12 @@ async def paused(kit: Kit) -> Reply:
 
 
 @pytest.mark.req("K-12")
-async def test_a_tool_that_asks_first_pauses_the_turn_and_a_yes_lets_it_go_on(
-    tmp_path: Path,
+@pytest.mark.parametrize("answer", [True, False])
+async def test_a_tool_that_asks_first_pauses_the_turn_and_an_answer_lets_it_go_on(
+    tmp_path: Path, answer: bool, caplog: pytest.LogCaptureFixture
 ):
-    """The others come to their ends; with the yes nothing that had ended is called again, and the answer is whole."""
-    world = Desk(tmp_path)
-    async with world.opened() as kit:
-        reply = await paused(kit)
-        assert reply.text == "Open a ticket that says “the printer is out of ink”?"
-        assert world.tickets == 0
-        assert sorted(world.calls) == ["desk", "orchestrator", "points"]
-        world.calls.clear()
-        ended = await kit.resume(reply.turn_id, True)
-    assert (ended.turn_id, ended.status) == (reply.turn_id, "ok")
-    assert ended.text.startswith(
-        "Ticket 12 says: the printer is out of ink. | You have 4,975 points."
-    )
-    assert world.tickets == 1
-    # Its orchestrator is asked a second time to pass on that the points are older than the yes.
-    assert world.calls == ["desk", "orchestrator", "orchestrator"], (
-        "what had ended was called again"
-    )
+    """The others come to their ends; with the answer nothing that had ended is called again, and the reply is whole."""
 
-
-async def test_a_check_that_breaks_asks_the_user_all_the_same_and_is_in_the_log(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-):
     async def impossible(arguments: Mapping[str, Any]) -> str | None:
         raise KeyError("ink")
 
@@ -156,9 +135,21 @@ async def test_a_check_that_breaks_asks_the_user_all_the_same_and_is_in_the_log(
     world.tool = function_tool("open_ticket", world.open_ticket, impossible=impossible)
     async with world.opened() as kit:
         reply = await paused(kit)
-        await kit.resume(reply.turn_id, True)
-    assert world.tickets == 1
-    assert "the check before open_ticket failed: KeyError" in caplog.text
+        assert reply.text == "Open a ticket that says “the printer is out of ink”?"
+        assert world.tickets == 0
+        assert sorted(world.calls) == ["desk", "orchestrator", "points"]
+        world.calls.clear()
+        ended = await kit.resume(reply.turn_id, answer)
+    assert (ended.turn_id, ended.status) == (reply.turn_id, "ok")
+    opened = "Ticket 12 says: the printer is out of ink." if answer else DECLINED
+    assert opened in ended.text and "You have 4,975 points." in ended.text
+    assert world.tickets == answer
+    assert "points" not in world.calls and world.calls[0] == "desk", (
+        "what had ended was called again"
+    )
+    older = f"About points: {BEFORE_YES[0].lower()}{BEFORE_YES[1:]}"
+    assert (older in ended.text) is answer, "what was looked up before an act is older than it"
+    assert "the check before open_ticket failed: KeyError" in caplog.text, "it asks all the same"
 
 
 @pytest.mark.req("K-12")
@@ -213,18 +204,6 @@ async def test_nobody_answers_for_somebody_else_nor_twice_nor_not_at_all(tmp_pat
         with pytest.raises(ResumeError, match="is ok"):
             kit.resume(turn_id, True)
     assert world.tickets == 1
-
-
-@pytest.mark.req("K-12")
-@pytest.mark.parametrize("answer", [True, False])
-async def test_what_was_looked_up_before_an_act_is_said_to_be_older(tmp_path: Path, answer: bool):
-    world = Desk(tmp_path)
-    async with world.opened() as kit:
-        reply = await paused(kit)
-        ended = await kit.resume(reply.turn_id, answer)
-    assert "You have 4,975 points." in ended.text
-    older = f"About points: {BEFORE_YES[0].lower()}{BEFORE_YES[1:]}"
-    assert (older in ended.text) is answer
 
 
 @pytest.mark.req("K-12")
@@ -299,28 +278,13 @@ async def test_a_peer_elsewhere_cannot_ask_and_so_does_nothing(tmp_path: Path):
 # A process that dies
 
 
-def dead(
-    folder: Path,
-    limits: ToolLimits,
-    resume: Resume = "reinvoke",
-    after: float = 0.0,
-    kind: type[Desk] = Desk,
-) -> Desk:
-    """The world that a killed process left: one that asked, said yes where it was asked, and died
-    `after` the tool's effect."""
-    world = kind(folder, limits, resume)
-    assert exit_code(die, folder, limits, resume, after, kind) == -signal.SIGKILL
-    return world
-
-
-def die(folder: Path, limits: ToolLimits, resume: Resume, after: float, kind: type[Desk]) -> None:
-    """Kills this process so many seconds after the tool's effect."""
-    world = kind(folder, limits, resume)
+def die(folder: Path) -> None:
+    """Asks, says yes, and kills this process after the tool's effect."""
+    world = Desk(folder)
 
     async def die_in_tool(words: str) -> str:
         """Open a ticket."""
         told = await world.open_ticket(words)
-        await asyncio.sleep(after)
         os.kill(os.getpid(), signal.SIGKILL)
         return told
 
@@ -333,27 +297,37 @@ def die(folder: Path, limits: ToolLimits, resume: Resume, after: float, kind: ty
     asyncio.run(play())
 
 
-def resumed(world: Desk) -> Reply:
-    """What its turn comes to in another process."""
-
-    async def play() -> Reply:
-        async with world.opened() as kit:
-            (turn,) = kit.store.turns(session_id="talk")
-            assert turn.status == "interrupted"
-            return await kit.resume(turn.id)
-
-    return asyncio.run(play())
-
-
+@pytest.mark.realtime
 @pytest.mark.req("SO-12", "K-12")
-def test_an_act_whose_process_died_is_never_done_again_and_is_said_to_be_unknown(
+async def test_an_act_whose_process_died_is_never_done_again_and_is_said_to_be_unknown(
     tmp_path: Path,
 ):
-    world = dead(tmp_path, ASKS)
+    world = Desk(tmp_path)
+    assert exit_code(die, tmp_path) == -signal.SIGKILL
     assert world.tickets == 1
-    reply = resumed(world)
+    async with world.opened() as kit:
+        (turn,) = kit.store.turns(session_id="talk")
+        assert turn.status == "interrupted"
+        reply = await kit.resume(turn.id)
     assert world.tickets == 1, "it was done twice"
     assert reply.status == "ok" and UNCERTAIN in reply.text and "4,975" in reply.text
+
+
+async def resumed_after(kit: Kit, whole: Reply, length: int) -> Reply:
+    """What becomes of a turn whose process died when so many of its events were stored."""
+    record = kit.store.turn(whole.turn_id, OPERATOR)
+    assert record is not None
+    kit.store.end_turn(record.replace(status="interrupted"), whole.events[:length], [])
+    return await kit.resume(whole.turn_id)
+
+
+async def resumed_in_tool(world: Desk) -> Reply:
+    """What becomes of a turn whose process died before its tool had ended, or had been told to have."""
+    async with world.opened() as kit:
+        whole = await kit.ask(QUESTION, kit.session("talk"))
+        world.calls.clear()
+        kinds = [event.kind for event in whole.events]
+        return await resumed_after(kit, whole, kinds.index("tool_ended"))
 
 
 class SlowDesk(Desk):
@@ -391,30 +365,22 @@ async def test_an_act_that_ran_out_of_time_is_not_done_again_and_is_said_to_be_u
 
 
 @pytest.mark.req("SO-12")
-def test_an_act_that_may_be_done_twice_is_done_again(tmp_path: Path):
-    world = dead(tmp_path, ToolLimits(once=True, idempotent=True))
-    assert "Ticket 12 says" in resumed(world).text
-    assert world.tickets == 2
-    first, second = ((tmp_path / f"key {number}").read_text() for number in (1, 2))
-    assert first == second and len(first) == 32
-
-
-CALLED: dict[Resume, list[str]] = {
-    "reinvoke": ["desk", "desk", "orchestrator"],
-    "partial": ["desk", "orchestrator"],
-}
-"""Models that are called when the turn goes on."""
+async def test_an_act_that_may_be_done_twice_is_done_again_under_the_same_key(tmp_path: Path):
+    world = Desk(tmp_path, ToolLimits(once=True, idempotent=True))
+    assert "Ticket 12 says" in (await resumed_in_tool(world)).text
+    first, second = world.keys
+    assert world.tickets == 2 and first == second and len(first) == 32
 
 
 @pytest.mark.req("SO-12")
-@pytest.mark.parametrize("resume", CALLED)
-def test_an_agent_begins_anew_or_goes_on_where_it_was_as_its_card_says(
-    tmp_path: Path, resume: Resume
+@pytest.mark.parametrize(("resume", "calls"), [("reinvoke", 2), ("partial", 1)])
+async def test_an_agent_begins_anew_or_goes_on_where_it_was_as_its_card_says(
+    tmp_path: Path, resume: Resume, calls: int
 ):
-    world = dead(tmp_path, ToolLimits(), resume, after=1.5)  # by then the log is kept
-    reply = resumed(world)
+    world = Desk(tmp_path, ToolLimits(), resume)
+    reply = await resumed_in_tool(world)
     assert reply.status == "ok" and "Ticket 12 says" in reply.text
-    assert world.calls == CALLED[resume]
+    assert world.calls.count("desk") == calls
 
 
 class DeskPipeline(Desk):
@@ -442,13 +408,12 @@ class DeskPipeline(Desk):
 
 @pytest.mark.req("SO-12")
 @pytest.mark.parametrize("kept", ["reuse", "reinvoke"])
-def test_an_answer_that_was_given_is_used_again_by_a_caller_that_begins_anew(
+async def test_an_answer_that_was_given_is_used_again_by_a_caller_that_begins_anew(
     tmp_path: Path, kept: Resume
 ):
-    dead(tmp_path, ToolLimits(), after=1.5, kind=DeskPipeline)
     world = DeskPipeline(tmp_path, ToolLimits())
     world.kept = kept
-    reply = resumed(world)
+    reply = await resumed_in_tool(world)
     assert reply.status == "ok" and "Ticket 12 says" in reply.text
     assert world.calls.count("clerk") == (kept == "reinvoke")
 
@@ -460,7 +425,6 @@ def test_an_answer_that_was_given_is_used_again_by_a_caller_that_begins_anew(
         ("mediated", "reinvoke"),
         ("mediated", "partial"),
         ("direct", "reinvoke"),
-        ("swarm", "partial"),
     ],
 )
 async def test_whatever_the_last_event_was_that_a_dead_process_stored_the_answer_is_the_same_and_the_act_is_done_once(
@@ -470,20 +434,15 @@ async def test_whatever_the_last_event_was_that_a_dead_process_stored_the_answer
     world = Desk(tmp_path, ToolLimits(once=True), resume)
     async with world.opened() as kit:
         whole = await kit.ask(QUESTION, kit.session("talk"), pattern)
-        record = kit.store.turn(whole.turn_id, OPERATOR)
-        assert record and (whole.status, world.tickets) == ("ok", 1)
+        assert (whole.status, world.tickets) == ("ok", 1)
         kinds = [event.kind for event in whole.events]
         began, ended = kinds.index("act_started"), kinds.index("tool_ended")
         for length in range(kinds.index("turn_started") + 1, len(kinds)):
-            name, before = f"cut after {length}", world.tickets
-            log = [event.replace(turn_id=name) for event in whole.events[:length]]
-            kit.store.end_turn(
-                record.replace(id=name, status="interrupted", session_id=name), log, []
-            )
-            reply = await kit.resume(name)
-            assert reply.status == "ok", name
-            assert world.tickets - before == (0 if length > began else 1), name
+            before = world.tickets
+            reply = await resumed_after(kit, whole, length)
+            assert reply.status == "ok", length
+            assert world.tickets - before == (0 if length > began else 1), length
             if began < length <= ended:
-                assert UNCERTAIN in reply.text, name
+                assert UNCERTAIN in reply.text, length
             else:  # where agents speak themselves, the quicker one speaks first
-                assert sorted(reply.text.split("\n\n")) == sorted(whole.text.split("\n\n")), name
+                assert sorted(reply.text.split("\n\n")) == sorted(whole.text.split("\n\n")), length

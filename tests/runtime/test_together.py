@@ -19,24 +19,17 @@ async def after(seconds: float, result: Any, ended: list[Any]) -> Any:
     return result
 
 
-@pytest.mark.parametrize("second", ["fine", OSError("another"), asyncio.CancelledError()])
-def test_the_first_exception_is_raised_once_all_have_ended(second: Any):
+def test_the_first_exception_is_raised_once_all_have_ended():
     ended: list[Any] = []
     complaints: list[Any] = []
+    results = [ValueError("first"), "third", OSError("another"), asyncio.CancelledError(), "fine"]
 
     async def play() -> None:
-        asyncio.get_running_loop().set_exception_handler(
-            lambda _, context: complaints.append(context)
-        )
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: complaints.append(context))
         with pytest.raises(ValueError, match="first"):
-            await together(
-                [
-                    after(1.0, ValueError("first"), ended),
-                    after(3.0, second, ended),
-                    after(2.0, "third", ended),
-                ]
-            )
+            await together([after(n, result, ended) for n, result in enumerate(results)])
 
     run_virtual(play())
     gc.collect()
-    assert len(ended) == 3 and ended[1:] == ["third", second] and not complaints
+    assert ended == results and not complaints
