@@ -39,26 +39,10 @@ DECIDE, COMPOSE = (
 
 
 def test_of_what_ran_side_by_side_only_the_last_to_end_was_waited_for():
-    quick, slow = span("quick", "turn", 1.0, 2.0), span("slow", "turn", 1.0, 3.0)
-    inner = span("search", "slow", 1.5, 3.0, "tool")
-    assert path(TURN, DECIDE, quick, slow, inner, COMPOSE) == [
-        "turn",
-        "decide",
-        "slow",
-        "search",
-        "compose",
-    ]
-
-
-def test_what_one_after_the_other_made_up_the_time_is_all_on_it():
-    first, second = span("first", "turn", 1.0, 2.0), span("second", "turn", 2.0, 3.0)
-    assert path(TURN, DECIDE, second, first, COMPOSE) == [
-        "turn",
-        "decide",
-        "first",
-        "second",
-        "compose",
-    ]
+    quick, slow = span("quick", "turn", 1.0, 2.0), span("slow", "turn", 1.0, 2.5)
+    inner, last = span("search", "slow", 1.5, 2.5, "tool"), span("last", "turn", 2.5, 3.0)
+    waited_for = ["turn", "decide", "slow", "search", "last", "compose"]
+    assert path(TURN, DECIDE, quick, slow, inner, last, COMPOSE) == waited_for
 
 
 def test_a_real_log_and_an_empty_one_have_a_path():

@@ -8,18 +8,16 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import PydanticSerializationError
 
-from kit.core.bodies.speech import Component, Text
+from kit.core.bodies.speech import Component
 from kit.core.event import Event
 from kit.core.value import Value, builder
 from kit.models.scripted import ScriptedModel
 from kit.runtime.turn import run_turn
 from kit.stores import rows
-from kit.stores.rows import events_of, log_of
+from kit.stores.rows import log_of
 from tests.kits import ALICE, answering, asks, failing, small_kit, stitched
 
 PYDANTIC = TypeAdapter(list[Event])
@@ -92,36 +90,6 @@ def test_an_odd_value_is_worded_as_pydantic_words_it(name: str):
     except PydanticSerializationError:
         expected = None
     assert expected is None or pairs(log_of(events).decode()) == pairs(expected)
-
-
-plain_values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**63) + 1, 2**63 - 1)
-    | st.floats()
-    | st.text(st.characters(codec="utf-8")),
-    lambda inner: (
-        st.lists(inner)
-        | st.dictionaries(st.text(st.characters(codec="utf-8")), inner)
-        | st.tuples(inner)
-    ),
-    max_leaves=10,
-)
-
-
-@given(
-    plain_values,
-    st.floats(min_value=0, allow_nan=False, allow_infinity=False),
-    st.text(st.characters(codec="utf-8")),
-)
-def test_every_plain_value_is_read_back_as_pydantic_would_have_it(value: Any, at: float, text: str):
-    events = [
-        *with_payload(value),
-        Event(seq=1, at=at, turn_id="t", span_id="s", body=Text(channel="lead", text=text)),
-    ]
-    log = log_of(events).decode()
-    assert pairs(log) == pairs(PYDANTIC.dump_json(events, fallback=str).decode())
-    assert events_of(log)[1] == events[1]
 
 
 async def test_a_whole_turn_is_written_without_pydantic_and_reads_the_same(

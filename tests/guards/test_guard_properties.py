@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, ToolMessage
 
 from kit.compose.parts import Guards
-from kit.core.language.words import content_words
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.turn import Reply, run_turn
@@ -69,22 +68,6 @@ def test_no_guard_drops_the_last_call_and_every_id_is_answered_once(
         routing.refused
     ) + len(routing.dropped)
     assert reply.status == "ok"
-
-
-@pytest.mark.req("SAT-4")
-@FEW
-@given(phrases, calls)
-def test_a_call_is_dropped_only_where_the_others_speak_of_the_message(
-    text: str, first: list[tuple[str, str]]
-):
-    first = list(dict.fromkeys(first))
-    reply, _ = run(text, line(first, len(first)), Line("-"))
-    topic = content_words(text)
-    dropped = [pair for pair in first if pair[0] not in dict(agents_asked(reply))]
-    assert not any(content_words(query) & topic for _, query in dropped)
-    assert not dropped or any(
-        content_words(query) & topic for pair in first if pair not in dropped for query in pair[1:]
-    )
 
 
 @pytest.mark.req("SAT-5")
