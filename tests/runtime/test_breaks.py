@@ -58,8 +58,8 @@ async def test_an_agent_is_broken_off_in_the_middle_of_its_call_and_the_others_a
     assert "b is known." in reply.text
     [broken] = [event for event in reply.events if isinstance(event.body, AgentBroken)]
     assert broken.at == pytest.approx(3, abs=0.1)
-    begun = [event for event in reply.events if isinstance(event.body, AgentStarted)]
-    assert [event.body.agent for event in begun if event.span_id == broken.span_id] == ["a"]
+    inside = [event for event in reply.events if event.span_id == broken.span_id]
+    assert [body.agent for body in bodies(inside, AgentStarted)] == ["a"]
     assert nothing_runs()
 
 
