@@ -46,16 +46,18 @@ Cards = tuple[Addressee, ...]
 
 JOINT = re.compile(
     r"""[,;/\n–—?!]|[.:]\s|\s-\s|\b\d{1,2}[.)]\s|\b[a-h]\)\s
-        |\s(?:and|also|plus|then|but|as\ well|y|e|además|también|luego|pero)\s""",
+        |\s(?:and|&|\+|also|plus|then|but|as\ well|y|e|además|también|luego|pero)\s""",
     re.IGNORECASE | re.VERBOSE,
 )
 """Something that may part two clauses; most messages have none, and are done with after this one search."""
-PAIR = re.compile(r",\s+|(?<!\s)\s+(?:and|or|but|y|e|o|pero)\s+(?:to\s+)?", re.IGNORECASE)
+PAIR = re.compile(r",\s+|(?<!\s)\s+(?:and|&|\+|or|but|y|e|o|pero)\s+(?:to\s+)?", re.IGNORECASE)
 """A joiner that parts two clauses only where both sides lean to different cards."""
 CUT = 0.08
 """How much closer than the other's card each side of such a joiner must be to its own."""
 LEANS = 0.15
 """The closeness from which on a side leans to a card at all."""
+GOES_ON = word_set("only still already not just nothing")
+"""Words that begin the other half of a question, and no question of their own."""
 FEWEST_WORDS = 8
 """Words of content that each card must have: "Answers questions about play." is close to anything or nothing."""
 LIST_MARK = re.compile(r"\n|;|/|\d[.)]|\b[a-h]\)|•", re.IGNORECASE)
@@ -74,10 +76,13 @@ THANKS = re.compile(
 """Thanks for something, up to the next mark: whoever says them asks for nothing by them."""
 ASIDE = re.compile(
     r"""(?:(?:(?:u+gh|argh|hm+|phew|sigh|lol|haha|omg|o[hk]|okay|well|so|listen)\b\W*+)++
-        |(?:(?:kind|best|warm)\ )?regards(?:,?\ \w+)?|(?:un\ )?saludos?(?:,?\ \w+)?)""",
+        |(?:(?:kind|best|warm)\ )?regards(?:,?\ \w+)?|(?:un\ )?saludos?(?:,?\ \w+)?
+        |[^,;:?!\n]{0,100}\bso\ (?:please\ |pls\ |plz\ )?(?:be\ |make\ (?:it|this)\ )?
+            (?:quick(?:ly)?|fast|brief|short))""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Sighs ("omg ok so"), or the end of a letter: a clause of nothing else asks for nothing."""
+"""Sighs ("omg ok so"), the end of a letter, or haste ("soccer practice in ten minutes so be quick"): a clause of
+nothing but that asks for nothing."""
 PROMPT = re.compile(
     r"""\b(?:your|system|hidden|secret|initial)\s+(?:(?:system|hidden|secret|initial|own|full|exact)\s+)*prompts?\b
         |\b(?:system|hidden|secret|initial|previous|prior|earlier)\s+(?:instructions?|messages?)\b
@@ -282,8 +287,8 @@ def _gain(head: str, tail: str, cards: Cards) -> float:
     right_words = words(tail)
     if len(left_words) < 2 or len(right_words) < 2:
         return 0.0
-    # "at gas stations or only grocery", "for the large one or for any" go on with what they began
-    if right_words[0] == "only" or right_words[0] in PREPOSITIONS:
+    # "approved or still pending", "for the large one or for any" go on with what they began
+    if right_words[0] in GOES_ON or right_words[0] in PREPOSITIONS:
         return 0.0
     if not content_words(head) or not content_words(tail):
         return 0.0

@@ -80,6 +80,8 @@ def test_an_answer_that_only_says_there_is_nothing_by_those_words_covers_no_part
         "How many points do I have? Kind regards, Sam",
         "sigh... find coffee deals",
         "busca ofertas de café. Un saludo, Ana",
+        "the bus comes in a minute so be quick - how many points do I have?",
+        "tell me my point total and nothing else",
     ],
 )
 def test_a_sigh_and_the_end_of_a_letter_are_no_parts(cards: Cards, message: str):
@@ -179,6 +181,25 @@ def test_what_is_told_of_a_card_is_owed_all_the_same(cards: Cards, complaint: st
 )
 def test_the_second_verb_of_a_question_is_no_part(cards: Cards, question: str):
     assert parts_of(question, cards) == ()
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "any dinner place in Harlow... and the total + tax on my Corner Basket receipt",
+        "see if the receipt I sent is approved or still pending. opening hours of the grocer on 5th",
+    ],
+)
+def test_both_halves_of_one_question_are_one_part(cards: Cards, message: str):
+    assert len(parts_of(message, cards)) == 2
+
+
+def test_what_somebody_wants_to_know_is_a_part(cards: Cards):
+    message = (
+        "tell me my quiz progress then what receipts I got this week "
+        "then whether the rocket energy thing takes the sugar free cans"
+    )
+    assert len(parts_of(message, cards)) == 3
 
 
 def test_a_wish_after_a_question_is_a_part(cards: Cards):

@@ -23,7 +23,7 @@ OPENERS = word_set(
     call send text share schedule explain compare open close start stop create delete move copy
     write read see watch suggest recommend any there's there it's my you if also then transfer
     pay use redeem scan upload convert calculate post sort pick translate solve summarize
-    choose pull fix qué que cuál cuáles cuánto cuánta
+    choose pull fix whether qué que cuál cuáles cuánto cuánta
     cuántos cuántas cuándo dónde cómo quién por mi mis hay quiero quisiera necesito puedo puede
     puedes busca buscar encuentra muestra muéstrame dime dame ayuda tengo quedan"""
 )
@@ -49,7 +49,7 @@ LINKS = word_set(
 )
 """Words that lead from one clause to the next."""
 JOINER = re.compile(
-    r"""(?:(?:^|(?<=\s))(?:\d{1,2}[.)]|[a-h]\)|[-*•])\s+|(?<!\s)\s+//?\s+|(?<!\s)\s+\+\s+(?=[^\W\d])|\n+
+    r"""(?:(?:^|(?<=\s))(?:\d{1,2}[.)]|[a-h]\)|[-*•])\s+|(?<!\s)\s+//?\s+|\n+
         |(?<![.?!;])[.?!;]++(?=\s|$)(?:\s*(?:and|also|then|plus|but|oh|y|además|también|luego|pero)\b)*
         |(?:,|(?<!\s))\s+(?:and\s+(?:also|then|lastly|finally|besides|after\s+that)|as\s+well\s+as|also
             |plus|then|btw|by\s+the\s+way|but\s+also
@@ -66,7 +66,7 @@ TIE = re.compile(
 """A joiner that says there is more to come."""
 NUMBER = re.compile(r"(?:^|(?<=\s))([1-9])\s+")
 """A number without a mark: the items of a list begin so where they are counted from one."""
-SOFT_JOINER = re.compile(r",\s+|(?<!\s)\s+(?:and|&|but|y|e|pero)\s+", re.I)
+SOFT_JOINER = re.compile(r",\s+|(?<!\s)\s+(?:and|&|\+|but|y|e|pero)\s+", re.I)
 """Ends a clause only when the next word is an opener, or a list of several items is being told."""
 
 
