@@ -286,6 +286,7 @@ async def opened_plans(
     store: str = "",
     recall: int = 0,
     documents: str | None = None,
+    lease: float = LEASE,
     **settings: Any,
 ) -> AsyncGenerator[Kit]:
     """The kit of a deck that plans over rows, as a process opens it. `blocks` stand in the planner's prompt;
@@ -316,7 +317,8 @@ async def opened_plans(
     @asynccontextmanager
     async def tools(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
         own = setup.documents()
-        yield plan_tools(PlanServices(own, SharedSkills(rows), files, TaskMemory(own)))
+        memory = TaskMemory(own)
+        yield plan_tools(PlanServices(own, SharedSkills(rows), files, memory, lease=lease))
 
     deck = Deck.of(cards, [rules, *blocks], settings=of_deck, flags=flags, known=PLAN_TOOLS)
     scripts = {"lead": lead, "desk": "Yes.", "planner": planner, "executor": executor}

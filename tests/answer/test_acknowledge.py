@@ -4,13 +4,10 @@ from itertools import permutations
 
 import pytest
 
-from kit.compose.locale import ENGLISH
 from kit.core.bodies.speech import Acknowledged, Text, TextReplaced
-from kit.core.outcome import Answer, tell
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.answer.clauses import Part, admits, clauses, loses, makes_claim, stems
-from kit.runtime.answer.owed import reservations
 from kit.runtime.answer.raw_text import looks_raw
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import HOME
@@ -198,42 +195,9 @@ async def test_a_preamble_with_machine_words_is_replaced_by_the_cards_line():
     assert reply.preamble == "One moment, I'm looking into that."
 
 
-async def test_a_preamble_that_made_up_a_figure_does_not_stay_when_the_part_fails():
-    lead = [
-        asks("rewards", text="You have 7341 points, let me check."),
-        "I could not reach rewards.",
-    ]
-    reply = await run_turn("my points", ALICE, small_kit(lead, {"rewards": failing(OSError("x"))}))
-    assert "7341" not in reply.preamble and reply.text == "I could not reach rewards."
-
-
 async def test_a_failure_made_good_by_a_later_answer_owes_nothing():
     replies = iter([Line(error=OSError("x")), Line("900 points")])
     lead = ScriptedModel(asks("rewards"), asks("rewards"), "You have 900 points.")
     kit = small_kit(lead, {"rewards": ScriptedModel(lambda _: next(replies))})
     reply = await run_turn("my points", ALICE, kit)
     assert reply.text == "You have 900 points." and paths(reply) == []
-
-
-@pytest.mark.req("PC2-FR-14")
-async def test_past_its_deadline_a_turn_uses_the_answers_in_hand_and_names_the_rest():
-    kit = small_kit(
-        [asks("a0", "rewards")],
-        {"a0": answering("A is known"), "rewards": answering("late", 7)},
-        turn_budget_ms=5000,
-    )
-    reply = await run_turn("two things", ALICE, kit)
-    assert reply.status == "deadline" and paths(reply) == ["rescued"]
-    assert reply.text == "A is known\n\nI wasn't able to get an answer about rewards right now."
-
-
-@pytest.mark.req("PC2-FR-14")
-def test_a_reservation_reaches_the_model_and_is_worded_for_people():
-    answer = Answer(
-        call_id="c", agent="offer_details", text="Two offers.", data_faults=("timeout",)
-    )
-    assert "may be incomplete" in tell(answer) and "timeout" not in tell(answer)
-    assert (
-        reservations([answer], ENGLISH)
-        == "About offer details: part of the data was not available, so this may be incomplete."
-    )

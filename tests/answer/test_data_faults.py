@@ -12,9 +12,7 @@ from kit.core.outcome import PARTLY, WITHOUT, Answer, Failure, Outcome, Reason
 from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply, run_turn
-from kit.settings import Settings
 from kit.tools.tool import ToolResult
-from kit.wire import open_kit
 from tests.kits import ALICE, SmallKit, asks, bodies, small_kit, stitched
 
 TIP = "Most stores refund an unopened item within a month."
@@ -132,20 +130,6 @@ async def test_another_lookup_that_came_does_not_make_good_the_one_that_failed()
     assert isinstance(answer, Answer) and answer.reservation == PARTLY
 
 
-async def test_an_answer_whose_data_was_missing_is_no_success_of_its_fan_out():
-    _, _, kit = await shop([ASKED, TIP], none(), ToolResult(text="two"), others=("play",))
-    found = metrics(kit.store)
-    assert (
-        found.share("fan_out_success_rate").right,
-        found.share("fan_out_success_rate").n,
-        found.share("partial_failure_rate").right,
-    ) == (
-        1,
-        2,
-        1,
-    )
-
-
 @pytest.mark.req("PC2-FR-12b", "PC2-FR-12")
 async def test_a_lookup_that_met_a_foreign_principal_is_not_made_again_by_the_same_sub_agent():
     reply, made, _ = await shop(
@@ -168,23 +152,6 @@ async def test_nor_in_a_second_round_nor_by_another_agent():
     )
     assert made == ["coffee"] and len(reply.outcomes) == 3
     assert all(isinstance(o, Failure) and o.reason == "principal_mismatch" for o in reply.outcomes)
-
-
-async def test_a_fault_of_a_sub_agents_data_reaches_its_part_of_a_monolith():
-    async with open_kit(Settings(store=":memory:", model="offline", pace=0.0), faults=True) as kit:
-        question = "How many points do I have, and find coffee deals"
-        reply = await kit.ask(question, kit.session("s"), "monolith", faults=["rewards=stranger"])
-    outcomes = {outcome.agent: outcome for outcome in reply.outcomes}
-    failure = outcomes["rewards"]
-    assert isinstance(failure, Failure) and (failure.axis, failure.reason) == (
-        "data",
-        "principal_mismatch",
-    )
-    assert (
-        isinstance(outcomes["shop"], Answer)
-        and "rewards" in reply.text
-        and "4,975" not in reply.text
-    )
 
 
 @pytest.mark.parametrize(

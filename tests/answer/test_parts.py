@@ -88,66 +88,12 @@ def test_a_sigh_and_the_end_of_a_letter_are_no_parts(cards: Cards, message: str)
     assert parts_of(message, cards) == ()
 
 
-@pytest.mark.parametrize(
-    ("message", "agents"),
-    [
-        (
-            "verification code never arrives, tried 4 times. what sort of store is that anyway",
-            ("support", "retailer_context"),
-        ),
-        (
-            "a quiet place for dinner, under 80 bucks, and is the fish market on Bay Rd open mondays",
-            ("restaurants", "retailer_context"),
-        ),
-    ],
-)
-def test_what_only_tells_is_not_owed_beside_the_request_it_belongs_to(
-    cards: Cards, message: str, agents: tuple[str, str]
-):
-    first, second = message.rsplit(". " if ". " in message else ", and ", 1)
-    calls = [
-        AgentCall(call_id="1", agent=agents[0], query=first),
-        AgentCall(call_id="2", agent=agents[1], query=second),
-    ]
-    assert coverage(parts_of(message, cards), calls, ()).left_out.count == 0
-
-
 def _left_out(cards: Cards, message: str, calls: list[tuple[str, str]]) -> tuple[str, ...]:
     """What a message's answer owes, where these agents were asked with these words."""
     made: list[AgentCall] = []
     for number, (agent, query) in enumerate(calls):
         made.append(AgentCall(call_id=str(number), agent=agent, query=query))
     return coverage(parts_of(message, cards), made, ()).left_out.parts
-
-
-REMARKS = [
-    "My cousin is over for the holidays",
-    "I have a terrible cold",
-    "it's snowing like mad",
-    "we just got back from Portugal",
-    "my neighbour started drumming at six this morning",
-    "I finally passed my driving test, yay",
-    "it's been a long day",
-    "my brother turned forty yesterday, unbelievable",
-    "we moved in last week and nothing is unpacked",
-    "I slept three hours",
-    "he never listens to anybody",
-    "they are digging up our street again",
-    "I love autumn",
-    "my back is killing me",
-]
-
-
-def test_remarks_that_no_card_is_about_are_not_owed(cards: Cards):
-    owed: list[str] = []
-    for remark in REMARKS:
-        message = f"{remark}. How many points do I have? And which games are there?"
-        dropped = [("rewards", "How many points do I have"), ("play", "which games are there")]
-        handed_on = [("rewards", f"{remark}. How many points do I have"), dropped[1]]
-        if _left_out(cards, message, dropped) or _left_out(cards, message, handed_on):
-            owed.append(remark)
-    # Vectors of single words take a day for a matter of dates.
-    assert len(owed) <= 1, owed
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """A remark that asks for nothing, beside a request, keeps nobody from answering the request."""
 
-import pytest
-
 from kit.bench.case import read_cases
 from kit.core.outcome import Answer
 from kit.settings import HOME, Settings
@@ -12,21 +10,6 @@ CASES = list(read_cases(HOME / "data" / "cases" / "remarks.jsonl"))
 ANSWERED = 57
 """Of sixty messages with a remark beside their request, by somebody who knew neither code nor cards."""
 ALARMS = 1
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        "finals week is killing me fr. got any deals on oat milk",
-        "got any deals on oat milk lol i drink so much of this stuff its a problem",
-        "any deals on oat milk? my youngest is finally potty training",
-    ],
-)
-async def test_a_lookup_is_asked_for_the_request_without_the_remark(message: str):
-    async with open_kit(OFFLINE) as kit:
-        reply = await kit.ask(message, kit.session("s"))
-    assert "shop" in reply.routing.invoked
-    assert reply.text.startswith("Oat milk offers")
 
 
 async def test_requests_with_remarks_beside_them_are_answered():

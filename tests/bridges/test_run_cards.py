@@ -114,20 +114,6 @@ async def test_whatever_goes_wrong_in_one_is_its_failure_alone(
     assert nothing_runs()
 
 
-async def test_stop_ends_the_work_of_the_system(tmp_path: Path):
-    deck = write_deck(tmp_path, {"slow": "./agents.py:hangs"}, AGENTS)
-    async with kit_over(deck, "slow") as kit:
-        turn = kit.ask("Please help me.", kit.session("s"))
-        async for event in turn:
-            if isinstance(event.body, ToolStarted):
-                break
-        turn.cancel()
-        reply = await turn
-        assert reply.status == "cancelled"
-        assert len(bodies(reply, ToolEnded)) == 1
-    assert nothing_runs()
-
-
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [

@@ -6,13 +6,13 @@ import pytest
 
 from kit import ExperimentKits, Settings, compare
 from kit.core.model import ModelSpec
-from kit.core.simulation import Law
+from kit.core.simulation import Law, LogNormal
 from tests.bridges.decks import write_deck
 from tests.bridges.test_run_cards import AGENTS
 
 pytestmark = pytest.mark.realtime
 CASES = [{"user": "Is there a flight at noon?", "expected_sub_agents": ["flights"]}]
-EXACT = ModelSpec(key="simulated-exact", provider="simulated", law=Law())
+EXACT = ModelSpec(key="simulated-exact", provider="simulated", law=Law(latency=LogNormal(median=0.01)))
 
 
 def test_a_grid_asks_what_cards_run_and_asks_again_once_its_code_has_changed(tmp_path: Path):

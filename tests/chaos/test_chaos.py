@@ -1,18 +1,16 @@
 """Whatever fails and however the composer lies: owned up to, nothing raw, nothing claimed, nobody's answer lost.
 
-100 scenes here; `python -m tests.chaos` plays 5,000 and prints the table.
+64 scenes here; `python -m tests.chaos` plays 5,000 and prints the table.
 """
 
 import pytest
 
 from kit.core.context import Principal
 from kit.models.offline import OfflineModel
-from kit.runtime.clock import run_virtual
-from tests.chaos.judge import Tally
-from tests.chaos.scene import COMPOSERS, FAULTS, Scene, miscounted, scene
-from tests.chaos.stage import Stage, play, sweep
+from tests.chaos.scene import COMPOSERS, miscounted, scene
+from tests.chaos.stage import sweep
 
-SCENES = 100
+SCENES = 64
 ROWS = (
     *("PC2-FR-8", "PC2-FR-12", "PC2-FR-14", "PC2-AC-8"),
     *("PC1-FR-5", "PC1-S9.2-4", "PC2-S9.2-3", "PC2-S9.5-5"),
@@ -53,70 +51,11 @@ def test_no_model_that_miscounts_gets_a_lost_part_shown_as_answered():
 
 @pytest.mark.req("PC2-FR-14", "PC2-AC-8")
 def test_the_offline_stand_in_hardly_ever_needs_the_fixed_sentence():
-    tally = sweep(range(40), OfflineModel().paced(0))
+    tally = sweep(range(24), OfflineModel().paced(0))
     print("\n" + tally.table())
     assert not any(tally.wrong.values()), "\n".join(tally.examples)
     owed = tally.scenes - tally.paths["none owed"]
-    assert owed > 20 and tally.paths["appended"] + tally.paths["rescued"] < 0.05 * owed
-
-
-def alone(kind: str, composer: str, second: str = "the same") -> Scene:
-    """A scene in which the first of two agents fails in this way and the other is well."""
-    pairs = ((s, scene(s)) for s in range(5000))
-    seed = next(
-        s
-        for s, on in pairs
-        if len(on.fates) == 2 and not on.uncalled and on.fates[0].kind == kind and on.cap == 8
-    )
-    found = scene(seed)
-    fine = next(
-        f
-        for s in range(0, 5000, 8)
-        for f in scene(s).fates
-        if f.agent != found.fates[0].agent and f.value.isdigit()
-    )
-    return Scene(seed, (found.fates[0], fine), 8, composer, second, False)
-
-
-def played(on: Scene) -> Tally:
-    async def turn() -> Tally:
-        tally, stage = Tally(), Stage(on)
-        kit = stage.kit()
-        tally.add(on, await play(stage, kit, on))
-        kit.store.close()
-        return tally
-
-    return run_virtual(turn())
-
-
-@pytest.mark.req("PC2-AC-5", "PC2-S9.5-1", "PC2-S9.5-2", "PC2-S9.5-3", "PC1-S9.5-1")
-@pytest.mark.parametrize(
-    ("kind", "composer"),
-    [
-        *((kind, "silent") for kind in FAULTS),
-        *(("raise", composer) for composer in ("honest", "claims", "leaks", "stitches")),
-    ],
-)
-def test_one_of_two_fails_and_the_reply_says_so(kind: str, composer: str):
-    tally = played(alone(kind, composer))
-    assert not any(tally.wrong.values()), tally.examples
-    assert ("composed" in tally.paths) == (composer == "honest")
-
-
-@pytest.mark.req("PC2-FR-8", "PC2-AC-5")
-@pytest.mark.parametrize(
-    ("second", "path"),
-    [
-        ("honest", "recomposed"),
-        ("the same", "appended"),
-        ("raises", "appended"),
-        ("hangs", "appended"),
-        ("leaks", "appended"),
-    ],
-)
-def test_a_silent_composer_is_asked_once_more_and_then_helped(second: str, path: str):
-    tally = played(alone("raise", "silent", second))
-    assert list(tally.paths) == [path] and not any(tally.wrong.values())
+    assert owed > 10 and tally.paths["appended"] + tally.paths["rescued"] < 0.05 * owed
 
 
 def test_the_judge_sees_what_an_unchecked_composer_would_get_away_with(
@@ -126,7 +65,7 @@ def test_the_judge_sees_what_an_unchecked_composer_would_get_away_with(
         return text
 
     monkeypatch.setattr("kit.patterns.agents_as_tools.acknowledge", unchecked)
-    tally = sweep(range(40))
+    tally = sweep(range(24))
     about_the_text = [
         what
         for what in tally.wrong

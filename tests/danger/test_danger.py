@@ -135,14 +135,12 @@ def small_deck(folder: Path, locale: str, old: str = "", new: str = "") -> Path:
     [
         ("- my life is over\n", "- <mine> life is over\n", "<mine> names no list of words"),
         ("- my life is over\n", "- ... my life\n", "begins or ends with a mark"),
-        ("- my life is over\n", "- en* my life\n", "too short for a *"),
         ("- my life is over\n", '- ""\n', "an empty phrase"),
         (
             "- asthma asthma_bad !shop ",
             "- asthma asthma_worse !shop ",
             "'asthma_worse' names no term",
         ),
-        ("- asthma asthma_bad !shop ", "- asthma asthma_bad !shops ", "'!shops' names no term"),
         ("  rotten: rotten egg*, ", "  rotten: ro*, ", "too short for a *"),
         ("id: en-US\n", "id: en-GB\n", "give both one name"),
         ("  poison:\n    reply:", "  poison:\n    answer:", "unknown field"),
@@ -248,5 +246,5 @@ def calls(finder: DangerFinder, text: str) -> int:
 def test_twice_the_message_takes_twice_the_work(repeated: str) -> None:
     for danger in DECK.dangers.values():
         finder = DangerFinder(danger)
-        half = (repeated * LONGEST)[: LONGEST // 2]
-        assert calls(finder, half) < 2.1 * calls(finder, half[: LONGEST // 4])
+        text = (repeated * LONGEST)[: LONGEST // 8]
+        assert calls(finder, text) < 2.1 * calls(finder, text[: LONGEST // 16])

@@ -486,17 +486,6 @@ async def test_where_the_words_of_the_missing_parts_are_not_known_the_answer_cou
         )
 
 
-@pytest.mark.req("PC2-S5.4c", "PC2-AC-8")
-async def test_an_answer_that_owns_up_in_its_own_words_is_left_as_it_is():
-    own = (
-        " ".join(f"From {agent}." for agent, _ in PARTS) + " I had to leave out the tacos for now."
-    )
-    models = {agent: answering(f"From {agent}.") for agent in AGENTS}
-    kit = small_kit(ScriptedModel(line(*PARTS, intents=5), own), models, guards=Guards())
-    reply = await turn(kit, FIVE)
-    assert reply.text == own and acted(reply, "acknowledge") == []
-
-
 @pytest.mark.req("PC2-S5.4c")
 async def test_a_part_that_a_later_round_takes_is_owed_no_more():
     kit = kit_of(line(*PARTS[:3], intents=4), line(("play", "show me new games"), intents=1), cap=3)

@@ -15,7 +15,7 @@ from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
 from kit.runtime.pattern import Pattern
 from kit.runtime.turn import Reply, run_turn
-from tests.kits import ALICE, SmallKit, answering, asks, failing, small_kit, stitched
+from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched
 from tests.runtime.test_continuity import chained
 
 MIXED = "my receipt didn't scan and find me coffee deals"
@@ -84,16 +84,6 @@ async def test_supports_answers_are_called_ft_and_every_other_by_its_provider():
         None,
         "resp_support_1",
     ]  # its chain goes on under the provider's
-
-
-@pytest.mark.req("SAT-18")
-async def test_a_support_agent_that_gave_no_answer_is_called_nothing():
-    reply = await run_turn(
-        MIXED,
-        ALICE,
-        kit_of(asks("support", "shop"), stitched, support=failing(RuntimeError("down"))),
-    )
-    assert ids(reply.events) == []
 
 
 # ── usage ───────────────────────────────────────────────────────────────────────────────────────────

@@ -1,15 +1,15 @@
 """A model is called directly while nobody listens, and through LangChain's wrapper as soon as it
 has something to do there."""
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import langchain_core.tracers.langchain
 import langsmith.utils
 import pytest
 from langchain_core.caches import InMemoryCache
-from langchain_core.callbacks import AsyncCallbackHandler
+from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 from langchain_core.globals import set_debug, set_llm_cache
 from langchain_core.language_models.fake_chat_models import FakeListChatModel, GenericFakeChatModel
 from langchain_core.load import dumps
@@ -26,6 +26,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.rate_limiters import InMemoryRateLimiter
 from langchain_core.runnables import RunnableLambda
 from langchain_core.runnables.base import RunnableBinding
+from langchain_core.tracers import context
 from langchain_core.tracers.context import collect_runs
 
 from kit.models.asynchronous import AsyncChatModel
@@ -249,41 +250,21 @@ async def test_models_around_a_model_pass_the_direct_call_on(whole: bool):
         assert not wrapped(await read(around))
 
 
-class Endless(AsyncChatModel):
-    """Says nothing for an hour, then its pieces; `closed` once its stream is."""
-
-    hour: float = 3600
-    pieces: list[str] = []
-    closed: bool = False
-
-    @property
-    def _llm_type(self) -> str:
-        return "endless"
-
-    async def _astream(
-        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
-    ) -> AsyncIterator[ChatGenerationChunk]:
-        try:
-            await asyncio.sleep(self.hour)
-            for piece in self.pieces:
-                yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
-        finally:
-            self.closed = True
-
-
-async def test_a_cancelled_or_abandoned_stream_is_closed_at_once():
-    model = Endless()
-    task = asyncio.ensure_future(read(model))
-    await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert model.closed
-    left = Endless(hour=0, pieces=["one", "two"])
-    stream = stream_reply(left, ASK)
-    assert (await anext(stream)).text == "one"
-    await stream.aclose()
-    assert left.closed
+def test_a_handler_that_an_environment_variable_turns_on_is_a_listener(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    hooks = list(context._configure_hooks)
+    context.register_configure_hook(
+        ContextVar("watcher", default=None), True, BaseCallbackHandler, "KIT_TEST_WATCHES"
+    )
+    try:
+        assert not has_listeners(None, False)
+        monkeypatch.setenv("KIT_TEST_WATCHES", "true")
+        assert has_listeners(None, False)
+        monkeypatch.setenv("KIT_TEST_WATCHES", "false")
+        assert not has_listeners(None, False)
+    finally:
+        context._configure_hooks[:] = hooks
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
@@ -294,50 +294,6 @@ def test_a_call_is_found_however_it_is_dressed(content: str, rest: str | None):
 )
 def test_what_is_no_call_stays_text(content: str):
     assert take_calls(content, NAMES) == (content, [])
-
-
-FRAGMENTS = (
-    *(
-        '{"name":',
-        '"ask_shop"',
-        '"ask_rewards"',
-        ',"arguments":',
-        '{"query":"x"}',
-        "}",
-        "{",
-        "[",
-        "]",
-        "```json\n",
-        "```",
-        "\0",
-    ),
-    *(
-        "<tool_call>",
-        "</tool_call>",
-        '{"tool":',
-        ',"args":',
-        '"',
-        "\\",
-        "\\u",
-        "NaN",
-        "1e999",
-        "9" * 5000,
-        " ",
-        "\n",
-    ),
-    *('{"say": "', '", "calls": [', json.dumps(COFFEE), json.dumps([POINTS])),
-)
-
-
-@settings(SEEDED, max_examples=40)
-@given(st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=8), max_size=24))
-@example(['{"name": "ask_weather", "arguments": {}}'])
-def test_reading_calls_never_raises_and_returns_only_bound_names(parts: list[str]):
-    content = "".join(parts)
-    for calls in (take_calls(content, NAMES)[1], read_answer(content, NAMES)[1]):
-        assert {call["name"] for call in calls} <= NAMES
-        assert len({call["id"] for call in calls}) == len(calls)
-        json.dumps([call["args"] for call in calls]).encode()
 
 
 # ── streaming past the watch ─────────────────────────────────────────────────────────────────────────

@@ -19,7 +19,6 @@ from kit.core.outcome import Failure, tell
 from kit.models.openai import chat_model
 from kit.models.scripted import ScriptedModel
 from kit.runtime.handle import Reply
-from kit.runtime.recording.cassette import Cassette
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
@@ -223,28 +222,6 @@ async def test_only_the_first_failure_of_a_kind_is_logged_and_every_trace_has_it
         any(isinstance(e.body, ModelEnded) and "HTTP 40" in str(e.body.error) for e in r.events)
         for r in replies
     )
-
-
-async def test_a_recorded_failure_is_the_same_on_the_trace_when_it_is_replayed_and_is_not_logged(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-):
-    spec, lines = ModelSpec(key="small", provider="openai"), list[str]()
-    with loopback() as server:
-        server.plays(Refuse(401, "no such key"))
-        for mode in ("record", "replay"):
-            model = (chat_model(spec, api_key=KEY, base_url=server.url), spec)
-            cassette = Cassette(tmp_path / "calls.jsonl", mode)
-            cassette.begin("2026-11-01", None)
-            kit = SmallKit(
-                bind(small_deck([]), {"orchestrator": model}),
-                SqliteStore(":memory:"),
-                cassette=cassette,
-            )
-            reply = await run_turn("hi there", ALICE, kit)
-            cassette.close()
-            lines += [str(body.error) for body in bodies(reply, ModelEnded)]
-    assert "HTTP 401, no such key; set OPENAI_API_KEY" in lines[0] and lines[0] == lines[1]
-    assert len([record for record in caplog.records if record.name == "kit.model"]) == 1
 
 
 # Waiting

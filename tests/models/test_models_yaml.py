@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kit.compose.models import check_orchestrator, load_models
-from kit.core.errors import BindError, DeckError, UnknownId
+from kit.compose.models import load_models
+from kit.core.errors import DeckError, UnknownId
 from kit.core.model import ModelSpec
 
 
@@ -47,28 +47,3 @@ def test_a_missing_file_is_a_sentence(tmp_path: Path):
         DeckError, match=r"models\.yaml:1: cannot be read \(No such file or directory\)"
     ):
         load_models(tmp_path / "models.yaml")
-
-
-@pytest.mark.req("PC1-NFR-6")
-@pytest.mark.parametrize(
-    ("concurrent", "routing", "refused"),
-    [
-        (True, "native", False),
-        (True, "json_schema", False),
-        (False, "json_schema", False),
-        (False, "native", True),
-    ],
-)
-def test_an_orchestrator_needs_concurrent_tool_calls_or_routing_by_schema(
-    concurrent: bool, routing: str, refused: bool
-):
-    spec = ModelSpec.model_validate(
-        {"key": "m", "provider": "openai", "routing": routing, "concurrent_tool_calls": concurrent}
-    )
-    if refused:
-        with pytest.raises(
-            BindError, match="model 'm' cannot orchestrate: it makes one tool call at a time"
-        ):
-            check_orchestrator(spec)
-    else:
-        check_orchestrator(spec)

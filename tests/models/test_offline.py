@@ -1,6 +1,5 @@
 """The offline stand-in as a chat model: every role it plays, from messages and bound tools alone."""
 
-import asyncio
 from typing import Any
 
 import jsonschema
@@ -195,6 +194,7 @@ LISTING = function(
 
 GAMES = function("list_games", "Games that pay points.", {"query": {"type": "string"}}, [])
 OFFERS = function("find_offers", "Offers on products.", {"query": {"type": "string"}}, [])
+USER = function("points", "Looks up the points balance.", {"user": {"type": "string"}}, ["user"])
 SLOTS = function(
     "next_slot",
     "The next free slot with a doctor.",
@@ -211,6 +211,7 @@ SLOTS = function(
          [{"city": "Rivermont"}, {"city": "Oakfield"}]),
         (LISTING, "how many are in Rivermont, and are they any good", [{"city": "Rivermont"}]),
         (SLOTS, "when is the next slot with Doctor Weber on friday?", [{"doctor": "Weber", "day": "Friday"}]),
+        (USER, "how many points do I have", [{"user": "how many points do I have"}]),
         # Words of the tool's own name, and words that place a thing in a list, narrow no search.
         (GAMES, "what games can I play?", [{}]),
         (GAMES, "which puzzle games are there?", [{"query": "puzzle"}]),
@@ -395,16 +396,6 @@ async def test_streaming_says_and_calls_the_same_in_pieces(tools: list[Any] | No
     assert "".join(chunk.text for chunk in model(tools).stream(MIXED)) == whole.text
 
 
-async def test_pace_and_think_are_kept():
-    clock = asyncio.get_running_loop().time
-    start = clock()
-    stamps = [
-        clock() - start
-        async for _ in OfflineModel(pace=0.5, think=2.0).bind_tools(ROUTERS).astream(MIXED)
-    ]
-    assert stamps == pytest.approx([2.0 + 0.5 * n for n in range(len(stamps))])
-
-
 ODD: list[list[BaseMessage]] = [
     [],
     [HumanMessage("")],
@@ -420,7 +411,6 @@ ODD: list[list[BaseMessage]] = [
         ),
         HumanMessage("yes"),
     ],
-    [AIMessage("Hi. What can I do?")],
     [HumanMessage("x"), ToolMessage("stray", tool_call_id="none")],
 ]
 

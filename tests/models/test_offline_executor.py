@@ -154,6 +154,11 @@ def test_an_input_is_a_file_only_where_it_names_one() -> None:
     )
 
 
+@pytest.mark.parametrize("text", ["", "no JSON", "{}", '{"task": 1}'])
+def test_what_is_no_step_is_said_to_be_none(text: str) -> None:
+    assert str(executor_turn([HumanMessage(text)])).startswith("This is no step")
+
+
 def test_arguments_come_from_the_words_of_a_task_and_the_input() -> None:
     schema = {
         "properties": {

@@ -29,52 +29,11 @@ AGENTS = {
 NAMES = list(AGENTS)
 TOOLS = tuple(Document(name.replace("_", " "), text) for name, text in AGENTS.items())
 
-CASES = [
-    ("any deals on cheddar cheese?", "shop"),
-    ("compare prices of peanut butter", "shop"),
-    ("show me cheap shampoo coupons", "shop"),
-    ("my receipt didn't scan", "support"),
-    ("I can't log in to my account", "support"),
-    ("I want to talk to a person", "support"),
-    ("how many points do I have", "rewards"),
-    ("can I redeem my points for a gift card?", "rewards"),
-    ("what did I buy last week?", "ereceipts"),
-    ("how much did I spend in March", "ereceipts"),
-    ("which games can I play", "play"),
-    ("what is my quiz streak", "play"),
-    ("when does the oat milk offer expire?", "offer_details"),
-    ("which sizes qualify for the yogurt offer", "offer_details"),
-    ("find a pizza place nearby", "restaurants"),
-    ("where can I get sushi for dinner", "restaurants"),
-    ("what are the opening hours of the corner store", "retailer_context"),
-    ("what is the return policy of that store", "retailer_context"),
-    ("my receipt didn't scan and how many points do I have", "support rewards"),
-    ("find a sushi restaurant nearby, and also which games can I play", "restaurants play"),
-    ("compare prices of olive oil and tell me my points balance", "shop rewards"),
-    ("is it going to rain in the mountains", ""),
-    ("who wrote the great symphony", ""),
-    ("good morning", ""),
-]
-
 
 def routed(request: str, *, in_play: str = "", said: str = "", most: int = 5) -> list[str]:
     playing = frozenset(NAMES.index(name) for name in in_play.split())
     decision = decide(Situation(request, TOOLS, playing, said), most)
     return [NAMES[part.tool] for part in decision.parts] if isinstance(decision, Routes) else []
-
-
-def test_three_quarters_of_plain_requests_reach_exactly_their_agents():
-    right = [request for request, wanted in CASES if set(routed(request)) == set(wanted.split())]
-    assert len(right) >= 0.75 * len(CASES), sorted({request for request, _ in CASES} - set(right))
-
-
-def test_mixed_request_is_split_into_the_users_own_words():
-    request = "My receipt didn't scan, how many points do I have, and which games can I play?"
-    decision = decide(Situation(request, TOOLS), 5)
-    assert isinstance(decision, Routes)
-    assert [NAMES[part.tool] for part in decision.parts] == ["support", "rewards", "play"]
-    assert decision.intents == 3
-    assert all(part.text in request for part in decision.parts)
 
 
 def test_a_list_is_split_at_its_commas_and_marks():
@@ -106,13 +65,6 @@ def test_one_matter_with_an_and_in_it_is_not_split(request_: str):
     decision = decide(Situation(request_, TOOLS), 5)
     assert isinstance(decision, Routes)
     assert [part.text for part in decision.parts] == [request_]
-
-
-def test_cap_keeps_the_closest_and_still_counts_every_intent():
-    message = "my receipt didn't scan, how many points do I have, and which games can I play"
-    decision = decide(Situation(message, TOOLS), 2)
-    assert isinstance(decision, Routes)
-    assert (len(decision.parts), decision.intents) == (2, 3)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,11 @@ __all__ = ["redis"]
 pytestmark = pytest.mark.realtime
 
 
+@pytest.fixture(autouse=True)
+def a_stop_that_nobody_hears_is_noticed_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kit.patterns.elsewhere.SILENCE", 0.2)
+
+
 @pytest.fixture(params=["over Redis", "over the store"])
 def address(request: pytest.FixtureRequest) -> str | None:
     if request.param == "over the store":
@@ -55,7 +60,7 @@ async def test_a_turn_of_another_process_is_followed_live_and_missed_in_nothing(
 async def test_a_turn_is_stopped_from_another_process(tmp_path: Path, address: str | None) -> None:
     gate = Waits()
     async with (
-        opened_plans(tmp_path, gate, redis=address) as here,
+        opened_plans(tmp_path, gate, redis=address, lease=0.6) as here,
         opened_plans(tmp_path, Rows(), redis=address) as there,
     ):
         turn = here.ask("the best three", here.session("s"))
@@ -71,7 +76,10 @@ async def test_a_turn_is_stopped_from_another_process(tmp_path: Path, address: s
 
 
 @pytest.mark.req("AS-13")
-async def test_a_turn_whose_process_dies_ends_for_whoever_follows_it(tmp_path: Path) -> None:
+async def test_a_turn_whose_process_dies_ends_for_whoever_follows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kit.patterns.elsewhere.LOOK", 0.1)
     async with opened_plans(tmp_path, Rows()) as there:
         turn_id = await _left_behind(there)
         joined = there.join(turn_id, there.session("s").principal)

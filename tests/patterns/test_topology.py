@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kit.compose.deck import Deck, load_deck
+from kit.compose.deck import Deck
 from kit.compose.parts import DeckSettings
 from kit.compose.topology import Rubric, Topology
 from kit.core.bodies.call import AgentEnded, AnswerChosen
@@ -309,16 +308,6 @@ async def test_pipeline_a_draft_nobody_could_go_over_stands_with_a_reservation()
     assert isinstance(outcome, Answer) and outcome.caveat == UNCHECKED
 
 
-@pytest.mark.req("SO-7")
-async def test_members_keep_their_own_budgets_and_the_tree_shows_who_worked_for_whom():
-    cards = {"quick": card("quick", policy={"time_budget_ms": 500})}
-    models = {"explainer": answering("Slow", 3.0), "quick": answering("Quick", 1.0)}
-    reply = await run_turn("explain this", ALICE, joint(RACE, models, cards))
-    assert ended(reply)["quick"] == ("timeout", 0.5) and "Slow" in reply.text
-    rows = [(depth, span.name) for depth, span in reply.trace.rows() if span.kind == "agent"]
-    assert rows == [(1, "explainer"), (2, "explainer~1"), (2, "quick")]
-
-
 # configuration
 
 
@@ -370,37 +359,3 @@ def test_a_topology_that_cannot_be_carried_out_is_a_fault_of_the_deck(
     with pytest.raises(DeckError) as caught:
         Deck.of([lead, card("explainer"), card("quick")], settings=given)
     assert fault in str(caught.value)
-
-
-@pytest.mark.req("SO-7")
-@pytest.mark.parametrize(
-    ("surface", "environment", "raced"),
-    [(None, "default", True), ("batch", "default", False), (None, "night", False)],
-)
-async def test_the_surface_chooses_by_configuration(
-    surface: str | None, environment: str, raced: bool, tmp_path: Path
-):
-    (tmp_path / "deck").mkdir()
-    (tmp_path / "settings").mkdir()
-    for name, text in {
-        "deck/deck.yaml": "orchestrator: lead\nrequired_blocks: []\ntopologies:\n  chat:\n"
-        "    explainer: {kind: race, members: [explainer, quick]}\n"
-        "  batch:\n    explainer: {kind: delegate}\n",
-        "deck/lead.yaml": "id: lead\ndescription: Routes.\nmodel: offline\nsub_agents: [explainer]\n",
-        "deck/explainer.yaml": "id: explainer\ndescription: Explains.\nmodel: offline\n",
-        "deck/quick.yaml": "id: quick\ndescription: Explains quickly.\nmodel: offline\n",
-        "settings/default.yaml": "flags: {}\n",
-        "settings/night.yaml": "surface: batch\n",
-    }.items():
-        (tmp_path / name).write_text(text)
-    (tmp_path / "blocks").mkdir()
-    deck = load_deck(tmp_path / "deck", environment=environment)
-    models = {
-        "lead": ScriptedModel(asks("explainer"), stitched),
-        "explainer": answering("E"),
-        "quick": answering("Q", 1.0),
-    }
-    kit = SmallKit(with_topologies(bind(deck, models), surface), SqliteStore(":memory:"))
-    reply = await run_turn("explain this", ALICE, kit)
-    assert any(isinstance(event.body, AnswerChosen) for event in reply.events) == raced
-    assert reply.text == "E"

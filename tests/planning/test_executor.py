@@ -236,33 +236,6 @@ async def test_the_contract_is_the_steps_whatever_the_model_says_it_is(tmp_path:
     }
 
 
-@pytest.mark.req("AS-4")
-async def test_insufficient_says_why_and_what_next_and_nothing_is_complete(tmp_path: Path) -> None:
-    executor = ScriptedModel(
-        gives_up("three passes are needed", "split it" + "!" * 9_000),
-        "No.",
-        hands_in(outlets=[]),
-        "Done.",
-    )
-    async with in_memory(SkillService()) as client:
-        kit = step_kit(tmp_path, client, executor, [ACTIVE], [ACTIVE])
-        plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
-    signal = json.loads(texts(executor)[1])
-    assert len(signal.pop("suggestion")) == 1_000, "as much as a planner reads"
-    assert signal == {
-        "status": "insufficient",
-        "completed": None,
-        "reason": "three passes are needed",
-    }
-    (entry,) = plan.replan_history
-    assert (entry.trigger, plan.status) == (
-        "insufficient",
-        "complete",
-    ) and "split it" in entry.reason
-    asked = next(text for text in texts(kit.planner) if "failed_step" in text)
-    assert "three passes are needed" in asked and "split it" in asked
-
-
 # A call whose end nobody knows (decisions 41)
 
 

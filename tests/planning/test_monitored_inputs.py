@@ -7,8 +7,6 @@ import pytest
 
 from kit.models.scripted import Line, ScriptedModel
 from kit.planning.planner import planner_query
-from kit.planning.scope import StepScope
-from kit.planning.services import PlanServices
 from kit.runtime.turn import run_turn
 from kit.worlds.outlets.skill_service import SkillService
 from tests.kits import ALICE
@@ -27,20 +25,6 @@ async def test_a_plan_is_of_the_kind_of_task_that_its_planner_names(
     plan = {"steps": draft("one"), "task_type": named}
     kit = plan_kit(tmp_path, plan)
     assert (await plan_of(kit, await run_turn("Do it.", ALICE, kit))).task_type == stored
-
-
-@pytest.mark.req("AS-26")
-async def test_a_plan_that_is_planned_anew_stays_of_its_kind(tmp_path: Path) -> None:
-    async def doing(scope: StepScope, services: PlanServices) -> str | None:
-        shape: Any = scope.step.return_spec["shape"]
-        value = {"rows": 3} if scope.step.task == "broken" else {"rows": ["a"]}
-        await services.memory.write(scope.task, "rows", value, shape)
-        return None
-
-    first = {"steps": draft("broken"), "task_type": "ranking"}
-    kit = plan_kit(tmp_path, first, {"steps": draft("mended"), "task_type": "other"}, doing=doing)
-    plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
-    assert (plan.status, plan.replan_count, plan.task_type) == ("complete", 1, "ranking")
 
 
 @pytest.mark.req("AS-26")
@@ -64,7 +48,7 @@ async def test_scripts_that_ran_out_of_time_are_told_from_others(
     output = {"key": "outlets", "data": {"outlets": []}}
     executor = ScriptedModel(*lines, Line(calls=[("write_memory", output)]), "Done.")
     step = a_step("List the active outlets", "outlet_list", {"outlets": "array<{id: string}>"})
-    limits = {"exec_python": {"seconds": 0.5, "output": 2000}}
+    limits = {"exec_python": {"seconds": 0.3, "output": 2000}}
     async with in_memory(SkillService()) as client:
         kit = step_kit(tmp_path, client, executor, [step], tool_config=limits)
         await run_turn("Which are active?", ALICE, kit)

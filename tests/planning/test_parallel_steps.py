@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
-from kit.patterns.plan_execute import resumed
 from kit.planning.scope import StepScope
 from kit.planning.services import PlanServices
 from kit.runtime.turn import run_turn
-from kit.stores.documents.protocol import EventFilter
 from tests.kits import ALICE
 from tests.plan_kits import Described, draft, gives_rows, manifest, plan_kit, plan_of
 
@@ -144,48 +142,3 @@ async def test_what_ends_beside_a_failed_step_stays_and_keeps_its_number(
     for task in ("one", "two", "three"):
         assert task in reply.text
     assert [outcome.kind for outcome in reply.outcomes] == ["answer"] * 3
-
-
-async def test_a_planner_is_told_of_every_step_that_failed_and_why(tmp_path: Path) -> None:
-    async def raises(scope: StepScope, services: PlanServices) -> str | None:
-        raise OSError(f"{scope.step.task} is gone")
-
-    kit = plan_kit(tmp_path, draft("one", "two"), "no other way", doing=raises, skills=LOOKUP)
-    reply = await run_turn("Do it.", ALICE, kit)
-    asked = str(kit.planner.seen[3][-1].content)
-    brief = json.loads(asked.partition("\n\n")[2])
-    assert brief["failed_step"]["reason"] == "it is not available right now"
-    assert brief["failed_too"][0]["reason"] == "it is not available right now"
-    assert "is gone" not in asked, "what an exception said is for the trace alone"
-    assert "could not get through “one”" in reply.text
-
-
-@pytest.mark.req("AS-3")
-async def test_a_plan_stopped_while_steps_are_at_work_runs_those_again_and_no_other(
-    tmp_path: Path,
-) -> None:
-    working = asyncio.Event()
-    ran: list[str] = []
-
-    async def doing(scope: StepScope, services: PlanServices) -> str | None:
-        ran.append(scope.step.task)
-        if scope.step.task != "one" and ran.count(scope.step.task) == 1:
-            if len(ran) == 3:
-                working.set()
-            await asyncio.sleep(3600)
-        return await gives_rows(scope, services)
-
-    kit = plan_kit(tmp_path, draft("one", "two", "three"), doing=doing, skills=LOOKUP)
-    turn = run_turn("Do it.", ALICE, kit)
-    await working.wait()
-    first_is_done = EventFilter(tenant_id=ALICE.principal.tenant_id, event_type="step_1.complete")
-    while not await kit.services.documents.events.query(first_is_done):
-        await asyncio.sleep(0)
-    turn.cancel()
-    stopped = await turn
-    plan = await plan_of(kit, stopped)
-    assert [step.status for step in plan.steps] == ["complete", "executing", "executing"]
-    assert not stopped.outcomes
-    reply = await run_turn("Do it.", ALICE, kit, resumed(plan.plan_id))
-    assert sorted(ran) == ["one", "three", "three", "two", "two"]
-    assert all(task in reply.text for task in ("one", "two", "three"))

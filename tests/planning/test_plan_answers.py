@@ -102,14 +102,3 @@ def test_a_step_that_came_back_with_nothing_is_told_from_one_that_says_no(
     output: Any, empty: bool
 ) -> None:
     assert is_empty(output) is empty
-
-
-def test_steps_that_wait_for_one_another_in_a_circle_are_told_all_the_same() -> None:
-    steps = [
-        PlanStep(step_index=1, task="List the shops", input_from_step=2, status="complete"),
-        PlanStep(step_index=2, task="Rank those shops", input_from_step=1, status="complete"),
-    ]
-    sentences = BY_LANGUAGE["en"].sentences
-    values = {1: {"shop": AMBER}, 2: {"results": [BEST]}}
-    told_of = "\n".join(section.text for section in sections_of(steps, values, REQUEST, sentences))
-    assert "Amber" in told_of

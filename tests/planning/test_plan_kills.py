@@ -5,7 +5,7 @@ import pytest
 
 from tests.plan_points import kill_at, points_of_a_plan
 
-SOME = 3
+SOME = 2
 
 
 @pytest.mark.realtime
@@ -25,5 +25,5 @@ def test_a_step_that_died_in_a_call_that_cannot_be_repeated_ends_uncertain_and_i
     None
 ):
     every = points_of_a_plan(honours_keys=False)
-    results = [kill_at(1 + every * number // 2, honours_keys=False) for number in range(2)]
-    assert [broken for _, _, broken in results if broken] == []
+    _, _, broken = kill_at(1 + every // 2, honours_keys=False)
+    assert not broken

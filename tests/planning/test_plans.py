@@ -37,41 +37,6 @@ ENDED = "This plan had already ended, so nothing more was done for it. Ask again
 ROWS = {"rows": manifest("rows").model_dump(mode="json")}
 
 
-async def test_a_task_becomes_a_plan_whose_steps_run_in_order_and_are_answered_from(
-    tmp_path: Path,
-) -> None:
-    kit = plan_kit(tmp_path, draft("find them", "rank them"))
-    reply = await run_turn("Rank the best.", ALICE, kit)
-    assert reply.status == "ok"
-    assert "find them" in reply.text and "rank them" in reply.text
-    plan = await plan_of(kit, reply)
-    assert plan.status == "complete"
-    assert [(step.status, step.validated) for step in plan.steps] == [("complete", True)] * 2
-    assert [event.event_type for event in await events_of(kit)] == [
-        "user_message.received",
-        "subagent_a.spawned",
-        "subagent.finish",
-        "plan.received",
-        "plan.persisted",
-        "step_1.started",
-        "memory.written",
-        "subagent.finish",
-        "step_1.complete",
-        "step_2.started",
-        "memory.written",
-        "subagent.finish",
-        "step_2.complete",
-    ]
-
-
-async def test_the_answer_comes_first_and_how_it_was_done_last(
-    tmp_path: Path,
-) -> None:
-    kit = plan_kit(tmp_path, draft("find them", "rank them", chain=True))
-    reply = await run_turn("Rank the best.", ALICE, kit)
-    assert reply.text == ("1 row: rank them.\n\nI did this in 2 steps.")
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -315,7 +280,7 @@ async def test_a_plan_is_free_once_its_holder_has_been_silent_and_what_was_writt
     tmp_path: Path,
 ) -> None:
     doing, ran = once("", gives_rows)
-    kit = plan_kit(tmp_path, doing=doing, lease=0.5)
+    kit = plan_kit(tmp_path, doing=doing, lease=0.2)
     plans = kit.services.documents.plans
     steps = Draft(steps=tuple(DraftStep.model_validate(step) for step in draft("one", "two")))
     plan = with_draft(
@@ -328,7 +293,7 @@ async def test_a_plan_is_free_once_its_holder_has_been_silent_and_what_was_writt
     reply = await run_turn("Do it.", ALICE, kit, resumed("plan_x"))
     assert ran == ["two"] and "from before" in reply.text
     assert (await read_plan(kit, "plan_x")).fence == dead.plan.fence + 1
-    assert asyncio.get_running_loop().time() - began >= 0.5, "it was taken from a living one"
+    assert asyncio.get_running_loop().time() - began >= 0.2, "it was taken from a living one"
     with pytest.raises(VersionConflict):
         await dead.move(lambda plan: plan)
 
@@ -366,20 +331,3 @@ async def test_a_plan_ends_with_its_budget_of_tokens_and_says_what_is_done(tmp_p
     assert (
         plan.usage["tokens_in"] <= 400 and "Done so far:\n\n**1. one:** 1 row: one." in reply.text
     )
-
-
-@pytest.mark.req("AS-31")
-async def test_a_step_that_is_cut_off_by_the_plans_time_is_owned_up_to(tmp_path: Path) -> None:
-    doing, _ = once("two", hangs)
-    kit = plan_kit(tmp_path, draft("one", "two"), doing=doing, budget=Policy(time_budget_ms=2_000))
-    reply = await run_turn("Do it.", ALICE, kit)
-    plan = await plan_of(kit, reply)
-    assert plan.failure["reason"] == "budget" and [step.status for step in plan.steps] == [
-        "complete",
-        "failed",
-    ]
-    assert (
-        "within what it may take" in reply.text
-        and "Done so far:\n\n**1. one:** 1 row: one." in reply.text
-    )
-    assert reply.text.endswith("Not done: two.")

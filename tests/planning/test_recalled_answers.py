@@ -10,12 +10,10 @@ from kit import open_kit
 from kit.core.context import Principal
 from kit.tools.api_embedder import ApiEmbedder
 from kit.tools.recall import find_memories
-from kit.tools.task_memory import Task, TaskMemory, memory_stream
-from tests.kits import ALICE, OFFLINE
+from kit.tools.task_memory import Task, TaskMemory
+from tests.kits import OFFLINE
 from tests.loopback_openai import Raw, Refuse, loopback
 from tests.plan_kits import Rows, keeps_briefs, opened_plans
-from tests.service.servers import KEYS, outlets
-from tests.step_kits import need_boundary
 
 OURS = "ou-0001"
 ANN = Principal(tenant_id="acme", user_id="ann")
@@ -57,26 +55,6 @@ async def test_what_steps_left_is_found_by_what_it_means(tmp_path: Path) -> None
             assert [one.task_id for one in found] == [f"t{number}"]
             assert found[0].embedder == kit.embedder.name
         assert await find_memories(*asked, "which shops sold most", 1, "s2") == []
-
-
-@pytest.mark.realtime
-@pytest.mark.req("AS-30")
-async def test_outputs_of_a_plan_go_with_its_events_and_are_told_on_the_bus(tmp_path: Path) -> None:
-    need_boundary()
-    async with outlets(tmp_path, retention_days=7) as api:
-        key = {"X-Api-Key": KEYS["acme"]}
-        await api.run(f"List the categories of the menu of {OURS}", headers=key)
-        documents = api.kit.store.open_documents()
-        (plan,) = await documents.plans.of(ALICE.principal)
-        assert plan.status == "complete"
-        for step in plan.steps:
-            memory = await documents.memory.read(plan.owner, step.memory_key or "")
-            assert memory is not None and memory.ttl_at == pytest.approx(
-                memory.created_at + 7 * 86_400
-            )
-        stream = memory_stream(plan.owner)
-        entries = await api.kit.bus.read(stream, wait=1.0)
-        assert [entry.body["event"] for entry in entries] == ["memory.upsert", "memory.confirmed"]
 
 
 def vector(first: float) -> Raw:

@@ -77,14 +77,6 @@ async def test_an_agent_that_is_made_to_hang_hangs_until_its_own_deadline():
     assert line == "A does not answer in time, from 3.0 s on"
 
 
-async def test_a_stop_at_the_moment_of_a_break_stops_the_turn():
-    turn = start(slow_kit("a", "b"))
-    await asyncio.sleep(3)
-    turn.break_agent(Fault(where="a", kind="raise"))
-    turn.cancel()
-    assert (await turn).status == "cancelled" and nothing_runs()
-
-
 async def test_an_agent_that_has_not_begun_fails_when_it_is_asked():
     turn = start(slow_kit("a", "b"))
     await turn.wait_for(1)
@@ -116,18 +108,6 @@ async def test_a_reply_that_is_still_to_come_is_somebody_elses_and_after_it_a_br
     if moment is ToolStarted:
         calls = [body for body in bodies(reply, ToolEnded) if body.agent == "rewards"]
         assert len(calls) == 2, "what was on its way is asked again"
-
-
-async def test_a_fork_of_a_broken_turn_keeps_the_break():
-    async with open_kit(EMBEDDED, faults=True) as kit:
-        turn = kit.ask(QUESTION, kit.session("s"))
-        await turn.wait_for(1)
-        turn.break_agent(Fault(where="rewards", kind="raise"))
-        first = await turn
-        decide = next(span for span in first.trace.spans if span.kind == "model")
-        again = await kit.fork(first.turn_id, decide.id)
-    assert [failure.agent for failure in failures(again)] == ["rewards"]
-    assert "Ember Hill Ground Coffee" in again.text
 
 
 async def test_a_turn_of_a_kit_without_faults_and_one_that_is_over_cannot_be_broken():

@@ -69,22 +69,6 @@ def test_work_in_a_thread_holds_the_clock_until_it_ends():
     assert run_virtual(beside()) == [("work", 0.0), ("wait", pytest.approx(0.001))]
 
 
-def test_a_loop_ends_only_when_its_abandoned_work_has_ended():
-    ends: list[str] = []
-
-    def work() -> None:
-        time.sleep(0.05)
-        ends.append("work")
-
-    async def abandon() -> None:
-        job = asyncio.get_running_loop().run_in_executor(None, work)
-        await asyncio.sleep(0)
-        job.cancel()
-
-    run_virtual(abandon())
-    assert ends == ["work"]
-
-
 def test_waiting_for_what_cannot_happen_is_an_error_and_no_hang():
     async def forever() -> None:
         await asyncio.Event().wait()

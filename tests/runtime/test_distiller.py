@@ -7,8 +7,8 @@ import pytest
 from langchain_core.tools import StructuredTool
 
 from kit.compose.deck import Deck
-from kit.core.bodies.call import AgentStarted, ModelEnded, ModelStarted
-from kit.core.bodies.memory import ContextCarried, Distillation
+from kit.core.bodies.call import AgentStarted, ModelEnded
+from kit.core.bodies.memory import Distillation
 from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.errors import DeckError
 from kit.core.outcome import Answer, ComponentPayload
@@ -96,19 +96,6 @@ async def test_declared_fields_are_filled_from_the_conversation_and_nothing_else
     ends = bodies(replies[1], ModelEnded)
     assert "loves wolves" not in "".join(map(str, ends)), (
         "a personal value is hidden from the moment it is written"
-    )
-
-
-@pytest.mark.req("SO-24")
-async def test_a_closed_agent_costs_one_helper_call_on_a_switch_and_none_where_nothing_was_said_before():
-    helper = ScriptedModel(lambda _: Line(calls=[(JOB, {"tastes": "wolves"})]))
-    replies, _ = await second_turn(helper, "why?")
-    jobs = [
-        [body.agent for body in bodies(r, ModelStarted) if body.purpose == "job"] for r in replies
-    ]
-    assert jobs == [[], ["explainer_fields"]]
-    assert not any(isinstance(event.body, ContextCarried) for event in replies[1].events), (
-        "it would be left out"
     )
 
 

@@ -15,7 +15,6 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from kit import Kit, Reply, open_kit
 from kit.compose.deck import Deck
 from kit.compose.topology import Topology
-from kit.core.bodies.turn import ApprovalAsked
 from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import OPERATOR, Principal
 from kit.core.errors import ResumeError
@@ -26,7 +25,7 @@ from kit.settings import Settings
 from kit.tools.loading import function_tool
 from kit.tools.tool import LimitedTool, ToolLimits, tool_context
 from tests.forks import exit_code
-from tests.kits import asks, bodies, small_deck, stitched
+from tests.kits import asks, small_deck, stitched
 
 QUESTION = "Open a ticket about my printer, and how many points do I have?"
 ASKS = ToolLimits(confirm="Open a ticket that says “{words}”?")
@@ -227,31 +226,6 @@ async def test_a_lookup_beside_an_act_of_the_same_agent_sees_what_the_act_left(t
         reply = await paused(kit)
         ended = await kit.resume(reply.turn_id, True)
     assert "Tickets that are open: 1. Ticket 12 says: ink." in ended.text
-
-
-@pytest.mark.req("K-12")
-async def test_two_questions_are_answered_one_by_one(tmp_path: Path):
-    world = Desk(tmp_path)
-    scripts = world.scripts()
-
-    def two(messages: list[BaseMessage]) -> Line:
-        if isinstance(messages[-1], ToolMessage):
-            return Line(
-                " ".join(str(one.content) for one in messages if isinstance(one, ToolMessage))
-            )
-        return Line(calls=[("open_ticket", {"words": "ink"}), ("open_ticket", {"words": "paper"})])
-
-    world.scripts = lambda: {**scripts, "desk": two}
-    async with world.opened() as kit:
-        reply = await paused(kit)
-        asked = bodies(reply, ApprovalAsked)
-        assert [one.question for one in asked] == [
-            "Open a ticket that says “ink”?",
-            "Open a ticket that says “paper”?",
-        ]
-        ended = await kit.resume(reply.turn_id, {asked[0].key: True, asked[1].key: False})
-    assert world.effects.read_text() == "ink\n"
-    assert "Ticket 12 says: ink." in ended.text and DECLINED in ended.text
 
 
 @pytest.mark.req("K-12")

@@ -272,18 +272,6 @@ async def test_what_waits_of_an_agent_that_has_ended_is_old_news():
     assert lines(reply.events) == []
 
 
-@pytest.mark.parametrize("policy", [{"default": "batch"}, {"gap_ms": 300}], ids=str)
-async def test_a_stopped_turn_leaves_no_timer_behind(policy: dict[str, Any]):
-    kit = team_of({"a": ((0.2, OFFERS), (0.05, POINTS), (9.0, "")), "b": ((9.0, ""),)}, **policy)
-    turn = run_turn("everything", ALICE, kit)
-    await asyncio.sleep(0.7)
-    turn.cancel()
-    await turn
-    await asyncio.sleep(0)
-    timers: list[asyncio.TimerHandle] = asyncio.get_running_loop()._scheduled  # type: ignore[attr-defined]
-    assert [timer for timer in timers if not timer.cancelled()] == []
-
-
 def deck_with(**policy: Any) -> Callable[[], Deck]:
     card = AgentCard(id="solo", description="Answers.", model="offline")
     settings = {
