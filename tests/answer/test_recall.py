@@ -3,14 +3,11 @@
 import pytest
 
 from kit.core.card import AgentCard, Handoff
-from kit.core.context import Principal, Session
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
-from tests.kits import SmallKit, answering, asks, small_deck, stitched
-
-WHO = Principal(tenant_id="acme", user_id="alice")
+from tests.kits import ALICE, SmallKit, answering, asks, small_deck, stitched
 
 
 @pytest.mark.req("SAT-26")
@@ -20,24 +17,14 @@ async def test_history_that_crosses_agents_is_a_setting_with_a_warning_and_neith
 ):
     shut = AgentCard(id="shut", description="Shut.", model="offline", handoff=Handoff(closed=True))
     lead = ScriptedModel(asks("ann"), stitched, asks("bob", "shut"), stitched)
-    bob, closed, helper = (
-        answering("B"),
-        answering("C"),
-        ScriptedModel(lambda _: Line("ann was asked")),
-    )
-    models = {
-        "ann": answering("said by ann"),
-        "bob": bob,
-        "shut": closed,
-        "helper": helper,
-        "orchestrator": lead,
-    }
+    helper = ScriptedModel(lambda _: Line("ann was asked"))
+    ann, bob, closed = answering("said by ann"), answering("B"), answering("C")
+    models = {"ann": ann, "bob": bob, "shut": closed, "helper": helper, "orchestrator": lead}
     deck = small_deck(["ann", "bob", "shut"], [shut], history=history)
     assert sum("reads what was said to the others" in line for line in deck.warnings) == warnings
     kit = SmallKit(bind(deck, models), SqliteStore(":memory:"))
-    session = Session(id="s", principal=WHO)
     for message in ("one", "two"):
-        await run_turn(message, session, kit)
+        await run_turn(message, ALICE, kit)
     told = [str(message.content) for message in bob.seen[0][1:]]
     assert told == (["about bob"] if history == "own" else ["one", "said by ann", "about bob"])
     assert len(closed.seen[0]) == 2 and "said by ann" not in str(closed.seen)

@@ -12,7 +12,9 @@ from tests.bridges.test_run_cards import AGENTS
 
 pytestmark = pytest.mark.realtime
 CASES = [{"user": "Is there a flight at noon?", "expected_sub_agents": ["flights"]}]
-EXACT = ModelSpec(key="simulated-exact", provider="simulated", law=Law(latency=LogNormal(median=0.01)))
+EXACT = ModelSpec(
+    key="simulated-exact", provider="simulated", law=Law(latency=LogNormal(median=0.01))
+)
 
 
 def test_a_grid_asks_what_cards_run_and_asks_again_once_its_code_has_changed(tmp_path: Path):

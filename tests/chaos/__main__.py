@@ -15,28 +15,18 @@ def main(scenes: int) -> int:
     began = time.monotonic()
     liars = Tally()
     for start in range(0, scenes, BLOCK):
-        _progress(f"{start:,} of {scenes:,} scenes")
         liars.merge(sweep(range(start, min(start + BLOCK, scenes))))
-    _progress("the offline stand-in")
-    offline = sweep(range(max(100, scenes // 5)), OfflineModel().paced(0))
-    _progress("models that miscount")
-    miscounting = sweep(range(max(100, scenes // 5)), scenes=miscounted)
-    _progress("")
-    print("Scripted composers, most of them liars\n" + liars.table())
-    print(*liars.examples, sep="\n")
-    print("\nThe offline stand-in composes\n" + offline.table())
-    print(*offline.examples, sep="\n")
-    print("\nModels that miscount: every turn lost a part\n" + miscounting.table())
-    print(*miscounting.examples, sep="\n")
+    few = range(max(100, scenes // 5))
+    offline = sweep(few, OfflineModel().paced(0))
+    miscounting = sweep(few, scenes=miscounted)
+    for tally, who in (
+        (liars, "Scripted composers, most of them liars"),
+        (offline, "The offline stand-in composes"),
+        (miscounting, "Models that miscount: every turn lost a part"),
+    ):
+        print(f"{who}\n{tally.table()}", *tally.examples, sep="\n")
     print(f"{time.monotonic() - began:.0f} s")
-    wrong = liars.wrong + offline.wrong + miscounting.wrong
-    return 1 if any(wrong.values()) else 0
-
-
-def _progress(said: str) -> None:
-    """How far it has come, on one line; a terminal alone is told."""
-    if sys.stderr.isatty():
-        print(f"\r{said:<40}" if said else f"\r{'':<40}\r", end="", file=sys.stderr, flush=True)
+    return int(any((liars.wrong + offline.wrong + miscounting.wrong).values()))
 
 
 if __name__ == "__main__":

@@ -159,9 +159,6 @@ class Tally:
     """Messages to models that were read."""
     short: int = 0
     """Scenes of which the model made fewer calls than the message has parts."""
-    counted: int = 0
-    """Parts without a call that it counted; the others nobody knows of."""
-    uncounted: int = 0
 
     def add(self, scene: Scene, seen: Witness) -> None:
         reply = seen.reply
@@ -183,8 +180,6 @@ class Tally:
         self.scenes += 1
         self.clean += scene.clean and not scene.uncalled
         self.short += bool(scene.uncalled)
-        self.counted += scene.owed
-        self.uncounted += len(scene.uncalled) - min(scene.owed, len(scene.uncalled))
         self.paths[path] += 1
         self.by_composer.setdefault(scene.composer, Counter())[path] += 1
         self.wrong.update(found)
@@ -205,8 +200,6 @@ class Tally:
         self.scenes += other.scenes
         self.clean += other.clean
         self.short += other.short
-        self.counted += other.counted
-        self.uncounted += other.uncounted
         self.paths.update(other.paths)
         self.wrong.update(other.wrong)
         self.examples += other.examples
@@ -215,26 +208,19 @@ class Tally:
 
     def table(self) -> str:
         """For people: what went wrong (nothing should), and how often each way of mending was needed."""
-        ways = ("none owed", "composed", "recomposed", "appended", "rescued")
-        lines = [f"{self.scenes} scenes, {self.clean} of them clean"]
-        lines.append(
-            f"{self.short} with parts not called for: {self.counted} counted by the model, {self.uncounted} by nobody"
-        )
-        beside = "a neighbour's turn beside each scene"
-        lines.append(
-            f"{self.planted} foreign envelopes sent, {beside}, {self.inputs} messages to models read"
-        )
-        lines += [f"  {n:6} {what}" for what, n in self.wrong.items()]
-        lines.append(f"{'composer':22}" + "".join(f"{way:>12}" for way in ways))
-        lines += [
-            f"{who:22}" + "".join(f"{n[way]:12}" for way in ways)
-            for who, n in sorted(self.by_composer.items())
+        lines = [
+            f"{self.scenes} scenes, {self.clean} of them clean, {self.short} with parts not called for"
         ]
-        lines.append(f"{'all':22}" + "".join(f"{self.paths[way]:12}" for way in ways))
+        lines.append(
+            f"{self.planted} foreign envelopes sent, {self.inputs} messages to models read"
+        )
+        lines += [f"  {count:6} {what}" for what, count in self.wrong.items()]
+        lines += [
+            f"{composer:22} {dict(paths)}" for composer, paths in sorted(self.by_composer.items())
+        ]
         owed = self.scenes - self.paths["none owed"]
         added = self.paths["appended"]
         lines.append(
-            f"the fixed sentence was appended in {added} of {owed} turns that owed something: "
-            f"{added / max(owed, 1):.1%}"
+            f"the fixed sentence was appended in {added} of {owed} turns that owed something"
         )
         return "\n".join(lines)

@@ -14,8 +14,6 @@ from kit.core.outcome import SET_ASIDE, LeftOut
 from kit.core.record import Message
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply, run_turn
-from kit.ui.shared.turn_facts import facts
-from kit.ui.shared.turn_fold import stored_view
 from tests.kits import ALICE, SmallKit, agents_asked, answering, bodies, small_kit, stitched
 
 MIXED = "my receipt didn't scan and find me coffee deals"
@@ -343,26 +341,6 @@ async def test_a_call_made_from_a_result_runs_in_the_models_words(
     assert guards == set() and reply.routing.rounds == 2 and answered_once(kit)
 
 
-async def test_a_composer_that_only_asks_again_is_made_to_compose():
-    text = "could you find me coffee deals?"
-    same = line(("shop", "find me coffee deals"), text="")
-    for times in (1, 3):
-        kit = kit_of(same, *[same] * times)
-        again = await turn(kit, text)
-        assert (
-            agents_asked(again) == [("shop", text)]
-            and again.text == "From shop."
-            and answered_once(kit)
-        )
-        assert (again.routing.intent_count, again.routing.later_calls) == (1, 0) and acted(
-            again, "acknowledge"
-        ) == []
-    beside = await turn(
-        kit_of(same, line(("shop", "find me coffee deals"), text="Here: From shop.")), text
-    )
-    assert agents_asked(beside) == [("shop", text)] and beside.text == "Here: From shop."
-
-
 # ── switches ────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -460,41 +438,14 @@ async def test_a_model_that_obeys_the_cap_leaves_a_part_and_the_answer_names_it(
 async def test_a_question_that_neither_model_nor_guard_counted_is_owned_up_to_where_it_was_plainly_sent_to_nobody(
     text: str, made: list[tuple[str, str]], parts: int
 ):
-    reply = await turn(kit_of(line(*made, intents=2), Line("No.")), text)
+    kit = kit_of(line(*made, intents=2), Line("No."))
+    reply = await turn(kit, text)
     assert reply.routing.left_out.count == parts
+    record = kit.store.turn(reply.turn_id, OPERATOR)
+    assert record is not None
+    told = ending_words(record.status, record.measures.parts)
+    assert told == ("2 of 3 answered" if parts else "Answered")
     assert ("I left out “is my refund through” for now" in reply.text) == bool(parts)
-
-
-@pytest.mark.req("PC2-S5.4c")
-async def test_where_the_words_of_the_missing_parts_are_not_known_the_answer_counts_them():
-    for guards in (Guards(), Guards(failsafe=False)):
-        made = [("shop", "offers on something hot"), ("rewards", "balance")]
-        kit = kit_of(line(*made, intents=4), Line("No."), guards=guards)
-        reply = await turn(kit, FIVE)
-        assert (
-            reply.routing.left_out == LeftOut(count=3)
-            and "I left out 3 more parts of your message" in reply.text
-        )
-        assert reply.routing.cap_behavior == "within"
-        record = kit.store.turn(reply.turn_id, OPERATOR)
-        assert (
-            record is not None
-            and ending_words(record.status, record.measures.parts) == "2 of 5 answered"
-        )
-        assert "3 more parts of your message: left out" in str(
-            facts(stored_view(record, reply.events))
-        )
-
-
-@pytest.mark.req("PC2-S5.4c")
-async def test_a_part_that_a_later_round_takes_is_owed_no_more():
-    kit = kit_of(line(*PARTS[:3], intents=4), line(("play", "show me new games"), intents=1), cap=3)
-    reply = await turn(kit, FIVE.replace(", and tacos nearby", ""))
-    assert reply.routing.left_out == LeftOut() and (
-        reply.routing.intent_count,
-        reply.routing.later_calls,
-    ) == (3, 1)
-    assert "left out play" in reply.text, "over the cap it is owed under the agent's name"
 
 
 @pytest.mark.req("PC2-S5.4c")
@@ -519,12 +470,10 @@ async def test_a_count_is_read_however_the_model_wrote_it(count: object, read: i
 
 @pytest.mark.req("PC2-FR-7")
 async def test_the_limit_of_one_turn_is_in_the_prompt_of_that_turn():
-    kit = kit_of(line(("shop", "coffee deals")), line(("shop", "coffee deals")))
-    await run_turn("coffee deals please", ALICE, kit, cap=2)
-    assert "call at most 2 tools" in str(lead(kit).seen[0][0].content)
-    usual = kit_of(line(("shop", "coffee deals")))
-    await turn(usual, "coffee deals please")
-    assert "In this turn the limit" not in str(lead(usual).seen[0][0].content)
+    for cap in (2, None):
+        kit = kit_of(line(("shop", "coffee deals")))
+        await run_turn("coffee deals please", ALICE, kit, cap=cap)
+        assert ("In this turn the limit" in str(lead(kit).seen[0][0].content)) == bool(cap)
 
 
 # ── what fastpath shows ─────────────────────────────────────────────────────────────────────────────

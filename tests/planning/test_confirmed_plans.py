@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 
 from kit.core.bodies.turn import ApprovalAsked
 from kit.core.errors import ResumeError
 from kit.models.scripted import Line
 from kit.tools.tool import ToolLimits
-from tests.plan_kits import Rows, opened_plans, plans_what_is_asked
+from tests.plan_kits import Rows, opened_plans
 
 CONFIRM = {"call_skill": ToolLimits(confirm="Call {skill}?")}
 """The executor asks before it calls a skill."""
@@ -93,22 +93,3 @@ async def test_two_acts_of_one_step_are_each_done_once_under_a_key_of_their_own(
             reply = await kit.resume(reply.turn_id, True)
     assert (reply.status, answers) == ("ok", 2), "the second step calls what the first has called"
     assert desk.tasks == ["ink", "paper"] and len(set(desk.keys)) == 2
-
-
-@pytest.mark.req("AS-28")
-async def test_a_planner_reads_what_was_said_before_its_task(tmp_path: Path) -> None:
-    requests: list[str] = []
-
-    def planner(messages: list[BaseMessage]) -> Line:
-        requests.extend(str(one.content) for one in messages if isinstance(one, HumanMessage))
-        return plans_what_is_asked(messages)
-
-    async with opened_plans(tmp_path, Rows(idempotent=True), planner=planner) as kit:
-        talk = kit.session("s")
-        reply = await kit.ask("the visits of Okoye", talk)
-        first = set(requests)
-        requests.clear()
-        await kit.ask("and the same for Haddad", talk)
-    assert all('"conversation"' not in request for request in first)
-    assert all("the visits of Okoye" in request for request in requests)
-    assert all(reply.text.partition("\n")[0] in request for request in requests)

@@ -45,7 +45,7 @@ async def ended(kit: SmallKit, ends_at: float, end: Ends) -> Reply:
 
 
 @pytest.mark.req("PC2-FR-15", "PC2-AC-10")
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=12, deadline=None, derandomize=True)
 @given(
     st.lists(st.tuples(TENTHS, st.booleans()), min_size=1, max_size=6),
     st.integers(min_value=1, max_value=6),
@@ -70,15 +70,12 @@ def test_every_agent_of_an_interrupted_turn_has_its_outcome(
             assert (outcome.reason == "exception") is had_ended
             assert outcome.reason != "cancelled" or end == "cancelled"
     routing = reply.routing
-    assert routing.invoked == tuple(outcome.agent for outcome in reply.outcomes)
-    assert [line.reason for line in routing.outcomes] == [
-        getattr(outcome, "reason", None) for outcome in reply.outcomes
-    ]
+    assert [line.agent for line in routing.outcomes] == list(routing.invoked)
     assert routing.intent_count == len(routing.outcomes) + len(routing.dropped) == len(agents)
-    wrong = [body.agent for body in bodies(reply, AgentError)]
-    assert sorted(wrong) == [outcome.agent for outcome in failures(reply)]
+    wrong = sorted(body.agent for body in bodies(reply, AgentError))
     stored = kit.store.turn(reply.turn_id, OPERATOR)
-    assert stored and stored.invoked == routing.invoked and sorted(stored.failed) == sorted(wrong)
+    assert wrong == [outcome.agent for outcome in failures(reply)]
+    assert stored and stored.invoked == routing.invoked and sorted(stored.failed) == wrong
 
 
 async def test_a_call_that_never_began_is_told_as_such():

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from kit.compose.topology import Topology
-from kit.core.bodies.call import AgentEnded, AgentStarted, ModelStarted, ToolStarted
+from kit.core.bodies.call import AgentEnded, AgentStarted, ToolStarted
 from kit.core.bodies.speech import Status
-from kit.core.bodies.turn import TurnStarted
 from kit.core.context import OPERATOR
 from kit.core.event import Event
 from kit.core.fault import KINDS, kinds_of
@@ -117,42 +116,22 @@ async def test_calls_of_members_that_lose_or_are_late_agree(topology: Topology, 
 
 def test_a_span_that_nobody_closed_ends_with_what_it_is_part_of_and_a_running_one_with_the_newest_event():
     """As an older store, or a process that died, may have left it."""
-    shop, find = (
-        AgentStarted(agent="shop", call_id="c1", query="q"),
-        ToolStarted(agent="shop", tool="find", call_id="x"),
-    )
+    shop = AgentStarted(agent="shop", call_id="c1", query="q")
+    find = ToolStarted(agent="shop", tool="find", call_id="x")
     lost = Failure(call_id="c1", agent="shop", axis="invocation", reason="timeout", detail="4 s")
-    steps: list[tuple[float, str, str | None, Any]] = [
-        (
-            0.0,
-            "t",
-            None,
-            TurnStarted(
-                message="hi",
-                session_id="s",
-                principal=ALICE.principal,
-                pattern="mediated",
-                started_at=9.0,
-            ),
-        ),
-        (1.0, "a", "t", shop),
+    steps = [
+        (1.0, "a", None, shop),
         (2.0, "k", "a", find),
-        (5.0, "a", "t", AgentEnded(agent="shop", outcome=lost)),
-        (6.0, "b", "t", shop),
-        (7.0, "m", "b", ModelStarted(agent="shop", model="m", purpose="work")),
-        (9.0, "b", "t", Status(agent="shop", status="thinking")),
+        (5.0, "a", None, AgentEnded(agent="shop", outcome=lost)),
+        (6.0, "b", None, shop),
+        (9.0, "b", None, Status(agent="shop", status="thinking")),
     ]
     events = [
         Event(seq=n, at=at, turn_id="t1", span_id=span, parent_span_id=above, body=body)
         for n, (at, span, above, body) in enumerate(steps)
     ]
     trace = trace_of(events)
-    assert {span.id: (span.ended, span.status) for span in trace.spans} == {
-        "t": (9.0, "running"),
-        "a": (5.0, "error"),
-        "k": (5.0, "running"),
-        "b": (9.0, "running"),
-        "m": (9.0, "running"),
-    }
+    ends = {span.id: (span.ended, span.status) for span in trace.spans}
+    assert ends == {"a": (5.0, "error"), "k": (5.0, "running"), "b": (9.0, "running")}
     [(_, diagnosis)] = diagnoses(trace)
     assert (diagnosis.cause, diagnosis.slowest, diagnosis.seconds) == ("tool", "find", 3.0)

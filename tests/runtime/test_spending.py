@@ -106,27 +106,22 @@ async def test_extra_calls_are_made_when_they_are_needed_on_the_cheaper_model_an
         {"decide": 1, "work": 2, "compose": 1, "prior_context": 1},
     ]
     ended = [body for reply in replies for body in bodies(reply, ModelEnded)]
+    asked = Counter(body.model for body in ended)
+    assert asked == {"lead": 5, "sub": 5, "composer": 4, "helper": 3}
     dollars: defaultdict[str, float] = defaultdict(float)
     for body in ended:
         read, wrote = PRICES[body.model]
-        dollars[body.model] += (
-            body.usage.input_tokens * read + body.usage.output_tokens * wrote
-        ) / 1e6
-    asked = Counter(body.model for body in ended)
-    assert asked == {"lead": 5, "sub": 5, "composer": 4, "helper": 3}
+        spent = body.usage.input_tokens * read + body.usage.output_tokens * wrote
+        dollars[body.model] += spent / 1e6
     told = metrics(kit.store)
-    models = {"decide": "lead", "work": "sub", "compose": "composer"}
-    for purpose, model in models.items():
+    for purpose, model in (("decide", "lead"), ("work", "sub"), ("compose", "composer")):
         assert told.number("model_calls_total", purpose) == asked[model]
         assert told.number("cost_dollars_total", purpose) == pytest.approx(dollars[model])
     extra = dollars["composer"] + dollars["helper"]
     rows = {(row["metric"], row["of"]): row["value"] for row in told.rows()}
-    assert rows[
-        "extra_cost_dollars_per_turn", "compose + prior_context + summary"
-    ] == pytest.approx(extra / len(MESSAGES))
-    assert rows["extra_cost_dollars_per_user", "1 users"] == pytest.approx(extra) and extra > 0
-    assert rows["model_calls_per_turn", "prior_context"] == 2 / 5
-    assert rows["turns_with_model_call", "compose"] == 4
+    per_turn = rows["extra_cost_dollars_per_turn", "compose + prior_context + summary"]
+    assert per_turn == pytest.approx(extra / len(MESSAGES)) and extra > 0
+    assert rows["extra_cost_dollars_per_user", "1 users"] == pytest.approx(extra)
 
 
 @pytest.mark.req("PC1-NFR-7")
