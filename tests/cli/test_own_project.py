@@ -5,7 +5,6 @@ import asyncio
 import json
 import os
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 from unittest import mock
@@ -15,6 +14,7 @@ import pytest
 from kit.settings import HOME, Settings
 from kit.ui.benchmarks.order import grid_files, order
 from tests.cli.test_cli import Result, refused, run
+from tests.forks import printed_by
 
 QUESTION = "Which laptop does Ana have, and which room is free on Friday?"
 
@@ -251,16 +251,8 @@ except KitError as error:
 """
 
 
-def test_a_missing_extra_is_named_with_the_line_that_installs_it():
-    environment = {"PATH": os.environ["PATH"], "KIT_STORE": ":memory:"}
-    done = subprocess.run(
-        [sys.executable, "-c", HIDDEN],
-        cwd=HOME,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+def test_a_missing_extra_is_named_with_the_line_that_installs_it(tmp_path: Path):
+    done = printed_by(HIDDEN, [], {"PATH": os.environ["PATH"], "KIT_STORE": ":memory:"}, tmp_path)
     assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
     lines = done.stderr.splitlines()
     extras = ("bench", "a2a", "app", "bench", "otlp", "opik", "bench")

@@ -6,7 +6,7 @@ import pytest
 
 from kit.conformance.child import COUNTER_QUESTION, FOREIGN, RAW, SECRET
 from kit.conformance.judge import Evidence, judge
-from kit.conformance.scenario import BY_ID, SCENARIOS, Question, Scenario
+from kit.conformance.scenario import BY_ID, Question, Scenario
 
 RAISES = BY_ID["raises"]
 FLIGHTS, HOTELS, TRAINS = RAISES.children
@@ -43,17 +43,13 @@ WRONG: list[tuple[Question, Evidence]] = [
     ("running", replace(RIGHT, still_running=("hotels",))),
     ("running", replace(RIGHT, call_times=(9.0, 9.5, 12.0))),
     ("cost", replace(RIGHT, call_times=(9.0,) * (RAISES.most_calls + 1))),
+    ("cost", replace(RIGHT, error="no answer within 15 s")),
 ]
-
-
-def test_what_is_right_passes_every_question():
-    judgement = judge(RAISES, RIGHT)
-    assert judgement.verdict == "pass", judgement.word
-    assert set(judgement.answers) == set(RAISES.questions)
 
 
 @pytest.mark.parametrize(("question", "evidence"), WRONG)
 def test_what_is_wrong_in_one_way_fails_that_question_alone(question: Question, evidence: Evidence):
+    assert judge(RAISES, RIGHT).verdict == "pass"
     judgement = judge(RAISES, evidence)
     assert judgement.verdict == "fail"
     assert [name for name, holds in judgement.answers.items() if not holds] == [question]
@@ -119,16 +115,3 @@ def test_an_apology_for_an_answer_that_is_there_is_untrue():
     assert judge(scenario, evidence_of(scenario, text)).verdict == "pass"
     doubting = evidence_of(scenario, f"{text}\nI have no answer about hotels.")
     assert not judge(scenario, doubting).answers["true"]
-
-
-def test_a_turn_that_never_ends_is_too_dear():
-    evidence = replace(RIGHT, text="", error="no answer within 15 s")
-    assert not judge(RAISES, evidence).answers["cost"]
-
-
-def test_there_are_twenty_scenarios_and_no_two_children_share_a_reference():
-    assert len(SCENARIOS) >= 20
-    assert len(BY_ID) == len(SCENARIOS)
-    for scenario in SCENARIOS:
-        planted = [value for child in scenario.children for value in (child.value, child.lie)]
-        assert len(planted) == len(set(planted)), scenario.id

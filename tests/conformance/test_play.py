@@ -25,10 +25,6 @@ def cells_of(reference: str, *scenarios: str, best: bool = False) -> tuple[Cell,
     return result.cells
 
 
-def wrong_answers(cell: Cell) -> list[Question]:
-    return [question for question, holds in cell.judgement.answers.items() if not holds]
-
-
 @pytest.mark.parametrize(
     ("system", "scenario", "question"),
     [("spending", "raises", "cost"), ("leaving", "hangs", "running")],
@@ -37,7 +33,7 @@ def test_what_a_system_does_beside_its_answer_is_seen(
     system: str, scenario: str, question: Question
 ):
     (cell,) = cells_of(f"{SYSTEMS}:{system}", scenario)
-    assert question in wrong_answers(cell), cell
+    assert not cell.judgement.answers[question], cell
 
 
 def test_a_system_that_is_right_passes_and_one_that_asks_nobody_is_void():
@@ -47,10 +43,9 @@ def test_a_system_that_is_right_passes_and_one_that_asks_nobody_is_void():
     assert cell.judgement.verdict == "void"
 
 
-def test_the_kit_owns_up_where_its_model_claims_that_all_is_well_and_goes_on_once_it_was_killed():
-    kit = f"{ADAPTERS / 'subagent_kit.py'}:system"
-    raises, killed = cells_of(kit, "raises", "killed", best=True)
-    assert raises.judgement.verdict == killed.judgement.verdict == "pass", (raises, killed)
+def test_the_kit_goes_on_once_it_was_killed():
+    (killed,) = cells_of(f"{ADAPTERS / 'subagent_kit.py'}:system", "killed", best=True)
+    assert killed.judgement.verdict == "pass", killed
     asked = [child for child, event in killed.evidence.receipts if event == "asked"]
     assert asked.count("payments") == 1, "its act is done once"
     assert asked.count("hotels") == 2
@@ -78,30 +73,23 @@ def test_the_command_says_why_a_play_is_no_pass(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize(
-    ("framework", "verdicts"),
+    ("framework", "scenario", "verdict"),
     [
-        ("langchain", {"all_well": "pass", "refuses": "fail"}),
-        ("pydantic_ai", {"all_well": "pass"}),
-        ("agents", {"all_well": "pass"}),
+        ("langchain", "refuses", "fail"),
+        ("pydantic_ai", "all_well", "pass"),
+        ("agents", "all_well", "pass"),
     ],
 )
 def test_each_example_of_the_page_is_a_system_that_can_be_played(
-    framework: str, verdicts: dict[str, str], tmp_path: Path
+    framework: str, scenario: str, verdict: str, tmp_path: Path
 ):
     """The page shows anybody's own system in the words of three frameworks. Nothing looks at what its model writes."""
     page = (HOME / "docs" / "conformance.md").read_text()
     examples = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (example,) = [code for code in examples if re.search(rf"^from {framework}\b", code, re.M)]
     (tmp_path / "mine.py").write_text(example)
-    result = play_system(
-        f"{tmp_path / 'mine.py'}:system",
-        [*verdicts],
-        ["claiming"],
-        configurations=[False],
-        patience=120.0,
-    )
-    found = {cell.scenario: cell.judgement.verdict for cell in result.cells}
-    assert found == verdicts, result.cells
+    (cell,) = cells_of(f"{tmp_path / 'mine.py'}:system", scenario)
+    assert cell.judgement.verdict == verdict, cell
 
 
 def test_what_runs_in_a_foreign_environment_needs_the_standard_library_alone():

@@ -17,12 +17,9 @@ def test_the_stored_result_holds_every_system_in_every_scenario_and_no_void():
         assert len(marks) == len(SCENARIOS) * len(COMPOSERS) * 2
         assert "void" not in marks.values(), system["name"]
         assert system["defaults_source"] and system["best_source"] and system["packages"]
-
-
-def test_the_kit_passes_every_play_in_its_best_configuration():
-    (kit,) = [system for system in RESULT.systems if system["name"] == "subagent-kit"]
-    count, number = RESULT.score(kit, best=True)
-    assert count == number
+        is_kit = system["name"] == "subagent-kit"
+        passes, plays = RESULT.score(system, best=True)
+        assert passes == plays or not is_kit
 
 
 def test_the_page_and_the_figure_are_what_the_stored_result_says():

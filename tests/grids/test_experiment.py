@@ -7,8 +7,6 @@ With the real SDK against a loopback stub of the REST API, in a process of its o
 import json
 import logging
 import socket
-import time
-from collections import defaultdict
 from collections.abc import Generator
 from dataclasses import dataclass
 from functools import partial
@@ -131,14 +129,12 @@ def test_what_the_page_says_of_the_gateway_is_what_its_whole_grid_reports(tmp_pa
 def test_the_cases_are_one_data_set_and_sending_them_again_adds_nothing(sent: Sent):
     assert list(sent.stub.datasets) == list(sent.stub.items) == [data_set(sent.spec.grid.cases)]
     (items,) = sent.stub.items.values()
-    assert sorted(item["case"] for item in items.values()) == sorted(
-        case.id for case in sent.spec.cases
-    )
-    by_case = {case.id: case for case in sent.spec.cases}
-    for item in items.values():
-        asked = by_case[item["case"]].turns
-        assert item["input"] == [ask.user for ask in asked]
-        assert item["expected_output"] == [list(ask.expected) for ask in asked if not ask.skip]
+    by_case = {item["case"]: item for item in items.values()}
+    assert len(items) == len(by_case) == len(sent.spec.cases)
+    for case in sent.spec.cases:
+        assert by_case[case.id]["input"] == [ask.user for ask in case.turns]
+        expected = [list(ask.expected) for ask in case.turns if not ask.skip]
+        assert by_case[case.id]["expected_output"] == expected
 
 
 def test_each_way_is_one_experiment_whose_items_lead_to_traces_with_the_scores_of_the_grid(
@@ -149,15 +145,13 @@ def test_each_way_is_one_experiment_whose_items_lead_to_traces_with_the_scores_o
         "every turn once, though it was sent twice"
     )
     (items,) = sent.stub.items.values()
-    linked: dict[str, set[str]] = defaultdict(set)
     for link in sent.stub.links.values():
         row = of[link["trace_id"]]
         assert items[link["dataset_item_id"]]["case"] == row["case"]
-        linked[link["experiment_id"]].add(row["pattern"])
-    assert {
-        key: {about["metadata"]["pattern"]} for key, about in sent.stub.experiments.items()
-    } == linked
-    assert len(linked) == 2 and set(sent.stub.finished) == set(linked)
+        made = sent.stub.experiments[link["experiment_id"]]
+        assert made["metadata"]["pattern"] == row["pattern"]
+    assert len(sent.stub.experiments) == 2
+    assert set(sent.stub.finished) == set(sent.stub.experiments)
     decided = {
         key: {name: value for name, value in row["scores"].items() if value is not None}
         for key, row in of.items()
@@ -172,38 +166,19 @@ def test_an_experiment_carries_verdict_interval_seed_revision_and_what_its_model
     about = {made["metadata"]["pattern"]: made for made in sent.stub.experiments.values()}
     for pattern, made in about.items():
         data = made["metadata"]
-        assert made["name"] == f"gateway · offline · {pattern} · offline stand-in" and made[
-            "tags"
-        ] == [
-            "gateway",
-            "offline stand-in",
-        ]
-        assert (data["kind"], data["seed"], data["clock"], data["complete"]) == (
-            "offline stand-in",
-            7,
-            "virtual",
-            True,
-        )
-        assert (
-            all(len(revision.rstrip("+")) == 40 for revision in data["revision"])
-            and data["revision"]
-        )
-        mine = {way.scorer: way for way in ways if way.way["pattern"] == pattern}
-        assert {name: each["interval"] for name, each in data["estimates"].items()} == {
-            name: [way.estimate.low, way.estimate.high] for name, way in mine.items()
-        }
-    assert (
-        about["classifier_gateway"]["metadata"]["is_baseline"]
-        and about["classifier_gateway"]["metadata"]["verdicts"] == []
-    )
+        assert made["name"] == f"gateway · offline · {pattern} · offline stand-in"
+        assert made["tags"] == ["gateway", "offline stand-in"]
+        assert (data["kind"], data["seed"], data["clock"]) == ("offline stand-in", 7, "virtual")
+        assert data["complete"] and [len(each.rstrip("+")) for each in data["revision"]] == [40]
+    for way in ways:
+        estimate = about[way.way["pattern"]]["metadata"]["estimates"][way.scorer]
+        assert estimate["interval"] == [way.estimate.low, way.estimate.high]
+    assert about["classifier_gateway"]["metadata"]["is_baseline"]
     said = {each["scorer"]: each for each in about["mediated"]["metadata"]["verdicts"]}
     for verdict in verdicts:
         each = said[verdict.scorer]
         assert (each["verdict"], each["says"]) == (verdict.verdict, str(verdict))
         assert each["interval"] == [verdict.difference.low, verdict.difference.high]
-    assert {tuple(trace["tags"][2:]) for trace in sent.stub.traces.values()} == {
-        ("gateway", "offline stand-in")
-    }
 
 
 def test_the_link_is_printed_and_is_what_the_sdk_itself_would_give(sent: Sent):
@@ -215,16 +190,12 @@ def test_the_link_is_printed_and_is_what_the_sdk_itself_would_give(sent: Sent):
         .replace("DATASET", dataset["id"])
         .replace("%5B%22EXPERIMENT%22%5D", several)
     )
+    told = f"Opik: {len(sent.rows)} turns as traces and experiments: {page}"
     first, second = sent.report["first"].splitlines(), sent.report["second"].splitlines()
-    assert (
-        first[-1] == second[-1] == f"Opik: {len(sent.rows)} turns as traces and experiments: {page}"
-    )
-    assert first[0].startswith("Traces: ") and first[1].startswith(
-        f"Opik: copies of these turns at {sent.stub.url.removesuffix('/api')}/default/"
-    )
-
-
-def test_the_copy_goes_nowhere_else_and_without_a_word_of_the_sdk(sent: Sent):
+    assert first[-1] == second[-1] == told and first[0].startswith("Traces: ")
+    home = sent.stub.url.removesuffix("/api")
+    assert first[1].startswith(f"Opik: copies of these turns at {home}/default/")
+    # The copy goes nowhere else, and without a word of the SDK.
     assert sent.report["outside"] == ["127.0.0.1"]
     assert "OPIK" not in sent.stderr and "Traceback" not in sent.stderr
 
@@ -237,7 +208,7 @@ def test_a_server_that_refuses_changes_no_result_and_is_one_line(sent: Sent, tmp
     assert not (tmp_path / TRACES).exists(), "nobody asked for them"
 
 
-def test_a_dead_server_costs_under_three_seconds_and_is_said_once(
+def test_a_dead_server_is_said_once_and_the_grid_is_played(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -256,33 +227,22 @@ def test_a_dead_server_costs_under_three_seconds_and_is_said_once(
         monkeypatch.setenv("OPIK_URL_OVERRIDE", url)
         settings = Settings.read()
         with caplog.at_level(logging.WARNING, "kit.opik"):
-            began = time.monotonic()
-            assert (
-                trace_home(settings).splitlines()[1]
-                == f"Opik: {url} does not answer, nothing is sent."
-            )
+            (_, said) = trace_home(settings).splitlines()
+            assert said == f"Opik: {url} does not answer, nothing is sent."
             assert ExperimentKits(settings).opik() is None
-            assert time.monotonic() - began < 60
             assert main(["grid", str(tmp_path / "tiny.yaml"), "--out", str(tmp_path / "out")]) == 0
     assert len(caplog.records) == 1
-    assert (
-        capsys.readouterr()
-        .out.splitlines()[-1]
-        .startswith("Opik: no server answers. The traces are in ")
-    )
+    said = capsys.readouterr().out.splitlines()[-1]
+    assert said.startswith("Opik: no server answers. The traces are in ")
     assert read_results(tmp_path / "out")
 
 
-@pytest.mark.parametrize(
-    ("fields", "name"),
-    [
-        ({}, "cases: mixed"),
-        ({"every": 4}, "cases: mixed[::4]"),
-        ({"take": 5}, "cases: mixed[:5]"),
-        ({"take": 5, "every": 4}, "cases: mixed[:20:4]"),
-    ],
-)
-def test_a_data_set_is_named_for_its_files_and_which_of_their_lines(
-    fields: dict[str, int], name: str
-):
-    assert data_set([CaseFile(file="data/cases/mixed.jsonl", **fields)]) == name
+def test_a_data_set_is_named_for_its_files_and_which_of_their_lines():
+    for name, fields in {
+        "mixed": {},
+        "mixed[::4]": {"every": 4},
+        "mixed[:5]": {"take": 5},
+        "mixed[:20:4]": {"take": 5, "every": 4},
+    }.items():
+        file = CaseFile.model_validate({"file": "data/cases/mixed.jsonl", **fields})
+        assert data_set([file]) == f"cases: {name}"

@@ -14,7 +14,6 @@ from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.report import report
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import Run, run_grid
-from kit.bench.grid.stored_runs import read_run
 from kit.experiment_kits import ExperimentKits
 from kit.settings import Settings
 from kit.ui.benchmarks.verdict import headline, lines
@@ -84,17 +83,10 @@ def test_an_endpoint_that_refuses_the_key_is_no_bad_model(tmp_path: Path):
             text.splitlines()[0]
             == f"# small: measured and offline stand-in; {STREAK} of 24 cells failed (auth {STREAK})"
         )
-        assert (
-            f"model 'own' failed {STREAK} times for the same reason (auth)" in text
-            and "HTTP 401" in text
-        )
-        assert (
-            f"- own: no verdict, {STREAK} of {STREAK} cells failed" in text
-            and "worse" not in text
-            and KEY not in text
-        )
+        assert f"model 'own' failed {STREAK} times for the same reason (auth)" in text
+        assert f"- own: no verdict, {STREAK} of {STREAK} cells failed" in text
+        assert "worse" not in text and "HTTP 401" in text and KEY not in text
         assert not of_own(read_results(tmp_path / "out")) and not run.complete
-        assert read_run(tmp_path / "out").failed == {"auth": STREAK}
         server.key = None
         server.plays(*[HELLO] * CASES)
         again, text = played(grid_of(tmp_path, server.url), tmp_path / "out")
@@ -126,7 +118,7 @@ def test_every_way_to_lose_a_call_has_its_class(
 ):
     with loopback() as server:
         server.plays(*scripts, *[HELLO] * (CASES - len(names)))
-        budget_ms = 1000 if names == ["budget"] else 10_000
+        budget_ms = 500 if names == ["budget"] else 10_000
         run, _ = played(
             grid_of(tmp_path, server.url, budget_ms, models=["own"], baseline={}), tmp_path / "out"
         )
@@ -158,9 +150,9 @@ def test_what_a_failed_cell_has_cost_counts_against_the_limit(tmp_path: Path):
 def test_another_endpoint_is_another_model_and_the_way_back_plays_nothing(
     tmp_path: Path,
 ):
-    def run(url: str, **params: Any) -> Run:
+    def run(url: str) -> Run:
         spec = grid_of(tmp_path, url)
-        own: dict[str, Any] = {**spec.grid.specs["own"], "params": params}
+        own: dict[str, Any] = {**spec.grid.specs["own"]}
         own.pop("base_url")
         kits = ExperimentKits(
             Settings(store=":memory:", pace=0.0, openai_base_url=url, openai_api_key=KEY)
@@ -170,10 +162,10 @@ def test_another_endpoint_is_another_model_and_the_way_back_plays_nothing(
         )
 
     with loopback() as first, loopback() as second:
-        first.plays(*[HELLO] * 2 * CASES)
+        first.plays(*[HELLO] * CASES)
         second.plays(*[HELLO] * CASES)
-        runs = [run(first.url), run(second.url), run(first.url), run(first.url, temperature=0.5)]
-    assert [one.done for one in runs] == [2 * CASES, CASES, 0, CASES]
+        runs = [run(first.url), run(second.url), run(first.url)]
+    assert [one.done for one in runs] == [2 * CASES, CASES, 0]
 
 
 def test_a_recording_that_holds_refused_calls_is_mended_by_a_refresh(tmp_path: Path):
@@ -188,17 +180,12 @@ def test_a_recording_that_holds_refused_calls_is_mended_by_a_refresh(tmp_path: P
     with loopback() as server:
         grid_of(tmp_path, server.url)
         server.plays(Refuse(500, "boom"), Refuse(500, "boom"), *[HELLO] * CASES)
-        results = [kit(*command, *option) for option in (["--record"], [], ["--refresh"], [])]
+        results = [kit(*command, *option) for option in (["--record"], [], ["--refresh"])]
         asked = len(server.requests)
     heads = [result.stdout.partition("\n")[0] for result in results]
-    assert (
-        heads[0]
-        == heads[1]
-        == "# small: measured and offline stand-in; 1 of 24 cells failed (server 1)"
-    ), "a replay fails alike"
-    assert (
-        heads[2] == heads[3] == "# small: measured and offline stand-in" and asked == CASES + 2
-    ), "just that call was made again"
+    failed = "# small: measured and offline stand-in; 1 of 24 cells failed (server 1)"
+    assert heads == [failed, failed, "# small: measured and offline stand-in"]
+    assert asked == CASES + 2, "just that call was made again"
 
 
 def test_what_it_may_ask_for_at_most_is_said_before_the_first_call(tmp_path: Path):

@@ -73,19 +73,6 @@ def play(spec: GridSpec, folder: Path, workers: int | None = 1) -> tuple[Run, li
     return run, read_results(folder)
 
 
-def test_cells_of_other_scorers_or_other_tool_settings_are_other_cells(tmp_path: Path):
-    def keys(spec: GridSpec) -> set[str]:
-        return {cell.key for cell in cells(spec)}
-
-    spec = spec_of(tmp_path, scorers=["exact"])
-    assert not keys(spec) & keys(spec_of(tmp_path, scorers=["exact", "over_dispatch"]))
-    other_settings = {
-        names: replace(deck, tool_settings={**deck.tool_settings, "lookup": {"size": 3}})
-        for names, deck in spec.decks.items()
-    }
-    assert not keys(spec) & keys(replace(spec, decks=other_settings))
-
-
 def test_cells_of_a_deck_that_changed_where_it_is_at_work_are_other_cells(tmp_path: Path):
     spec = spec_of(tmp_path)
     keys = {cell.key for cell in cells(spec)}
@@ -101,8 +88,10 @@ def test_cells_of_a_deck_that_changed_where_it_is_at_work_are_other_cells(tmp_pa
         },
         "settings of a flag that is on": {"flag_settings": {"play": {"lookup": {"limit": 3}}}},
         "the flag of a tool": {"tool_flags": {"search_offers": "wide_search"}},
+        "the settings of a tool": {"tool_settings": {"lookup": {"size": 3}}},
         "the surface": {"environment_surface": "batch"},
     }
+    assert not keys & {cell.key for cell in cells(spec_of(tmp_path, scorers=["exact"]))}
     for change, fields in changes.items():
         decks = {names: replace(variant, **fields) for names, variant in spec.decks.items()}
         changed = {cell.key for cell in cells(replace(spec, decks=decks))}
@@ -141,6 +130,16 @@ def test_the_bytes_are_the_same_at_any_concurrency_in_any_number_of_processes_an
     }
     alone = spec_of(tmp_path, limits={}, **fields)
     _, rows = play(alone, tmp_path / "one")
+    timings = [json.loads(line) for line in (tmp_path / "one" / TIMINGS).read_text().splitlines()]
+    assert [line["cell"] for line in timings] == list(dict.fromkeys(row["cell"] for row in rows))
+    (made,) = json.loads((tmp_path / "one" / PROVENANCE).read_text())["runs"].values()
+    assert (made["clock"], made["seed"], made["kinds"]) == (
+        "virtual",
+        7,
+        {"simulated-test": "simulated"},
+    )
+    assert made["models"]["simulated-test"]["law"]["drop"] == 0.3
+    assert len(made["revision"].rstrip("+")) == 40 and "path" not in json.dumps(made)
     together = spec_of(tmp_path, limits={"concurrency": 3}, **fields)
     play(together, tmp_path / "processes", workers=2)
     part = spec_of(tmp_path, **{**fields, "patterns": ["swarm"]})
@@ -185,8 +184,6 @@ def test_a_run_killed_in_the_middle_goes_on_where_it_was(tmp_path: Path):
     run, rows = play(spec, tmp_path / "out")
     assert (run.before, run.done) == (len(kept), len(keys) - len(kept)), "none again"
     assert [row["cell"] for row in rows] == keys, "none lost, none twice"
-    run_grid(spec, tmp_path / "whole", OPENER, 1)
-    assert (tmp_path / "whole" / RESULTS).read_bytes() == (tmp_path / "out" / RESULTS).read_bytes()
     runs = json.loads((tmp_path / "out" / PROVENANCE).read_text())["runs"]
     assert sorted(runs) == ["1", "2"]
 
@@ -221,24 +218,6 @@ def test_a_grid_stopped_by_ctrl_c_says_what_is_kept_and_goes_on_from_there(
     assert run.before == int(words[1]) and run.complete
 
 
-def test_timings_and_provenance_stand_beside_the_results(tmp_path: Path):
-    spec = spec_of(tmp_path)
-    _, rows = play(spec, tmp_path / "out")
-    timings = [json.loads(line) for line in (tmp_path / "out" / TIMINGS).read_text().splitlines()]
-    assert [line["cell"] for line in timings] == [row["cell"] for row in rows] and all(
-        line["cpu_ms"] > 0 for line in timings
-    )
-    (made,) = json.loads((tmp_path / "out" / PROVENANCE).read_text())["runs"].values()
-    assert (
-        made["clock"] == "virtual" and made["seed"] == 7 and len(made["revision"].rstrip("+")) == 40
-    )
-    assert (
-        made["kinds"] == {"simulated-test": "simulated"}
-        and made["models"]["simulated-test"]["law"]["drop"] == 0.3
-    )
-    assert set(made["versions"]) > {"numpy", "scipy"} and "path" not in json.dumps(made)
-
-
 # what it measures
 
 
@@ -269,18 +248,12 @@ def test_the_failsafe_is_taken_apart_at_the_rates_of_the_law(tmp_path: Path):
     assert set(off) == {"whole", "unseen"} and off["unseen"] == sum(
         on[fate] for fate in ("caught", "retry failed", "unseen")
     )
-    exact = {
-        name: sum(row["scores"]["exact"] for row in rows if row["setting"] == name)
-        for name in ("on", "off")
-    }
-    assert exact["on"] - exact["off"] == on["caught"], (
-        "on the same draws the failsafe wins what it catches, and nothing else"
-    )
     _, verdicts = compare_ways(spec, rows)
     (verdict,) = [v for v in verdicts if v.scorer == "exact"]
-    assert verdict.verdict == "better" and verdict.difference.low > 0
-    for share in (verdict.before, verdict.after):
-        assert share.low < share.value < share.high and share.n == turns
+    assert verdict.verdict == "better"
+    assert verdict.difference.value == pytest.approx(on["caught"] / turns), (
+        "on the same draws the failsafe wins what it catches, and nothing else"
+    )
 
 
 @pytest.mark.req("SAT-12", "PC1-NFR-1")
@@ -300,23 +273,17 @@ def test_every_turn_has_its_times_tokens_and_cost_and_a_price_makes_dollars(tmp_
     for row in rows:
         assert row["cost"] == pytest.approx((row["input_tokens"] + 10 * row["output_tokens"]) / 1e6)
         assert row["output_tokens"] == 50 * row["model_calls"]
-    times = {
-        p: {(round(row["ttft"], 3), round(row["seconds"], 3)) for row in mine}
-        for p, mine in by.items()
-    }
-    assert times["mediated"] == {(1.0, 4.2)}, (
-        "the preamble waits for the first call; two calls of each agent, its tool, compose"
-    )
-    assert times["monolith"] == {(1.0, 2.2)}, "the ledger owes nothing: no turn is composed again"
-    assert all(first == 1.0 and 3.2 < whole < 3.4 for first, whole in times["direct"]), (
-        "no composition, but pauses between parts"
-    )
+    for pattern, seconds, why in (
+        ("mediated", 4.2, "the preamble waits; two calls of each agent, its tool, compose"),
+        ("monolith", 2.2, "the ledger owes nothing: no turn is composed again"),
+    ):
+        for row in by[pattern]:
+            assert row["ttft"] == pytest.approx(1.0) and row["seconds"] == pytest.approx(seconds), (
+                why
+            )
+    assert all(3.2 < row["seconds"] < 3.4 for row in by["direct"]), "pauses between parts"
     tokens = {pattern: sum(row["input_tokens"] for row in mine) for pattern, mine in by.items()}
-    calls = {pattern: sum(row["model_calls"] for row in mine) for pattern, mine in by.items()}
     assert tokens["direct"] < tokens["mediated"], "nobody reads the answers again"
-    assert tokens["monolith"] / calls["monolith"] > 2 * tokens["direct"] / calls["direct"], (
-        "one agent reads every tool and block"
-    )
 
 
 async def weights(spec: GridSpec, pattern: str) -> dict[str, int]:
@@ -435,8 +402,6 @@ def test_prompts_and_the_world_behind_the_tools_change_what_is_read(tmp_path: Pa
         ),
         tmp_path / "out",
     )
-    read = {
-        name: sum(row["input_tokens"] for row in rows if row["prompt"] == name) for name in short
-    }
-    assert read["short"] < read["deck"]
+    first = {row["prompt"]: row["input_tokens"] for row in rows}
+    assert first["short"] < first["deck"]
     assert rows[0]["scores"]["facts"] == 1.0, "the figure comes from the world"

@@ -1,5 +1,6 @@
 """A grid that cannot be played or finished: bad input, limits and full disks, each as one sentence."""
 
+import re
 import resource
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -33,15 +34,10 @@ def test_no_cell_is_begun_once_the_dollars_are_spent_and_the_rest_follows_when_t
         "sub_agents": "stubs",
     }
     spec = spec_of(tmp_path, limits={"dollars": 0.35, "concurrency": 2}, **fields)
-    for again in range(2):
-        run, rows = play(spec, tmp_path / "out")
-        assert "stopped early" in report(spec, run)
-        assert (
-            not run.complete
-            and run.before + run.done == len(rows)
-            and (run.done == 0) == bool(again)
-        )
-        assert 0.35 <= run.dollars <= 0.35 + 2 * max(row["cost"] for row in rows)
+    run, rows = play(spec, tmp_path / "out")
+    assert "stopped early" in report(spec, run) and not run.complete and run.done == len(rows)
+    assert 0.35 <= run.dollars <= 0.35 + 2 * max(row["cost"] for row in rows)
+    assert play(spec, tmp_path / "out")[0].done == 0
     run, rows = play(spec_of(tmp_path, **fields), tmp_path / "out")
     assert run.complete and run.before > 0 and run.done > 0 and len(rows) == run.total
 
@@ -107,9 +103,7 @@ def test_bad_input_is_one_sentence_with_file_and_line_and_the_nearest_name(
 ):
     assert main(["grid", str(write(tmp_path, **fields)), "--out", str(tmp_path / "out")]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("kit: ") and said.count("\n") == 1
-    with pytest.raises(DataError, match=sentence):
-        spec_of(tmp_path, **fields)
+    assert said.startswith("kit: ") and said.count("\n") == 1 and re.search(sentence, said)
 
 
 @contextmanager
@@ -125,7 +119,10 @@ def full_disk(room: int) -> Generator[None]:
 
 def test_a_full_disk_is_one_sentence_and_finished_cells_are_kept(tmp_path: Path):
     spec = spec_of(
-        tmp_path, cases=[{"file": "data/cases/mixed.jsonl", "every": 2}], sub_agents="stubs"
+        tmp_path,
+        cases=[{"file": "data/cases/mixed.jsonl", "every": 3}],
+        sub_agents="stubs",
+        patterns=["direct"],
     )
     with (
         full_disk(140_000),
@@ -136,17 +133,14 @@ def test_a_full_disk_is_one_sentence_and_finished_cells_are_kept(tmp_path: Path)
         run_grid(spec, tmp_path / "out", OPENER, 1)
     assert "\n" not in str(caught.value)
     run, rows = play(spec, tmp_path / "out")
-    assert (
-        run.before >= 32
-        and run.complete
-        and [row["cell"] for row in rows] == [cell.key for cell in cells(spec)]
-    )
+    assert run.before >= 32 and run.complete
+    assert [row["cell"] for row in rows] == [cell.key for cell in cells(spec)]
     with (
         full_disk(20_000),
-        pytest.raises(DataError, match=r"results cannot be written .* 156 finished cells are kept"),
+        pytest.raises(DataError, match=r"results cannot be written .* 104 finished cells are kept"),
     ):
         run_grid(spec, tmp_path / "out", OPENER, 1)
-    assert len(read_results(tmp_path / "out")) == 156, "the results that were there are whole"
+    assert len(read_results(tmp_path / "out")) == 104, "the results that were there are whole"
 
 
 def test_a_ledger_in_use_or_of_another_program_is_one_sentence(tmp_path: Path):

@@ -2,6 +2,7 @@
 
 import re
 import tracemalloc
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 import pytest
 
 from benchmarks.cell_cost import CALLS, cell_costs
-from kit.bench.grid.cell import cells
 from kit.bench.grid.grid_file import read_grid
 from kit.bench.grid.provenance import Plan
 from kit.bench.grid.report import compare_ways, report
@@ -77,11 +77,6 @@ def test_the_harness_adds_little_to_a_turn_as_a_command_says_that_plays_nothing(
         )
 
 
-def test_the_grids_that_are_shipped_can_be_read():
-    shipped = sorted((HOME / "data" / "grids").glob("*.yaml"))
-    assert shipped and all(list(cells(read_grid(path))) for path in shipped)
-
-
 @pytest.mark.req("PC1-S9.3-3")
 def test_a_report_on_quality_sets_every_vertical_against_its_own_threshold(tmp_path: Path):
     quality: dict[str, Any] = {
@@ -108,13 +103,13 @@ def test_a_report_holds_of_a_turn_no_more_than_its_scores(tmp_path: Path):
         HOME / "data" / "results" / "reference" / "patterns_example" / "results.jsonl"
     ).read_text()
     peaks = list[int]()
-    for size in (6, 1, 6):  # the first brings what is imported and kept for good
+    for size in (3, 1, 3):  # the first brings what is imported and kept for good
         (tmp_path / "results.jsonl").write_text(text * size)
         tracemalloc.start()
         compare_ways(spec, Results(tmp_path), Plan())
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert (peaks[2] - peaks[1]) / (5 * len(text.splitlines())) < 700
+    assert (peaks[2] - peaks[1]) / (2 * len(text.splitlines())) < 700
 
 
 @pytest.mark.req("SAT-24")
@@ -129,31 +124,19 @@ def test_a_fault_that_was_asked_for_and_never_happened_voids_its_cell(tmp_path: 
         tmp_path, patterns=["mediated", "monolith"], faults=faults, verdicts=["exact", "seconds"]
     )
     _, rows = play(spec, tmp_path / "out")
-    void = {
-        fault: [row for row in rows if row["fault"] == fault and "void" in row] for fault in faults
-    }
-    for fault, happens in (("down", "rewards=error_envelope"), ("crash", "rewards=raise")):
-        of_rewards = {
-            row["case"]
-            for row in rows
-            if "rewards" in row["called"] and row["pattern"] == "mediated"
-        }
-        others = [row for row in void[fault] if row["pattern"] == "mediated"]
-        assert others and not {row["case"] for row in others} & {
-            r["case"] for r in rows if r["fault"] == fault and "rewards" in r["called"]
-        }
-        assert of_rewards and {row["void"] for row in others} == {f"{happens} never happened"}
-        assert all(set(row["scores"].values()) == {None} for row in void[fault])
-    assert not void["none"] and not void["slow"]
-    assert len([row for row in void["crash"] if row["pattern"] == "monolith"]) == len(spec.cases), (
-        "it asks nobody"
-    )
+    happens = {"down": "rewards=error_envelope", "crash": "rewards=raise"}
+    voids: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        void = row.get("void")
+        if row["pattern"] == "mediated":
+            hits = row["fault"] not in happens or "rewards" in row["called"]
+            assert void == (None if hits else f"{happens[row['fault']]} never happened")
+        if void:
+            voids[row["fault"], row["pattern"]] += 1
+            assert set(row["scores"].values()) == {None}
+    assert 0 < voids["crash", "mediated"] < len(spec.cases)
+    assert voids["crash", "monolith"] == len(spec.cases), "it asks nobody"
     ways, _ = compare_ways(spec, rows)
-    seconds = {
-        way.way["fault"]: way
-        for way in ways
-        if way.scorer == "seconds" and way.way["pattern"] == "mediated"
-    }
-    assert seconds["crash"].undecided == len(
-        [row for row in void["crash"] if row["pattern"] == "mediated"]
-    )
+    crash = {"fault": "crash", "pattern": "mediated"}.items()
+    (seconds,) = [way for way in ways if way.scorer == "seconds" and crash <= way.way.items()]
+    assert seconds.undecided == voids["crash", "mediated"]

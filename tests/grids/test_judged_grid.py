@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from kit.bench.grid.cell import cells
-from kit.bench.grid.failures import STREAK, read_failures
+from kit.bench.grid.failures import read_failures
 from kit.bench.grid.forecast import EXAMPLE, announce, forecast, pace
 from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.provenance import provenance
@@ -87,21 +87,14 @@ def test_one_command_plays_the_parity_set_over_all_patterns_with_its_judges(
     assert f"At most {len(rows)} turns of real models and" in said.err and calls == 2 * len(rows)
     assert f"and {calls} calls of judges (gpt-4.1-mini), each sent twice" in said.err
     for row in rows:
-        assert (
-            row["scores"]["quality"] == float(row["domain"] == "image")
-            and row["scores"]["lawful"] == 1.0
-        )
-        assert row["verdicts"]["quality"]["score"] == (1.0 if row["domain"] == "image" else 0.5)
-        assert row["judges"]["model_calls"] == 2 and row["judges"]["cost"] == pytest.approx(
-            2 * VERDICT_COST
-        )
+        is_image = row["domain"] == "image"
+        assert (row["scores"]["quality"], row["scores"]["lawful"]) == (float(is_image), 1.0)
+        assert row["verdicts"]["quality"]["score"] == (1.0 if is_image else 0.5)
+        assert row["judges"]["cost"] == pytest.approx(2 * VERDICT_COST)
     assert "- quality: gpt-4.1-mini by response_quality 1, passed from 0.75" in said.out
     turns = (len(server.requests) - calls) * VERDICT_COST
-    spent = (
-        f"{calls} calls, {11 * calls:,} tokens in and {7 * calls:,} out, "
-        f"${calls * VERDICT_COST:,.4f} beside ${turns:,.4f}"
-    )
-    assert f"- {spent} for the turns" in said.out and "quality: gpt-5.4-nano / a2a" in said.out
+    spent = f"${calls * VERDICT_COST:,.4f} beside ${turns:,.4f} for the turns"
+    assert spent in said.out and "quality: gpt-5.4-nano / a2a" in said.out
 
 
 def test_the_shipped_grid_is_the_whole_set_on_every_pattern_and_asks_for_one_word():
@@ -152,24 +145,6 @@ def test_a_judge_that_fails_scores_nothing_and_its_cell_is_played_again(tmp_path
     assert f"- offline, kind: {CASES - 1} of {CASES} = " in text
 
 
-def test_a_judge_that_has_no_key_ends_the_run_and_is_named(tmp_path: Path):
-    with loopback() as server:
-        server.key = "another"
-        run, text = played(judged(tmp_path, server.url), tmp_path / "out")
-    assert run.failed == len(server.requests) == STREAK
-    assert f"judge 'kind' failed {STREAK} times for the same reason (auth)" in text
-    assert "model 'critic' at" in text, "the line of the failed cells says where"
-
-
-def test_without_a_threshold_the_verdict_itself_is_the_score(tmp_path: Path):
-    with loopback() as server:
-        server.plays(*[verdict(0.5)] * CASES)
-        played(judged(tmp_path, server.url, {"threshold": None}), tmp_path / "out")
-    rows = read_results(tmp_path / "out")
-    assert {row["scores"]["kind"] for row in rows} == {0.5}
-    assert rows[0]["verdicts"] == {"kind": {"score": 0.5, "why": "It says so."}}
-
-
 def test_what_judges_cost_counts_against_the_limit(tmp_path: Path):
     with loopback() as server:
         server.answer = lambda _: verdict(1.0)
@@ -180,11 +155,7 @@ def test_what_judges_cost_counts_against_the_limit(tmp_path: Path):
         run, text = played(spec, tmp_path / "out")
     assert run.done == 3 and "the limit of" in text and "dollars is reached" in text
     asks = forecast(spec, pace(EXAMPLE))
-    assert asks.dollars is not None
-    assert f"each sent twice where it fails; about ${asks.dollars:.2f} for all of it" in announce(
-        spec
-    )
-    assert asks.dollars > CASES * 40 * PRICE["price_out"] / 1e6
+    assert asks.dollars is not None and asks.dollars > CASES * 40 * PRICE["price_out"] / 1e6
 
 
 @pytest.mark.req("SAT-24")
@@ -210,7 +181,6 @@ def test_who_judges_by_what_belongs_to_the_key_of_a_cell_and_runs_by_other_judge
         {"judge": {"threshold": 0.5}},
         {"judge": {"rubric": "policy"}},
         {"specs": {"critic": {**critic, "params": {"temperature": 0}}}},
-        {"specs": {"critic": {**critic, "base_url": "http://127.0.0.1:8/v1"}}},
         {"judges": {}, "verdicts": ["exact"]},
     ]
     assert len({next(cells(judged(tmp_path, url, **change))).key for change in changes}) == len(
@@ -241,40 +211,34 @@ def test_a_recording_holds_what_the_judges_said(tmp_path: Path):
         return (tmp_path / "out" / "results.jsonl").read_bytes()
 
     with loopback() as server:
-        server.plays(*[verdict(number % 2) for number in range(CASES)])
-        judged(tmp_path, server.url)
+        server.plays(*[verdict(number % 2 / 2) for number in range(CASES)])
+        judged(tmp_path, server.url, {"threshold": None})
         first = play("--record")
         assert first == play() and len(server.requests) == CASES, "a replay asks nobody"
-    assert {row["scores"]["kind"] for row in read_results(tmp_path / "out")} == {0.0, 1.0}
+    rows = read_results(tmp_path / "out")
+    assert {row["scores"]["kind"] for row in rows} == {0.0, 0.5}, "no threshold: the verdict itself"
+    assert {row["verdicts"]["kind"]["why"] for row in rows} == {"It says so."}
 
 
 @pytest.mark.parametrize(
     ("judge", "fault"),
     [
-        ({"model": "critik"}, "unknown model 'critik': did you mean 'critic'"),
-        ({"model": "offline"}, "'offline' is no language model: it has no verdict to give"),
-        ({"rubric": "response_qualty"}, r"response_qualty\.md:1: cannot be read"),
-        ({"threshold": 7}, "'judges.kind.threshold'"),
+        ({"kind": {"model": "critik"}}, "unknown model 'critik': did you mean 'critic'"),
+        ({"kind": {"model": "offline"}}, "'offline' is no language model: it has no verdict"),
+        ({"kind": {"rubric": "response_qualty"}}, r"response_qualty\.md:1: cannot be read"),
+        ({"exact": {}}, "'exact' is the name of a scorer or measure"),
     ],
 )
 def test_a_judge_that_cannot_be_is_one_sentence_with_its_line(
     tmp_path: Path, judge: dict[str, Any], fault: str
 ):
+    usual = {"model": "critic", "rubric": "policy"}
+    judges = {name: {**usual, **fields} for name, fields in judge.items()}
     with pytest.raises(DataError, match=rf"small\.yaml:1.*{fault}"):
-        judged(tmp_path, "http://127.0.0.1:9/v1", judge)
+        judged(tmp_path, "http://127.0.0.1:9/v1", judges=judges, verdicts=[*judges])
 
 
 def test_a_deck_brings_rubrics_of_its_own(tmp_path: Path):
     judge = {"rubric": "comparison-quality", "threshold": None}
     spec = judged(tmp_path, "http://127.0.0.1:9/v1", judge, deck="cards/manga")
     assert "set side by side" in spec.rubrics["kind"].text
-
-
-def test_a_judge_has_a_name_of_its_own(tmp_path: Path):
-    with pytest.raises(DataError, match="'exact' is the name of a scorer or measure"):
-        judged(
-            tmp_path,
-            "http://x/v1",
-            judges={"exact": {"model": "critic", "rubric": "policy"}},
-            verdicts=["exact"],
-        )

@@ -29,40 +29,31 @@ def stored(folder: Path, name: str, **fields: Any) -> Path:
 def test_runs_over_the_same_cases_are_paired_by_case(tmp_path: Path):
     law = {"latency": {"median": 1.0, "sigma": 0.4}, "drop": 0.9, "under_report": 1.0}
     specs = {"simulated-bad": {"provider": "simulated", "law": law}}
-    good, bad = (
-        stored(tmp_path, "good"),
-        stored(tmp_path, "bad", models=["simulated-bad"], specs=specs),
-    )
+    good = stored(tmp_path, "good")
+    bad = stored(tmp_path, "bad", models=["simulated-bad"], specs=specs)
     (one,) = compare_runs(good, bad)
     assert one.verdict == "worse" and one.difference.n == 8 and one.way == {"run": "after"}
     printed = kit("compare", str(good), str(bad), "--by", "exact", "--by", "seconds")
-    assert printed.returncode == 0 and [
-        line.partition(":")[0] for line in printed.stdout.splitlines()
-    ] == ["exact", "seconds"]
+    names = [line.partition(":")[0] for line in printed.stdout.splitlines()]
+    assert printed.returncode == 0 and names == ["exact", "seconds"]
 
 
 def test_other_cases_other_judges_and_other_ways_are_refused(tmp_path: Path):
-    whole, part = (
-        stored(tmp_path, "whole"),
-        stored(tmp_path, "part", cases=[{**MIXED, "every": 80}]),
-    )
-    with pytest.raises(
-        DataError, match=r"cannot be compared: they were played over other case files"
-    ):
-        compare_runs(whole, part)
-    judged = stored(tmp_path, "judged", scorers=["exact", "strict"])
-    with pytest.raises(DataError, match="other judges"):
-        compare_runs(whole, judged)
-    both = stored(tmp_path, "both", patterns=["mediated", "direct"])
-    with pytest.raises(
-        DataError,
-        match=r"the runs have other patterns, \['mediated'\] and \['direct', 'mediated'\]",
-    ):
-        compare_runs(whole, both)
+    few = [{**MIXED, "every": 80}]
+    whole = stored(tmp_path, "whole", cases=few)
     old = tmp_path / "old"
     shutil.copytree(whole, old)
     text = json.loads((old / PROVENANCE).read_text())
     del text["runs"]["1"]["inputs"]["judges"]
     (old / PROVENANCE).write_text(json.dumps(text))
-    with pytest.raises(DataError, match=r"judges .* and unknown"):
-        compare_runs(whole, old)
+    for other, sentence in (
+        (stored(tmp_path, "part"), "cannot be compared: they were played over other case files"),
+        (stored(tmp_path, "judged", cases=few, scorers=["exact", "strict"]), "other judges"),
+        (
+            stored(tmp_path, "both", cases=few, patterns=["mediated", "direct"]),
+            r"the runs have other patterns, \['mediated'\] and \['direct', 'mediated'\]",
+        ),
+        (old, "judges .* and unknown"),
+    ):
+        with pytest.raises(DataError, match=sentence):
+            compare_runs(whole, other)

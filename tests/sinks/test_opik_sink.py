@@ -7,8 +7,6 @@ own; the tests read its report.
 import json
 import os
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -19,9 +17,8 @@ import pytest
 
 from kit.core.trace import trace_of
 from studies.loopback_opik import OpikStub, opik_stub
+from tests.forks import Printed, printed_by
 from tests.sample_turn import DECISION, some_events
-
-ROOT = Path(__file__).parents[2]
 
 LISTEN = """
 import sys
@@ -98,22 +95,15 @@ print(json.dumps(report))
 """
 
 
-def apart(code: str, *arguments: str, home: Path) -> "subprocess.CompletedProcess[str]":
+def apart(code: str, *arguments: str, home: Path) -> Printed:
     """Runs code in a process that knows nothing of this machine's own Opik."""
     ours = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("OPIK_", "OTEL_", "KIT_"))
     }
-    command = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        cwd=ROOT,
-        env={**ours, "HOME": str(home)},
-    )
+    environment = {**ours, "HOME": str(home), "OPIK_DEFAULT_FLUSH_TIMEOUT": "1"}
+    return printed_by(code, arguments, environment, home)
 
 
 @pytest.fixture(scope="module")
