@@ -1,6 +1,7 @@
 """A card's new version takes the other's place when both evaluations hold, and git takes a card, a block or a line back."""
 
 import asyncio
+import os
 import subprocess
 from collections.abc import Sequence
 from contextlib import closing
@@ -11,13 +12,13 @@ import pytest
 
 from kit.bench.canary import OWN, WHOLE, decide, gate_of, gates_of
 from kit.bench.promotion import promote
-from kit.cli import main
 from kit.compose.canary import versions_of
 from kit.compose.deck import load_deck
 from kit.core.record import TurnRecord
 from kit.metrics.judgement import Judgement, judgements, keep_judgement, note_shed
 from kit.stores.opening import open_store
 from studies.canary import Truth, play_canary, play_trials
+from tests.cli.test_cli import run
 from tests.evolve.shared_deck import FILES, write_deck
 
 NEXT = FILES["desk/rewards.next.yaml"]
@@ -32,7 +33,7 @@ def git(folder: Path, *arguments: str) -> None:
 
 
 @pytest.fixture
-def deck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def deck(tmp_path: Path) -> Path:
     """The deck, committed as v1, and a store beside it that the commands read."""
     folder = write_deck(tmp_path)
     git(tmp_path, "init", "-q")
@@ -40,9 +41,15 @@ def deck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git(tmp_path, "add", "-A")
     git(tmp_path, "commit", "-qm", "first")
     git(tmp_path, "tag", "v1")
-    monkeypatch.setenv("KIT_STORE", str(tmp_path / "kit.db"))
-    monkeypatch.setenv("KIT_DECK", str(folder))
     return folder
+
+
+def evolve(deck: Path, *words: str, code: int = 0) -> str:
+    """What `kit evolve` prints about the deck; it ends with this code."""
+    store = deck.parents[1] / "kit.db"
+    done = run("evolve", *words, KIT_STORE=str(store), KIT_DECK=str(deck), PATH=os.environ["PATH"])
+    assert done.returncode == code, done
+    return done.stdout + done.stderr
 
 
 def turn_of(session: str, number: int) -> TurnRecord:
@@ -90,64 +97,51 @@ POOR = [1.0, 0.0] * 60
 
 
 @pytest.mark.req("SO-9")
-def test_a_version_that_is_not_worse_in_either_evaluation_takes_the_place_of_the_other(
-    deck: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_a_version_that_is_not_worse_in_either_evaluation_takes_the_place_of_the_other(deck: Path):
     judge_sessions(deck, (POOR, GOOD), (GOOD, GOOD))
-    assert main(["evolve", "status"]) == 0
-    out = capsys.readouterr().out
+    out = evolve(deck, "status")
     assert "rewards: 5.0% of the sessions have 2-" in out and out.rstrip().endswith("  promote")
     assert (
         "end to end: 1.000 in 120 sessions, 1.000 in 120 sessions with the version in place" in out
     )
-    assert main(["evolve", "decide", "rewards"]) == 0
+    evolve(deck, "decide", "rewards")
     assert (deck / "rewards.next.yaml").exists(), "to decide changes nothing"
-    assert main(["evolve", "promote", "rewards"]) == 0
-    assert "the file of rewards holds version 2 now" in capsys.readouterr().out
+    assert "the file of rewards holds version 2 now" in evolve(deck, "promote", "rewards")
     assert (deck / "rewards.yaml").read_text() == NEXT
     assert not (deck / "rewards.next.yaml").exists()
     assert load_deck(deck).cards["rewards"].version == "2"
-    assert main(["evolve", "status"]) == 0
-    out = capsys.readouterr().out
+    out = evolve(deck, "status")
     assert "no card of desk has a new version" in out
     assert "UTC: version 2 of rewards was promoted by " in out
 
 
 @pytest.mark.req("SO-9")
 @pytest.mark.parametrize("own_wins", [True, False])
-def test_one_evaluation_that_wins_does_not_make_up_for_the_other(
-    own_wins: bool, deck: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_one_evaluation_that_wins_does_not_make_up_for_the_other(own_wins: bool, deck: Path):
     better = (POOR, GOOD)
     worse = (GOOD, POOR)
     judge_sessions(deck, *((better, worse) if own_wins else (worse, better)))
-    assert main(["evolve", "promote", "rewards"]) == 1
-    out = capsys.readouterr().out
+    out = evolve(deck, "promote", "rewards", code=1)
     assert ("end to end" if own_wins else "its own evaluation") in out and "higher" not in out
     assert "evolve rollback rewards" in out
     assert (deck / "rewards.yaml").read_text() == FILES["desk/rewards.yaml"]
-    assert main(["evolve", "rollback", "rewards"]) == 0
+    evolve(deck, "rollback", "rewards")
     assert not (deck / "rewards.next.yaml").exists()
-    assert main(["evolve", "status"]) == 0
-    assert "version 2 of rewards was rolled back by" in capsys.readouterr().out
+    assert "version 2 of rewards was rolled back by" in evolve(deck, "status")
 
 
 @pytest.mark.req("SO-9")
-def test_few_sessions_decide_nothing_and_are_told_how_many_it_takes(
-    deck: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_few_sessions_decide_nothing_and_are_told_how_many_it_takes(deck: Path):
     judge_sessions(deck, (POOR[:20], POOR[:20]), (POOR[:20], POOR[:20]))
-    assert main(["evolve", "decide", "rewards"]) == 1
-    out = capsys.readouterr().out
+    out = evolve(deck, "decide", "rewards", code=1)
     assert out.count("cannot tell yet, about ") == 2 and "rollback" not in out
-    assert main(["evolve", "status"]) == 0
-    assert capsys.readouterr().out.rstrip().endswith("  go on")
+    assert evolve(deck, "status").rstrip().endswith("  go on")
 
 
 @pytest.mark.req("SO-9")
 def test_what_was_judged_of_another_version_or_by_another_judge_does_not_count(deck: Path):
     judge_sessions(deck, (GOOD, GOOD), (GOOD, GOOD), judge="rule (voice)")
-    assert main(["evolve", "decide", "rewards"]) == 1
+    evolve(deck, "decide", "rewards", code=1)
     judge_sessions(deck, (GOOD, GOOD), (GOOD, GOOD))
     block = deck.parent / "blocks" / "rewards" / "rich.md"
     block.write_text(block.read_text() + "Be brief.\n")
@@ -215,20 +209,19 @@ def test_a_gained_tool_goes_the_same_way_once_it_was_tried_for_two_weeks(
     assert any(said in fault for fault in verdict.faults) if said else len(verdict.faults) == 2
 
 
-async def test_turns_that_were_not_judged_are_told(deck: Path, capsys: pytest.CaptureFixture[str]):
+async def test_turns_that_were_not_judged_are_told(deck: Path):
     with closing(open_store(str(deck.parents[1] / "kit.db"))) as store:
         await note_shed(store.open_documents().events, turn_of("s", 1), 7)
-    assert await asyncio.to_thread(main, ["evolve", "status"]) == 0
-    assert "the judges were behind: 7 turns" in capsys.readouterr().out
+    said = await asyncio.to_thread(evolve, deck, "status")
+    assert "the judges were behind: 7 turns" in said
 
 
 @pytest.mark.req("SO-9")
-def test_asking_from_the_terminal_is_judged_too(deck: Path, capsys: pytest.CaptureFixture[str]):
+def test_asking_from_the_terminal_is_judged_too(deck: Path):
     (deck / "deck.yaml").write_text(FILES["desk/deck.yaml"] + "canary: {rewards: {share: 1.0}}\n")
-    assert main(["ask", "how many points do I have"]) == 0
-    capsys.readouterr()
-    assert main(["evolve", "status"]) == 0
-    out = capsys.readouterr().out
+    environ = {"KIT_STORE": str(deck.parents[1] / "kit.db"), "KIT_DECK": str(deck)}
+    assert run("ask", "how many points do I have", **environ).returncode == 0
+    out = evolve(deck, "status")
     assert "100.0% of the sessions" in out and "end to end: 1 session judged, 0 sessions" in out
 
 
@@ -239,26 +232,23 @@ def test_asking_from_the_terminal_is_judged_too(deck: Path, capsys: pytest.Captu
     ("part", "file"),
     [("rewards", "desk/rewards.yaml"), ("plain", "blocks/rewards/plain.md")],
 )
-def test_a_card_or_a_block_goes_back_to_a_revision(
-    part: str, file: str, deck: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_a_card_or_a_block_goes_back_to_a_revision(part: str, file: str, deck: Path):
     path = deck.parent / file
     before = path.read_text()
     path.write_text(before.replace("points", "coins").replace("balance", "total"))
     git(deck, "commit", "-qam", "second")
-    assert main(["evolve", "rollback", part, "--to", "v1"]) == 0
-    out = capsys.readouterr().out
+    out = evolve(deck, "rollback", part, "--to", "v1")
     assert f"--- {path.name}" in out and f"+++ {path.name} at v1" in out
     assert path.read_text() == before
-    assert main(["evolve", "rollback", part, "--to", "HEAD~1"]) == 2
-    assert "not committed" in capsys.readouterr().err, "what was just written is not committed yet"
+    assert "not committed" in evolve(deck, "rollback", part, "--to", "HEAD~1", code=2), (
+        "what was just written is not committed yet"
+    )
     git(deck, "commit", "-qam", "back")
-    assert main(["evolve", "rollback", part, "--to", "v1"]) == 0
-    assert "is as it was at v1" in capsys.readouterr().out
+    assert "is as it was at v1" in evolve(deck, "rollback", part, "--to", "v1")
 
 
 def test_the_line_of_sub_agents_goes_back_alone_and_so_does_a_card_that_was_removed(
-    deck: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    deck: Path, monkeypatch: pytest.MonkeyPatch
 ):
     lead = deck / "lead.yaml"
     lead.write_text(
@@ -267,42 +257,43 @@ def test_the_line_of_sub_agents_goes_back_alone_and_so_does_a_card_that_was_remo
         .replace("Routes.", "Routes well.")
     )
     git(deck, "commit", "-qam", "second")
-    assert main(["evolve", "rollback", "lead", "--to", "v1", "--key", "sub_agents"]) == 0
-    assert "+sub_agents: [rewards, shop]" in capsys.readouterr().out
+    assert "+sub_agents: [rewards, shop]" in evolve(
+        deck, "rollback", "lead", "--to", "v1", "--key", "sub_agents"
+    )
     assert load_deck(deck).cards["lead"].sub_agents == ("rewards", "shop")
     assert load_deck(deck).cards["lead"].description == "Routes well."
     git(deck, "commit", "-qam", "third")
-    assert main(["evolve", "rollback", "lead", "--to", "v1", "--key", "topics"]) == 2
-    assert "says nothing under 'topics'" in capsys.readouterr().err
+    assert "says nothing under 'topics'" in evolve(
+        deck, "rollback", "lead", "--to", "v1", "--key", "topics", code=2
+    )
     (deck / "shop.yaml").unlink()
     git(deck, "commit", "-qam", "fourth")
-    assert main(["evolve", "rollback", "shop", "--to", "v1"]) == 0
+    evolve(deck, "rollback", "shop", "--to", "v1")
     assert (deck / "shop.yaml").read_text() == FILES["desk/shop.yaml"], "removed, it comes back"
-    assert main(["evolve", "rollback", "nobody", "--to", "v1"]) == 2
-    assert "v1 holds no card and no block 'nobody'" in capsys.readouterr().err
+    assert "v1 holds no card and no block 'nobody'" in evolve(
+        deck, "rollback", "nobody", "--to", "v1", code=2
+    )
     monkeypatch.setenv("PATH", str(deck))
-    assert main(["evolve", "rollback", "rewards", "--to", "v1"]) == 2
-    assert "git is not there; install it" in capsys.readouterr().err
+    assert "git is not there; install it" in evolve(
+        deck, "rollback", "rewards", "--to", "v1", code=2
+    )
 
 
-def test_a_file_with_changes_is_left_alone(deck: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_file_with_changes_is_left_alone(deck: Path):
     path = deck / "rewards.yaml"
     path.write_text(path.read_text() + "# mine\n")
-    assert main(["evolve", "rollback", "rewards", "--to", "v1"]) == 2
-    assert "rewards.yaml has changes that are not committed" in capsys.readouterr().err
+    assert "rewards.yaml has changes that are not committed" in evolve(
+        deck, "rollback", "rewards", "--to", "v1", code=2
+    )
     assert path.read_text().endswith("# mine\n")
     judge_sessions(deck, (GOOD, GOOD), (GOOD, GOOD))
-    assert main(["evolve", "promote", "rewards"]) == 2
-    assert "not committed" in capsys.readouterr().err
+    assert "not committed" in evolve(deck, "promote", "rewards", code=2)
 
 
-def test_a_part_whose_deck_does_not_stand_with_it_is_told(
-    deck: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_a_part_whose_deck_does_not_stand_with_it_is_told(deck: Path):
     (deck.parent / "blocks/rewards/plain.md").unlink()
     card = deck / "rewards.yaml"
     card.write_text(card.read_text().replace("[plain]", "[rich]"))
     git(deck, "commit", "-qam", "second")
-    assert main(["evolve", "rollback", "rewards", "--to", "v1"]) == 1
-    out = capsys.readouterr().out
+    out = evolve(deck, "rollback", "rewards", "--to", "v1", code=1)
     assert "cannot be used with it" in out and "unknown block 'plain'" in out

@@ -2,11 +2,13 @@
 
 import asyncio
 import json
-from contextlib import nullcontext
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
 from kit.bench.shadow import CLOSING, PATIENCE, ShadowJudges, shadow_judges
@@ -50,6 +52,20 @@ def judging(line: Line) -> dict[str, Any]:
     return {**models(), "judge": ScriptedModel(lambda _: line)}
 
 
+@asynccontextmanager
+async def kit_and_judges(
+    deck: Path, answers: Mapping[str, BaseChatModel], waiting: int | None = None, **options: Any
+) -> AsyncGenerator[tuple[Kit, ShadowJudges]]:
+    """The kit over a deck, and the judges that read its turns."""
+    limits = () if waiting is None else (waiting,)
+    async with (
+        open_kit(settings(deck), models=answers, **options) as kit,
+        shadow_judges(kit, *limits) as judges,
+    ):
+        assert judges is not None
+        yield kit, judges
+
+
 async def kept(kit: Kit) -> list[Judgement]:
     return await judgements(kit.store.open_documents().events)
 
@@ -64,8 +80,7 @@ async def test_both_versions_are_judged_at_the_span_of_the_sub_agent_and_of_the_
 ):
     deck = write_deck(tmp_path, deck=HALF)
     names = (*sessions_below(0.5, 1), *sessions_above(0.5, 1))
-    async with open_kit(settings(deck), models=models()) as kit, shadow_judges(kit) as judges:
-        assert judges is not None
+    async with kit_and_judges(deck, models()) as (kit, judges):
         replies = [await asked(kit, name) for name in names]
         await judges.drain()
         judged = await kept(kit)
@@ -89,8 +104,7 @@ async def test_of_the_sessions_with_the_version_in_place_as_many_are_judged_as_h
 ):
     deck = write_deck(tmp_path, deck=FILES["desk/deck.yaml"] + "canary: {rewards: {share: 0.2}}\n")
     judged: dict[str, set[str]] = {"1": set(), "2": set()}
-    async with open_kit(settings(deck), models=models()) as kit, shadow_judges(kit) as judges:
-        assert judges is not None
+    async with kit_and_judges(deck, models()) as (kit, judges):
         for number in range(60):
             await asked(kit, f"t{number}")
         await judges.drain()
@@ -134,8 +148,7 @@ def test_a_verdict_that_never_comes_is_given_up_and_the_next_turn_is_judged(tmp_
 
     async def play() -> tuple[list[Judgement], int, float]:
         answers = {**models(), "judge": ScriptedModel(lambda _: next(lines))}
-        async with open_kit(settings(deck), models=answers) as kit, shadow_judges(kit) as judges:
-            assert judges is not None
+        async with kit_and_judges(deck, answers) as (kit, judges):
             await asked(kit, name)
             await asked(kit, name)
             await judges.drain()
@@ -154,8 +167,7 @@ def test_what_waits_is_bounded_and_what_is_left_out_is_counted(tmp_path: Path):
 
     async def play() -> tuple[int, int, int]:
         slow = judging(Line('{"score": 1}', delay=10.0))
-        async with open_kit(settings(deck), models=slow) as kit, shadow_judges(kit, 2) as judges:
-            assert judges is not None
+        async with kit_and_judges(deck, slow, 2) as (kit, judges):
             for _ in range(9):
                 await asked(kit, name)
             await judges.drain()
@@ -174,11 +186,7 @@ async def test_what_was_made_to_fail_is_not_judged_and_what_fails_by_itself_is_w
     deck = write_deck(tmp_path, deck=HALF)
     [name] = sessions_below(0.5, 1)
     broken = {**models(), "rewards": ScriptedModel(lambda _: Line(error=ConnectionError("down")))}
-    async with (
-        open_kit(settings(deck), models=broken, faults=True) as kit,
-        shadow_judges(kit) as judges,
-    ):
-        assert judges is not None
+    async with kit_and_judges(deck, broken, faults=True) as (kit, judges):
         session = kit.session(name, "acme", "alice")
         await kit.ask(BALANCE, session, faults=["rewards=timeout"])
         await judges.drain()
@@ -208,11 +216,7 @@ async def test_a_judge_reads_what_the_sub_agent_was_asked_and_what_its_tools_sai
 
     judge = ScriptedModel(lambda _: Line('{"score": 1}'))
     answers = {**models(), "rewards": ScriptedModel(use), "judge": judge}
-    async with (
-        open_kit(settings(deck), models=answers, tools=[balance]) as kit,
-        shadow_judges(kit) as judges,
-    ):
-        assert judges is not None
+    async with kit_and_judges(deck, answers, tools=[balance]) as (kit, judges):
         await asked(kit, name)
         await judges.drain()
     [[system, material]] = judge.seen
@@ -252,8 +256,7 @@ def test_a_kit_closes_at_once_when_nothing_waits_and_soon_when_a_judge_hangs(tmp
 async def test_a_fork_that_tries_another_prompt_is_not_judged(tmp_path: Path):
     deck = write_deck(tmp_path, deck=HALF)
     [name] = sessions_below(0.5, 1)
-    async with open_kit(settings(deck), models=models()) as kit, shadow_judges(kit) as judges:
-        assert judges is not None
+    async with kit_and_judges(deck, models()) as (kit, judges):
         first = await asked(kit, name)
         await judges.drain()
         before = await kept(kit)

@@ -5,7 +5,6 @@ import ast
 import json
 from pathlib import Path
 
-
 from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
 from kit.compose.deck import load_deck
 from kit.experiment_kits import ExperimentKits, trace_home

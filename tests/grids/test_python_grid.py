@@ -358,7 +358,9 @@ def test_a_way_that_failed_as_a_whole_is_named_on_the_page_without_a_verdict(
         zeta = ModelSpec(
             key="zeta", provider="openai", base_url=server.url, api_key_env="ZETA_API_KEY"
         )
-        quick = EXACT.model_copy(update={"law": Law(latency=LogNormal(median=0.001))})  # in real time
+        quick = EXACT.model_copy(
+            update={"law": Law(latency=LogNormal(median=0.001))}
+        )  # in real time
         result = compare(
             [quick, zeta], CASES, name="dead", kits=ExperimentKits.of(settings, virtual=False)
         )

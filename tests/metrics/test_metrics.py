@@ -40,6 +40,7 @@ from tests.kits import SmallKit, asks, bodies, small_kit, stitched
 from tests.tools.test_tools import opened
 
 AGENTS = ("shop", "rewards", "support", "play", "ereceipts")
+TALK = Session(id="s", principal=Principal(tenant_id="t", user_id="u"))
 
 
 def lookup(fate: Callable[[], str]) -> BaseTool:
@@ -142,49 +143,32 @@ async def test_metrics_agree_with_a_recount_from_raw_events():
 
     decisions = [body.decision for body in kinds("routing")]
     fans = [[o.result == "success" for o in d.outcomes] for d in decisions if len(d.outcomes) > 1]
-    ended = kinds("agent_ended")
-    assert found.number("turns") == 40
-    assert found.numbers("intent_count")["3+"] == sum(d.intent_count > 2 for d in decisions)
-    sizes = Counter(str(len(d.outcomes)) for d in decisions)
-    assert found.numbers("fan_out") == sizes
-    assert (
-        found.number("cap_exceeded_total") == sum(d.cap_behavior == "over" for d in decisions) > 0
-    )
-    assert found.number(MISMATCH) == sum(not e.principal_verified for e in kinds("envelope")) > 0
-    assert (
-        found.number("ps6.envelope.version_mismatch_total")
-        == sum(not e.version_ok for e in kinds("envelope"))
-        > 0
-    )
     partial = sum(any(fan) and not all(fan) for fan in fans)
+    data = sum(
+        len(e.outcome.data_faults) if e.outcome.kind == "answer" else e.outcome.axis == "data"
+        for e in kinds("agent_ended")
+    )
+    counts = {
+        "turns": 40,
+        "cap_exceeded_total": sum(d.cap_behavior == "over" for d in decisions),
+        MISMATCH: sum(not e.principal_verified for e in kinds("envelope")),
+        "ps6.envelope.version_mismatch_total": sum(not e.version_ok for e in kinds("envelope")),
+        "status_unknown_total": sum(status.status == UNKNOWN for status in kinds("status")),
+    }
+    for name, count in counts.items():
+        assert found.number(name) == count > 0, name
+    assert found.numbers("intent_count")["3+"] == sum(d.intent_count > 2 for d in decisions)
+    assert found.numbers("fan_out") == Counter(str(len(d.outcomes)) for d in decisions)
     assert found.share("partial_failure_rate").right == partial > 0
     success = found.share("fan_out_success_rate")
     assert (success.right, success.n) == (sum(map(sum, fans)), sum(map(len, fans)))
-    assert (
-        found.number("failures_total", "axis 1: invocation")
-        == sum(e.outcome.kind == "failure" and e.outcome.axis == "invocation" for e in ended)
-        > 0
-    )
-    data = sum(
-        len(e.outcome.data_faults) if e.outcome.kind == "answer" else e.outcome.axis == "data"
-        for e in ended
-    )
     assert found.number("failures_total", "axis 2: data") == data > 0
     assert found.number("failures_total", "axis 3: partial") == partial
-    unknown = sum(status.status == UNKNOWN for status in kinds("status"))
-    assert found.number("status_unknown_total") == unknown > 0
-    traces = [trace_of(kit.store.events(reply.turn_id, OPERATOR)) for reply in replies]
-    spans = [span for trace in traces for span in trace.spans]
+    spans = [span for reply in replies for span in reply.trace.spans]
     for agent, count in found.numbers("sub_agent_invocations").items():
         times = [span.seconds for span in spans if (span.kind, span.name) == ("agent", agent)]
         assert count == len(times) > 0
         assert found.number("sub_agent_seconds_p50", agent) == pytest.approx(percentile(times, 0.5))
-    decisions = [
-        [span.seconds for span in trace.spans if span.attributes.get("purpose") == "decide"]
-        for trace in traces
-    ]
-    deciding = [sum(seconds) for seconds in decisions if seconds]
-    assert found.number("orchestrator_seconds_p95") == pytest.approx(percentile(deciding, 0.95))
     answering = [reply for reply in replies if reply.outcomes]
     for path, turns in (("every turn", replies), ("sub-agents asked", answering)):
         ends = [reply.events[-1].at for reply in turns]
@@ -202,9 +186,7 @@ async def test_first_status_and_longest_silence_are_exact_for_each_invocation():
     kit = small_kit(
         [asks("shop"), stitched], {"shop": model}, {"work": lookup(lambda: "ok")}, [card]
     )
-    reply = await run_turn(
-        "go", Session(id="s", principal=Principal(tenant_id="t", user_id="u")), kit
-    )
+    reply = await run_turn("go", TALK, kit)
     record = kit.store.turn(reply.turn_id, OPERATOR)
     assert record is not None
     [call] = record.measures.agents
@@ -229,7 +211,7 @@ async def test_dispatch_overhead_leaves_out_what_models_and_tools_take():
 
     slow = small_kit([asks("shop"), stitched], {"shop": ScriptedModel(Line("x"))})
     slow.team = slow.team.with_agents({"shop": Dawdler(slow.team.deck.cards["shop"])})
-    await run_turn("go", Session(id="s", principal=Principal(tenant_id="t", user_id="u")), slow)
+    await run_turn("go", TALK, slow)
     measured = metrics(slow.store).number("dispatch_overhead_seconds_p95")
     assert measured == pytest.approx(0.7)
 
@@ -484,6 +466,6 @@ async def test_the_share_of_compositions_that_repeat_a_sub_agent_byte_for_byte_i
     for text, counted in texts.items():
         lead = [asks("shop"), Line(text)] if text else [Line("Hello!")]
         kit = small_kit(lead, {"shop": ScriptedModel(Line(words))})
-        await run_turn("go", Session(id="s", principal=Principal(tenant_id="t", user_id="u")), kit)
+        await run_turn("go", TALK, kit)
         rate = metrics(kit.store).share("verbatim_composition_rate")
         assert (rate.right, rate.n) == counted, text

@@ -1,6 +1,7 @@
 """A turn forked at a span: what came before is played, and from there on another model, pattern or prompt answers."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -114,6 +115,13 @@ class Team:
         }
 
 
+@asynccontextmanager
+async def told_of(team: Team) -> AsyncGenerator[tuple[Kit, Reply]]:
+    """The kit of a team, and a turn about a and b."""
+    async with open_kit(settings(), deck=team.deck, models=team.models, faults=True) as kit:
+        yield kit, await kit.ask("about a and b", kit.session("talk"))
+
+
 def rebound(kit: Kit, models: Mapping[str, BaseChatModel]) -> Kit:
     """The kit, on other scripted models where `fork` names one."""
     stages = kit.stages_on
@@ -126,8 +134,7 @@ async def test_would_another_model_have_recovered():
     the new turn says which was which, in the trace and in the store."""
     broken, healthy = Team(failing(ConnectionError("503"), 1.0)), Team()
     broken.models["orchestrator"].name = "first"
-    async with open_kit(settings(), deck=broken.deck, models=broken.models) as kit:
-        told = await kit.ask("about a and b", kit.session("talk"))
+    async with told_of(broken) as (kit, told):
         assert "B is known" not in told.text and broken.calls() == {
             "orchestrator": 3,
             "a": 1,
@@ -162,8 +169,7 @@ async def test_would_another_model_have_recovered():
 async def test_what_is_played_keeps_its_times_and_what_is_called_takes_its_own():
     """a took 2 s and is played; b, asked anew, takes 3 s; the composition begins when the slower one has ended."""
     one, other = Team(answering("B was slow.", 5.0)), Team()
-    async with open_kit(settings(), deck=one.deck, models=one.models) as kit:
-        told = await kit.ask("about a and b", kit.session("talk"))
+    async with told_of(one) as (kit, told):
         reply = await rebound(kit, other.models).fork(
             told.turn_id, span(told, "b"), model="offline"
         )
@@ -180,8 +186,7 @@ async def test_another_pattern_answers_where_it_asks_the_same_and_says_so_where_
     """Direct decides as mediated does. A supervisor is told to ask one at a time: that does not
     fit, and nothing is called."""
     team = Team()
-    async with open_kit(settings(), deck=team.deck, models=team.models) as kit:
-        told = await kit.ask("about a and b", kit.session("talk"))
+    async with told_of(team) as (kit, told):
         calls = team.calls()
         reply = await kit.fork(told.turn_id, span(told, "b"), pattern="direct")
         assert reply.status == "ok" and reply.text == "A is known.\n\nB is known."
@@ -245,8 +250,7 @@ async def test_members_that_were_played_count_against_the_cap_of_what_is_asked_a
 @pytest.mark.req("K-32")
 async def test_another_prompt_is_sent_from_the_span_on_and_kept():
     team = Team()
-    async with open_kit(settings(), deck=team.deck, models=team.models) as kit:
-        told = await kit.ask("about a and b", kit.session("talk"))
+    async with told_of(team) as (kit, told):
         reply = await kit.fork(told.turn_id, span(told, "compose"), prompt="Be terse.")
         turn = kit.store.turn(reply.turn_id, OPERATOR)
         assert turn is not None and reply.status == "ok"
@@ -289,8 +293,7 @@ def with_block(deck: Deck, block: object) -> Deck:
 @pytest.mark.req("K-32")
 async def test_nobody_forks_the_turn_of_somebody_else():
     team = Team()
-    async with open_kit(settings(), deck=team.deck, models=team.models) as kit:
-        told = await kit.ask("about a and b", kit.session("talk"))
+    async with told_of(team) as (kit, told):
         bob = Principal(tenant_id="acme", user_id="bob")
         for turn_id in (told.turn_id, "unknown"):
             with pytest.raises(ForkError, match="there is no turn"):

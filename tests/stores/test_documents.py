@@ -287,50 +287,6 @@ def test_any_text_can_be_searched_for(database: str, text: str, more: int) -> No
     run_virtual(play())
 
 
-@pytest.mark.req("AS-12")
-@settings(max_examples=8, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from([ANN, BOB, EVE]), st.sampled_from(["session", "user", "tenant"]),
-                          st.tuples(*[st.integers(-4, 4).map(float)] * 3).filter(any)), max_size=12), st.data())  # fmt: skip
-@pytest.mark.parametrize("database", DATABASES)
-def test_the_nearest_are_found_exactly_among_those_of_tenant_and_scope(
-    database: str, rows: list[Any], data: Any
-) -> None:
-    """Against a plain loop; and what others wrote changes nothing, whatever it is."""
-    vector = data.draw(st.tuples(*[st.integers(-4, 4).map(float)] * 3).filter(any))
-    who, scope = (
-        data.draw(st.sampled_from([ANN, BOB, EVE])),
-        data.draw(st.sampled_from(["session", "user", "tenant"])),
-    )
-
-    async def play() -> None:
-        store = open_store(new_place(database))
-        memory = open_documents(store, dimension=3).memory
-        for number, (writer, own_scope, embedding) in enumerate(rows):
-            await memory.write(a_memory(f"k{number}", writer, scope=own_scope, embedding=embedding))
-            if data.draw(st.booleans()):
-                # Now a matrix is kept that the next write outdates.
-                await memory.nearest(who, scope, vector, BY, session_id="s1")
-        near = await memory.nearest(who, scope, vector, BY, 4, session_id="s1")
-        store.close()
-
-        def cosine(other: Any) -> float:
-            dot = sum(a * b for a, b in zip(vector, other, strict=True))
-            return dot / (sum(a * a for a in vector) * sum(b * b for b in other)) ** 0.5
-
-        mine = [
-            r
-            for r in rows
-            if r[1] == scope
-            and r[0].tenant_id == who.tenant_id
-            and (scope == "tenant" or r[0] == who)
-        ]
-        exact = sorted((cosine(r[2]) for r in mine), reverse=True)[:4]
-        assert [cosine(one.embedding) for one in near] == pytest.approx(exact, abs=1e-6)
-        assert all(one.tenant_id == who.tenant_id for one in near)
-
-    run_virtual(play())
-
-
 async def test_a_key_is_held_by_one_task_until_it_gives_it_back_or_its_time_is_over(
     backend: Backend,
 ) -> None:

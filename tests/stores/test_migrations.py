@@ -5,10 +5,8 @@ import os
 import signal
 import sqlite3
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from threading import Barrier
 from typing import Any
 
 import pytest
@@ -26,7 +24,7 @@ from kit.stores.engines.connection import StoreConnection
 from kit.stores.opening import open_store
 from kit.stores.rows import log_of, row_of
 from kit.stores.sqlite import SqliteStore
-from kit.stores.tables import APPLICATION, SCHEMA
+from kit.stores.tables import APPLICATION
 from kit.stores.turn_filter import TurnFilter
 from tests.forks import exit_code
 from tests.sample_turn import ANN, a_turn, finish, some_events
@@ -248,22 +246,6 @@ def test_a_process_that_is_killed_while_it_migrates_leaves_a_file_that_opens(
         assert db.execute("PRAGMA user_version").fetchone() == (2,)
     with closing(SqliteStore(path)) as store:
         assert store.events("t1", OPERATOR) == some_events() and len(store.turns()) == 3
-
-
-def test_many_may_open_an_earlier_file_at_the_same_moment(path: Path) -> None:
-    of_schema_8(path)
-    together = Barrier(4)
-
-    def open_and_count() -> int:
-        together.wait()
-        with closing(SqliteStore(path)) as store:
-            return len(store.turns())
-
-    with ThreadPoolExecutor(4) as pool:
-        opened = [pool.submit(open_and_count) for _ in range(4)]
-        assert [waiting.result() for waiting in opened] == [3] * 4
-    with closing(SqliteStore(path)) as store:
-        assert store.read("PRAGMA user_version") == [(SCHEMA,)]
 
 
 def test_indexes_triggers_and_sums_are_made_anew(path: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from kit import Cassette, Settings, open_kit
-from kit.compose.parts import Guards
 from kit.core.bodies.call import ModelStarted, RequestCall, RequestMessage
 from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import OPERATOR
@@ -27,7 +26,7 @@ from kit.stores.model_request import (
 )
 from kit.stores.turn_store import TurnStore
 from kit.ui.traces.model_request import request_html
-from tests.kits import ALICE, SmallKit, answering, asks, failing, small_kit, stitched
+from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched
 
 DIALOGUE = (
     "what are my points, burger deals near me, and where can I buy a kettle?",
@@ -123,24 +122,6 @@ def message_as_told(message: BaseMessage) -> RequestMessage:
 def lines(request: ModelRequest) -> list[str]:
     system = [request.system] if request.system else []
     return [*system, *map(words, (*request.history, *request.messages))]
-
-
-@pytest.mark.req("K-31")
-async def test_a_retry_and_a_second_composition_are_told_with_the_prompt_they_had() -> None:
-    """The failsafe asks again with a note in the prompt, and so does a composition that did not own up."""
-    lead = ScriptedModel(
-        asks("a", intents=2), asks("b", intents=1), "All is well.", "B is missing. A is known."
-    )
-    kit = small_kit(
-        lead,
-        {"a": answering("A"), "b": failing(ConnectionError("503"))},
-        guards=Guards(overlap=False, verbatim=False),
-    )
-    (every,) = await play(kit, "about a and about b")
-    own = [request for request in every if request.agent == "orchestrator"]
-    assert [request.purpose for request in own] == ["decide", "decide", "compose", "compose"]
-    assert list(map(lines, own)) == seen(lead)
-    assert "<missing_calls>" in own[1].system and own[2].system == own[0].system != own[3].system
 
 
 @pytest.mark.req("K-31")

@@ -174,14 +174,6 @@ async def test_an_event_is_found_at_once_though_searches_are_half_a_minute_late(
     assert [event.seq for event in found] == sorted(event.seq for event in found)
 
 
-async def test_an_event_that_is_reported_on_another_day_again_is_kept_once(either: Opened) -> None:
-    events = either.stores.events
-    first = await events.append(an_event("t1:pay:1", payload={"fence": 1}))
-    again = await events.append(an_event("t1:pay:1", payload={"fence": 2}, ts=3 * DAY))
-    assert again == first
-    assert await events.query(EventFilter(tenant_id="acme")) == [first]
-
-
 async def test_of_two_that_report_an_event_at_midnight_at_most_one_goes_on(opened: Opened) -> None:
     """Both may yield, which is safe; that both take the event for their own is not."""
     for number in range(10):

@@ -67,12 +67,6 @@ async def test_the_same_plan_comes_to_the_same_end_over_a_file_and_over_opensear
         assert await store.open_documents().plans.of(ANN) == []
 
 
-async def test_what_keeps_nothing_leaves_nothing_in_opensearch_either(tmp_path: Path) -> None:
-    nobody = "opensearch+http://127.0.0.1:9"
-    async with opened_plans(tmp_path, Rows(), store=":memory:", documents=nobody) as kit:
-        assert (await kit.ask("rank the outlets", kit.session("s1", "acme", "ann"))).text
-
-
 def test_a_setting_names_it_and_its_password_is_a_secret() -> None:
     settings = Settings.read({"KIT_DOCUMENTS": "opensearch+https://kit:correct-horse@search:9200"})
     assert "correct-horse" in settings.secrets and "correct-horse" not in repr(settings)

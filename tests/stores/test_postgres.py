@@ -11,7 +11,7 @@ import pytest
 
 from kit.core.context import OPERATOR, SessionKey
 from kit.core.errors import StoreBusy, StoreError
-from kit.core.record import Message, Note
+from kit.core.record import Note
 from kit.settings import Settings
 from kit.stores.opening import open_store
 from kit.stores.tables import SCHEMA
@@ -98,18 +98,6 @@ def test_tables_of_another_program_are_left_alone(url: str) -> None:
     assert "has tables of another program" in refusal(lambda: open_store(url))
 
 
-def test_an_earlier_schema_is_brought_to_that_of_today_with_every_row(url: str) -> None:
-    with closing(open_store(url)) as store:
-        ended = finish(store, a_turn())
-    schema = url.rpartition("%3D")[2]
-    server().sql(f"UPDATE {schema}.alembic_version SET version_num = '0014'")
-    with closing(open_store(url)) as store:
-        assert store.read("SELECT version_num FROM alembic_version") == [(f"{SCHEMA:04d}",)]
-        assert store.turn("t1", OPERATOR) == ended
-        finish(store, a_turn("t2"))
-        assert store.tally().counts["turns",] == 2
-
-
 def test_a_newer_schema_asks_for_an_update(url: str) -> None:
     open_store(url).close()
     schema = url.rpartition("%3D")[2]
@@ -174,16 +162,3 @@ def test_a_transaction_within_another_is_refused_and_ends_both(store: TurnStore)
         db.execute("INSERT INTO notes VALUES ('acme', 's1', 'outer', 'x', 1)")
         store.keep_note(SessionKey("acme", "s1"), "inner", Note(value="x", at=1.0))
     assert store.read("SELECT name FROM notes") == []
-
-
-def test_a_character_zero_costs_nobody_the_turn(store: TurnStore) -> None:
-    turn = a_turn().replace(message="a\0b")
-    store.begin_turn(turn)
-    line = Message(turn_id="t1", role="user", text="a\0b")
-    store.end_turn(turn.replace(status="ok"), some_events(), [line])
-    kept = store.turn("t1", OPERATOR)
-    assert kept is not None and kept.status == "ok"
-    assert [line.text for line in store.history(turn.session_key)] in (
-        ["a\0b"],
-        ["a\N{REPLACEMENT CHARACTER}b"],
-    )

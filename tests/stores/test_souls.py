@@ -18,7 +18,6 @@ from kit.core.errors import CassetteError
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns import stages
 from kit.stores.opening import open_store
-from tests.cli.test_cli import run
 from tests.forks import exit_code
 from tests.kits import OFFLINE, asks, stitched
 from tests.runtime.test_pause import Desk, paused
@@ -154,21 +153,6 @@ async def test_a_soul_that_another_process_wrote_acts_within_a_second(tmp_path: 
         assert await asyncio.to_thread(exit_code, write_soul, path, None) == 0
         await kit.ask("hello", kit.session("s1", "acme", "ann"))
         assert "Tone: dry" not in str(lead.seen[-1][0].content)
-
-
-@pytest.mark.req("AS-17")
-def test_a_soul_acts_in_the_terminal(tmp_path: Path) -> None:
-    path = str(tmp_path / "kit.db")
-    write_soul(path, a_soul("acme", "ann", persona=Persona(tone="warm")))
-    asked = run(
-        "ask",
-        "how many points do I have?",
-        "--json",
-        KIT_STORE=path,
-        KIT_TENANT="acme",
-        KIT_USER="ann",
-    )
-    assert "This user wishes: Tone: warm" in asked.stdout
 
 
 async def going_on(folder: Path, *changed: Soul) -> list[str]:
