@@ -6,7 +6,6 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -16,17 +15,14 @@ import pytest
 import yaml
 from streamlit.testing.v1 import AppTest
 
-from kit.bench.charts.tradeoff import front, tradeoff
 from kit.bench.grid.cell import cells
 from kit.bench.grid.comparison import compare, summarise
 from kit.bench.grid.forecast import EXAMPLE, forecast, pace
 from kit.bench.grid.grid_file import read_grid
 from kit.bench.grid.results import read_results
-from kit.bench.grid.stored_runs import list_runs, read_run
+from kit.bench.grid.stored_runs import read_run
 from kit.bench.scoring.run_case import turn_id
-from kit.core.context import OPERATOR
 from kit.core.errors import DataError
-from kit.stores.sqlite import SqliteStore
 from kit.ui.benchmarks import grid_process, launch
 from kit.ui.benchmarks import page as benchmarks
 from kit.ui.benchmarks.grid_runner import Grids, Job
@@ -62,10 +58,14 @@ def said(told: list[dict[str, Any]]) -> str:
 
 
 def test_a_better_way_is_named_with_its_difference_and_interval():
-    told = said(rows(base=[0.0, 1.0] * 30, fair=[0.0, 1.0, 1.0, 1.0] * 15, good=[1.0] * 60))
+    told = rows(base=[0.0, 1.0] * 30, fair=[0.0, 1.0, 1.0, 1.0] * 15, good=[1.0] * 60)
     counts = "By messages routed exactly right (simulated), beside base: 2 better."
     best = "good is better than base: 100.0 % against 50.0 %, a difference of +50.0 points [+3"
-    assert told.startswith(f"{counts} {best}") and "60" in told
+    assert said(told).startswith(f"{counts} {best}") and "60" in said(told)
+    by = ["pattern"]
+    base, *_, good = lines(summarise(told, by), compare(told, {"pattern": "base"}, by))
+    assert (base.value, base.difference, base.verdict) == ("50.0 %", "", "baseline")
+    assert (good.interval, good.verdict) == ("94.0 to 100.0 %", "better")
 
 
 def test_where_nothing_is_settled_the_sentence_says_what_is_left_open_and_how_many_cases_tell():
@@ -88,24 +88,6 @@ def test_ways_that_came_out_alike_are_neither_called_equal_nor_beyond_telling():
     assert "one is the only way here (simulated): 100.0 %, 95 % interval 91.2 to 100.0 %" in alone
 
 
-def test_every_way_has_a_line_with_its_interval_and_the_baseline_says_so():
-    told = rows(base=[0.0, 1.0] * 30, good=[1.0] * 60)
-    by = ["pattern"]
-    base, good = lines(summarise(told, by), compare(told, {"pattern": "base"}, by))
-    assert (base.way, base.value, base.difference, base.verdict) == (
-        "base",
-        "50.0 %",
-        "",
-        "baseline",
-    )
-    assert (good.way, good.interval, good.verdict, good.cases_needed) == (
-        "good",
-        "94.0 to 100.0 %",
-        "better",
-        "settled",
-    )
-
-
 # what is kept, and what a grid will ask for
 
 
@@ -120,18 +102,6 @@ def test_the_example_holds_every_pattern_on_the_same_cases_and_is_simulated():
         one == {case.id for case in spec.cases} for one in asked
     )
     assert set(frame["kind"]) == {"simulated"} and len(frame) == run.cells
-
-
-def test_a_folder_that_no_grid_wrote_is_told_and_the_others_stand(tmp_path: Path):
-    for name in ("good", "bad"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "results.jsonl").write_text("")
-    (tmp_path / "good" / "provenance.json").write_text((EXAMPLE / "provenance.json").read_text())
-    (tmp_path / "bad" / "provenance.json").write_text('{"runs": {}}')
-    found, broken = list_runs([tmp_path, tmp_path / "nowhere"])
-    assert list(found) == ["good"] and found["good"].name == "patterns_example"
-    (sentence,) = broken
-    assert "bad/provenance.json: no provenance of a grid; run the grid again" in sentence
 
 
 def grid(folder: Path, **fields: Any) -> Path:
@@ -165,11 +135,7 @@ def test_a_grid_is_forecast_by_its_cells_and_the_turns_of_the_example(tmp_path: 
     assert asks.cells == len(list(cells(spec))) and asks.turns == 4 * sum(
         len(case.turns) for case in spec.cases
     )
-    assert (
-        asks.dollars == 0
-        and asks.seconds
-        and asks.seconds > forecast(read_grid(grid(tmp_path)), seen).seconds  # type: ignore
-    )
+    assert asks.dollars == 0 and asks.seconds
     model = {"provider": "simulated", "law": {}, "price_in": 1.0, "price_out": 10.0}
     paid = forecast(
         read_grid(grid(tmp_path, patterns=["direct"], specs={"simulated-a": model})), seen
@@ -284,22 +250,6 @@ def test_a_bad_grid_is_one_sentence_of_its_process(
 # figures
 
 
-def test_only_ways_that_nothing_beats_on_both_are_on_the_front():
-    assert front([(1.0, 0.5), (2.0, 0.9), (3.0, 0.9), (2.0, 0.4), (2.0, 0.9)]) == {0, 1, 4}
-
-
-def test_ways_on_one_dot_share_it_and_the_cheapest_is_the_first():
-    table = [("late", 9.0, 0.5), ("one", 2.0, 0.9), ("two", 2.0, 0.9)]
-    frame = pd.DataFrame(
-        [{"way": way, "x": x, "y": y, "low": y - 0.1, "high": y + 0.05} for way, x, y in table]
-    )
-    (axes,) = tradeoff(frame, "T", "tokens (simulated)", "right").axes
-    legend = axes.get_legend()
-    assert legend is not None and [
-        " ".join(text.get_text().split()) for text in legend.get_texts()
-    ] == ["1 one, two", "2 late"]
-
-
 # the page
 
 
@@ -359,6 +309,10 @@ def test_broken_and_unfinished_runs_are_told_in_a_sentence(
 ):
     monkeypatch.setattr(benchmarks, "HOME", tmp_path)
     assert "There is none yet" in shown(page.run())
+    foreign = tmp_path / "grids" / "foreign"
+    foreign.mkdir(parents=True)
+    (foreign / "results.jsonl").write_text("")
+    (foreign / "provenance.json").write_text('{"runs": {}}')
     said = json.loads((EXAMPLE / "provenance.json").read_text())
     said["grid"]["played"] = 100
     text = (EXAMPLE / "results.jsonl").read_text().splitlines(keepends=True)
@@ -374,13 +328,15 @@ def test_broken_and_unfinished_runs_are_told_in_a_sentence(
         ("torn", "results.jsonl:4: no line of a grid"),
     ):
         page.query_params["run"] = name
-        assert words in shown(page.run())
+        told = shown(page.run())
+        assert words in told
+        assert "foreign/provenance.json: no provenance of a grid; run the grid again" in told
 
 
 def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(
     page: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    cases = [{"file": "data/cases/mixed.jsonl", "take": 24}]
+    cases = [{"file": "data/cases/mixed.jsonl", "take": 4}]
     file = grid(
         tmp_path,
         models=["simulated-gpt-5.4-nano"],
@@ -396,7 +352,7 @@ def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(
     page.session_state["bench-view"] = "Start a grid"
     assert "unknown model 'nobody'" in unescaped(page.run().error[0].value)
     told = shown(choose(page, "Grid", "few"))
-    assert "**48 cells**, 48 turns; about" in told and r"\$0: its models are simulated" in told
+    assert "**8 cells**, 8 turns; about" in told and r"\$0: its models are simulated" in told
     grids = launch.open_grids()
     press(page, "bench-start")
     assert "One grid is played at a time" in shown(page)
@@ -409,10 +365,10 @@ def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(
     )
     press(page, "bench-again")
     again = ended(grids)
-    assert again is not job and (again.state, again.done, again.total) == ("complete", 48, 48)
-    assert "is done: 48 of 48 cells are played" in shown(page.run())
+    assert again is not job and (again.state, again.done, again.total) == ("complete", 8, 8)
+    assert "is done: 8 of 8 cells are played" in shown(page.run())
     press(page, "bench-see")
-    assert "24 cases, 48 turns" in shown(page) and page.query_params["run"] in (
+    assert "4 cases, 8 turns" in shown(page) and page.query_params["run"] in (
         job.name,
         [job.name],
     )
@@ -423,20 +379,10 @@ def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(
         row for row in rows if row["pattern"] == page.selectbox(key=f"bench-way-{job.name}").value
     ]
     table: Any = choose(page, "By", "seconds").dataframe[0].value
-    assert sorted(table["Case"]) == sorted(row["case"] for row in way) and len(way) == 24
-    seconds = list(table["Seconds of a turn"])
-    assert seconds == sorted(seconds, reverse=True) and seconds[0] > seconds[-1], "the worst first"
-    elsewhere = {row["cell"] for row in read_results(EXAMPLE)}
-    own = next(row for row in way if row["cell"] not in elsewhere)
-    page.query_params["cell"] = turn_id(own["cell"], own["turn"])
-    with closing(SqliteStore(kept.folder / "traces.db")) as store:
-        turn = store.turn(turn_id(own["cell"], own["turn"]), OPERATOR)
-    told = unescaped(shown(page.run()))
-    canvases = [one for one in page.get("html") if '<section class="canvas"' in one.proto.body]
-    assert turn is not None and turn.message in told
-    assert len(canvases) == 1
+    assert sorted(table["Case"]) == sorted(row["case"] for row in way) and len(way) == 4
+    page.query_params["cell"] = turn_id(way[0]["cell"], way[0]["turn"])
+    assert shown(page.run()).count('<section class="canvas"') == 1
     page.query_params["run"] = "reference/patterns_example"
-    assert "No trace of this turn" not in shown(page.run()), "a turn of another run"
     row = read_results(EXAMPLE)[0]
     page.query_params["cell"] = turn_id(row["cell"], row["turn"])
     assert "No trace of this turn is kept" in shown(page.run())

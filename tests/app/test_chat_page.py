@@ -90,7 +90,11 @@ def text(page: AppTest) -> str:
 
 
 def put(
-    store: Path, count: int, session_id: str, who: Principal = MINE, status: str = "ok"
+    store: Path,
+    count: int,
+    session_id: str,
+    who: Principal = MINE,
+    status: str = "ok",
 ) -> None:
     """Turns of an earlier process."""
     kept = SqliteStore(store)
@@ -174,11 +178,7 @@ def test_somebody_elses_session_is_neither_shown_nor_continued(store: Path):
     kept.close()
 
 
-def test_a_long_session_shows_its_newest_turns_and_steps_of_the_last_three(store: Path):
-    page = open_page("long")
-    for _ in range(4):
-        ask(page, "How many points do I have?")
-    assert len([one for one in page.expander if one.label.startswith("**Rewards**")]) == 3
+def test_a_long_session_shows_its_newest_turns(store: Path):
     put(store, 12, "old")
     page = open_page("old")
     shown = [one.value for one in page.markdown if one.value.startswith("answer")]
@@ -197,14 +197,6 @@ def test_a_message_of_100_kB_gets_a_reply_in_words(store: Path):
     assert max(len(one.value) for one in page.markdown) < 25_000
 
 
-@pytest.mark.req("S-11")
-def test_typed_markdown_does_nothing_and_money_is_not_mathematics(store: Path):
-    page = ask(open_page(), "# big **bold** $5 and $6 ![x](http://example.invalid/x.png) <b>x</b>")
-    shown = page.chat_message[0].markdown[0].value
-    for mark in ("# ", "**", "$5", "![", "<b>"):
-        assert shown.replace("\\" + mark[0], "").find(mark) == -1
-
-
 EVIL = "[free](http://example.invalid) ![](http://example.invalid/x.png) `$5 <b>x"
 
 
@@ -219,7 +211,7 @@ def test_a_name_that_a_model_invented_is_text(store: Path):
         CallDropped(agent=EVIL, call_id="b", reason="over_cap"),
     )
     bodies = [
-        *begin(EVIL),
+        *begin(f"# {EVIL}"),
         (0.1, "s2", "s1", started),
         (0.2, "s2", "s1", failed(EVIL, "unknown_agent")),
     ]

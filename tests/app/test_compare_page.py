@@ -11,10 +11,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from kit.conformance.table import Table
-from kit.core.bodies.call import AgentEnded, AgentStarted
-from kit.core.bodies.turn import Completed, Routing
 from kit.core.context import OPERATOR
+from kit.core.simulation import LogNormal
+from kit.models.scripted import Line, ScriptedModel
 from kit.patterns import PATTERNS
+from kit.runtime.turn import run_turn
 from kit.settings import Settings
 from kit.stores.recall import repeated_turn
 from kit.stores.sqlite import SqliteStore
@@ -23,9 +24,8 @@ from kit.ui.compare.others import RESULT
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.wire import open_kit
-from tests.app.logs import answered, begin, decision, failed, routed, stamp
 from tests.app.rooms import app_over, room
-from tests.kits import classifies
+from tests.kits import ALICE, EMBEDDED, classifies, small_kit, stitched
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 Ids = dict[str, str]
@@ -194,9 +194,10 @@ def test_turns_are_chosen_from_a_list_and_the_choice_is_in_the_address(page: App
 
 
 @pytest.mark.req("K-8")
-def test_a_turn_is_asked_again_on_another_pattern_beside_the_first(
-    page: AppTest, ids: Ids, store: tuple[Path, Ids]
+def test_a_turn_is_asked_again_on_another_pattern_and_model_beside_the_first(
+    page: AppTest, ids: Ids, store: tuple[Path, Ids], monkeypatch: pytest.MonkeyPatch
 ):
+    monkeypatch.setattr(LogNormal, "quantile", lambda *_: 0.0)  # its seconds are real ones
     open_turns(page, ids["failing"])
     pattern, model, cap = page.selectbox
     assert (pattern.value, model.value, cap.value) == (
@@ -205,6 +206,8 @@ def test_a_turn_is_asked_again_on_another_pattern_beside_the_first(
         "4",
     ) and page.multiselect[0].value == ["Rewards fails in the middle of its work"]
     pattern.set_value("direct")
+    model.set_value("simulated-gpt-4.1-mini")
+    cap.set_value("3")
     page.multiselect[0].set_value([])
     button(page, "Ask again").click().run()
     first, second = named(page)
@@ -217,7 +220,8 @@ def test_a_turn_is_asked_again_on_another_pattern_beside_the_first(
     )
     kept = SqliteStore(store[0])
     turn = kept.turn(second, OPERATOR)
-    assert turn is not None and turn.pattern == "direct" and repeated_turn(turn.session_id) == first
+    assert turn is not None and repeated_turn(turn.session_id) == first
+    assert (turn.pattern, turn.model, turn.cap) == ("direct", "simulated-gpt-4.1-mini", 3)
     assert [one.id for one in kept.turns(session_id="failing")] == [first], (
         "its conversation is as it was"
     )
@@ -226,32 +230,6 @@ def test_a_turn_is_asked_again_on_another_pattern_beside_the_first(
     assert "(asked again)" in traces.run().dataframe[0].value["Question"][0]
     traces.query_params["turn"] = second
     assert f"Asked again: first as {first[-8:]}" in text(traces.run())
-
-
-@pytest.mark.req("K-8")
-def test_a_turn_is_asked_again_on_another_model_and_under_another_limit(
-    page: AppTest, ids: Ids, store: tuple[Path, Ids]
-):
-    open_turns(page, ids["other"])
-    _, model, cap = page.selectbox
-    model.set_value("simulated-gpt-5.4-nano")
-    cap.set_value("3")
-    button(page, "Ask again").click().run()
-    table = next(one for one in html(page) if 'class="differences"' in one)
-    assert (
-        "<td>offline stand-in</td><td>4</td>" in table
-        and "<td>simulated-gpt-5.4-nano</td><td>3</td>" in table
-    )
-    kept = SqliteStore(store[0])
-    first, again = (kept.turn(turn_id, OPERATOR) for turn_id in named(page))
-    kept.close()
-    assert (
-        first
-        and again
-        and (again.model, again.cap, again.pattern) == ("simulated-gpt-5.4-nano", 3, first.pattern)
-    )
-    assert first.model == "offline" and again.message == first.message
-    assert "Way A: Mediated" in table and "Way B: Mediated again" in table
 
 
 @pytest.mark.req("K-8")
@@ -289,29 +267,16 @@ def test_a_question_with_pictures_that_are_gone_is_not_asked_without_them(
     assert "no longer in memory" in page.error[0].value and len(named(page)) == 1
 
 
-def test_a_sub_agent_that_failed_in_one_of_its_two_parts_lost_one():
-    def view(second: AgentEnded) -> TurnView:
-        asks = [
-            AgentStarted(agent="rewards", call_id=words, query=words)
-            for words in ("points", "shoes")
-        ]
-        results = [routed(answered("rewards").outcome), routed(second.outcome)]
-        routing = decision("rewards").decision.replace(outcomes=tuple(results))
-        spans = [
-            (0.1, "s2", "s1", asks[0]),
-            (0.1, "s3", "s1", asks[1]),
-            (0.2, "s2", "s1", answered("rewards")),
-            (0.2, "s3", "s1", second),
-        ]
-        ending = [
-            (0.3, "s1", None, Routing(decision=routing)),
-            (0.3, "s1", None, Completed(status="ok", text="x")),
-        ]
-        return advance(TurnView(), stamp([*begin(), *spans, *ending]))
-
-    whole, half = view(answered("rewards")), view(failed("rewards", "timeout"))
-    parts = compare({"A": whole, "B": half})
-    assert [part.reason for part in parts["B"]] == ["took too long"] and not parts["A"]
+async def test_a_sub_agent_that_failed_in_one_of_its_two_parts_lost_one():
+    lead = Line(
+        calls=[("ask_a", {"query": part, "intent_count": 2}) for part in ("points", "shoes")]
+    )
+    kit = small_kit(
+        [lead, stitched], {"a": ScriptedModel(Line("120 points."), Line(error=OSError()))}
+    )
+    half = advance(TurnView(), (await run_turn("points and shoes", ALICE, kit)).events)
+    (part,) = compare({"A": half})["A"]
+    assert part.reason == "had a problem on its side"
 
 
 @pytest.mark.req("K-36")
@@ -332,16 +297,23 @@ def test_a_failed_turn_stands_beside_a_plain_loop_and_the_stored_table(page: App
         assert system["name"] in words
 
 
+def losses(turns: dict[str, TurnView]) -> str:
+    html = losses_html(compare(turns), turns, running=False)
+    return re.sub("<[^>]+>", "", html).strip()
+
+
 async def test_where_a_fault_had_no_part_in_a_turn_the_comparison_says_so():
+    """A service that fails whoever asks it has spared no turn."""
     question = "how many points do I have, and find coffee deals"
     turns: dict[str, TurnView] = {}
-    embedded = Settings(store=":memory:", pace=0.0, today="2026-11-01")
-    async with open_kit(embedded, faults=True) as kit:
-        for pattern in ("mediated", "monolith"):
-            reply = await kit.ask(question, kit.session(pattern), pattern, faults=["rewards=raise"])
-            turns[pattern] = advance(TurnView(question=question), reply.events)
-    words = re.sub("<[^>]+>", "", losses_html(compare(turns), turns, running=False))
-    assert words.strip() == (
+    foreign: dict[str, TurnView] = {}
+    async with open_kit(EMBEDDED, faults=True) as kit:
+        for fault, views in (("raise", turns), ("foreign_principal", foreign)):
+            for pattern in ("mediated", "monolith"):
+                faults = [f"rewards={fault}"]
+                reply = await kit.ask(question, kit.session(pattern), pattern, faults=faults)
+                views[pattern] = advance(TurnView(question=question), reply.events)
+    assert losses(turns) == (
         "mediated lacks “how many points do I have” (Rewards: had a problem on its side)."
         " monolith lacks nothing."
         " Rewards was made to fail in 1 of 2; in monolith nobody asked Rewards, so nothing was broken there"
@@ -350,19 +322,7 @@ async def test_where_a_fault_had_no_part_in_a_turn_the_comparison_says_so():
     rows = re.findall(r'<tr><th scope="row">.*?</tr>', differences_html(turns))
     assert ["nothing was broken" in row for row in rows] == [False, True]
     assert "one agent with every tool" in rows[1], "a name that nobody knows is explained"
-
-
-async def test_a_service_that_failed_whoever_asked_it_has_spared_no_turn():
-    embedded = Settings(store=":memory:", pace=0.0, today="2026-11-01")
-    question = "how many points do I have, and find coffee deals"
-    turns: dict[str, TurnView] = {}
-    faults = ["rewards=foreign_principal"]
-    async with open_kit(embedded, faults=True) as kit:
-        for pattern in ("mediated", "monolith"):
-            reply = await kit.ask(question, kit.session(pattern), pattern, faults=faults)
-            turns[pattern] = advance(TurnView(question=question), reply.events)
-    words = re.sub("<[^>]+>", "", losses_html(compare(turns), turns, running=False))
-    assert words.strip() == (
+    assert losses(foreign) == (
         "mediated and monolith lack “how many points do I have”"
         " (Rewards: its data could not be confirmed as yours)."
     )

@@ -106,11 +106,8 @@ def test_what_the_answer_has_said_is_folded_away_and_what_it_left_out_is_open():
             and ("<details open>" in page) != folded
             and "1 item" in page
         )
-
-
-def test_an_offer_is_a_card_with_its_points_and_its_end():
-    text = Elements(html(view_of(("shop", "offer", OFFER)))).text
-    assert all(part in text for part in ("Oat Milk", "200 points", "Buy 2", "Until 20 Nov 2026"))
+        text = Elements(page).text
+        assert all(part in text for part in ("200 points", "Buy 2", "Until 20 Nov 2026"))
 
 
 def test_receipts_are_a_table_and_a_single_one_lists_its_items():
@@ -147,6 +144,7 @@ def test_a_thing_found_twice_is_shown_once():
 
 
 def test_where_an_agent_chose_what_to_show_only_that_is_shown():
+    assert html(advance(TurnView(), stamp([*begin(), *end("Hello.")]))) == ""
     shown = [
         ("shop", "offer", OFFER),
         ("shop", "offer", OFFER | {"id": "o2", "product": "Tea"}),
@@ -154,10 +152,6 @@ def test_where_an_agent_chose_what_to_show_only_that_is_shown():
     ]
     view = view_of(*shown, tools={"o2": "render_offers"})
     assert "Tea" in html(view) and "Oat Milk" not in html(view) and "Farm" in html(view)
-
-
-def test_a_turn_that_found_nothing_shows_nothing():
-    assert html(advance(TurnView(), stamp([*begin(), *end("Hello.")]))) == ""
 
 
 @pytest.mark.req("S-11")
@@ -175,7 +169,7 @@ def test_markup_in_a_payload_is_text(kind: str):
     )
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(some.lists(some.tuples(some.sampled_from(KINDS), PAYLOADS), min_size=1, max_size=4))
 def test_whatever_a_payload_holds_the_page_is_drawn(
     shown: list[tuple[str, dict[str, Any]]],

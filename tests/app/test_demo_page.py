@@ -1,5 +1,6 @@
 """The page Demo: scenes of a deck, each a real turn that ends on one number of its own."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,10 +16,20 @@ from kit.ui.demo.page import WHY
 from tests.app.rooms import app_over, room, shown
 
 
+@pytest.fixture(scope="module")
+def deck(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The consumer deck, whose agents have a second: one that hangs takes all of its time."""
+    cards = tmp_path_factory.mktemp("demo") / "cards"
+    shutil.copytree(HOME / "cards", cards)
+    for file in (cards / "consumer").glob("*.yaml"):
+        file.write_text(file.read_text().replace("time_budget_ms: 8000", "time_budget_ms: 1000"))
+    return cards / "consumer"
+
+
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def store(deck: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     path = tmp_path / "kit.db"
-    with app_over(path, monkeypatch):
+    with app_over(path, monkeypatch, DECK=deck):
         yield path
 
 

@@ -1,21 +1,14 @@
 """The headline of a turn counts what was answered, whatever the pattern; steps and answer word a failure alike."""
 
-from pathlib import Path
-
 import pytest
 
 from kit.patterns import PATTERNS
-from kit.runtime.turn import run_turn
 from kit.settings import Settings
-from kit.ui.compare.difference import compare
-from kit.ui.shared.turn_facts import facts, headline
+from kit.ui.shared.turn_facts import headline
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.wire import Kit, open_kit
 from kit.worlds.consumer.tools import TOOL_IDS
-from tests.kits import ALICE
-from tests.plan_kits import draft, gives_rows, plan_kit
-from tests.planning.test_plans import raises
 
 EMBEDDED = Settings(store=":memory:", pace=0.0, model="offline")
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
@@ -59,26 +52,3 @@ async def test_every_pattern_says_how_much_was_answered(pattern: str):
         capped = await turn(kit, pattern, cap=2)
         assert capped.cap_words == "over the limit of 2 at once, 1 left out"
         assert told(capped) == ("2 of 3 answered", "warn", 1) and len(capped.steps) == 2
-
-
-@pytest.mark.req("K-15")
-async def test_a_plan_is_answered_by_what_it_left_and_not_by_each_run_of_its_agents(
-    tmp_path: Path,
-):
-    """A step failed and was planned anew; or there is no plan, which no agent failed of."""
-    runs = iter([raises, gives_rows])
-    mended = plan_kit(
-        tmp_path, draft("one"), draft("one again"), doing=lambda *args: next(runs)(*args)
-    )
-    hopeless = plan_kit(tmp_path, "nobody flies", name="other.db")
-    replies = {
-        "A": await run_turn("Do it.", ALICE, mended),
-        "B": await run_turn("Do it.", ALICE, hopeless),
-    }
-    views = {name: advance(TurnView(), reply.events) for name, reply in replies.items()}
-    assert [headline(view).text for view in views.values()] == ["Answered", "Could not answer"]
-    assert not any(fact.name == "cap" for view in views.values() for fact in facts(view)), (
-        "a plan has limits of its own"
-    )
-    (part,) = compare({"B": views["B"]})["B"]
-    assert (part.name, part.reason, part.silent) == ("Planner", "found nothing to say", False)

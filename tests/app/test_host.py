@@ -1,7 +1,5 @@
 """The host: one loop in a thread, turns that outlive whoever asked."""
 
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,10 +11,11 @@ from case_pictures import draw_picture
 from kit.core.bodies.call import AgentStarted
 from kit.core.bodies.speech import Text
 from kit.core.bodies.turn import TurnStarted
-from kit.core.context import OPERATOR, Principal, Session
-from kit.core.errors import BindError, FaultError, KitError, UnknownId
+from kit.core.context import OPERATOR, Session
+from kit.core.errors import BindError, FaultError, UnknownId
 from kit.core.event import Event
 from kit.core.record import TurnRecord
+from kit.patterns import elsewhere
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.ui.shared.host import MOST_FINISHED, Host
@@ -30,7 +29,8 @@ MIXED = "My receipt didn't scan, how many points do I have, and find coffee deal
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> Iterator[Host]:
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
+    monkeypatch.setattr(elsewhere, "SILENCE", 0.1)
     made = Host(Settings(store=str(tmp_path / "kit.db"), model="offline", pace=0.5))
     yield made
     made.close()
@@ -91,20 +91,16 @@ def test_a_sub_agent_of_a_running_turn_is_broken_and_its_lead_is_not(host: Host)
         host.break_agent(turn_id, "shop", "raise")
 
 
-def test_a_cancelled_turn_ends_as_stopped(host: Host):
-    turn_id = host.start(MIXED, own(host))
-    host.follow(turn_id, timeout=5)
-    host.cancel(turn_id)
-    view = advance(TurnView(), ended(host, turn_id))
-    assert view.status == "cancelled"
-    host.cancel(turn_id)
-    host.cancel("unknown")
-
-
 def test_closing_stops_running_turns_and_stores_them(tmp_path: Path):
     settings = Settings(store=str(tmp_path / "kit.db"), model="offline", pace=2)
     first = Host(settings)
-    first.start(MIXED, own(first))
+    assert first.newest(own(first)) == ""
+    running = first.start(MIXED, own(first))
+    assert first.newest(own(first)) == running
+    for wrong in ({"pattern": "mediatd"}, {"model": "offlin"}):
+        with pytest.raises((UnknownId, BindError), match=r"offline|mediated"):
+            first.start(MIXED, own(first), **wrong)  # type: ignore[arg-type]
+    first.cancel("unknown")
     first.close()
     second = Host(settings)
     assert [view.status for view in second.views(own(second))] == ["cancelled"]
@@ -120,49 +116,31 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def test_a_turn_that_runs_elsewhere_is_shown_as_that_and_followed(host: Host, tmp_path: Path):
-    elsewhere = SqliteStore(tmp_path / "kit.db")  # alive, so the store leaves its turn alone
+    other = SqliteStore(tmp_path / "kit.db")  # alive, so the store leaves its turn alone
     turn = accepted("t1")
-    elsewhere.begin_turn(turn)
+    other.begin_turn(turn)
+    assert host.newest(own(host)) == "t1"
     (view,) = host.views(own(host))
     assert (view.headline, view.running, view.elsewhere) == ("Runs on another server", True, True)
-    elsewhere.end_turn(turn.model_copy(update={"status": "ok", "text": "Hello."}), [], [])
+    other.end_turn(turn.model_copy(update={"status": "ok", "text": "Hello."}), [], [])
     until(lambda: host.follow("t1").done)
     assert [(view.status, view.answer) for view in host.views(own(host))] == [("ok", "Hello.")]
-    elsewhere.close()
-
-
-def test_a_turn_whose_process_dies_meanwhile_is_interrupted(host: Host, tmp_path: Path):
-    begin = f"""
-import sys
-from kit.core.record import TurnRecord
-from kit.stores.sqlite import SqliteStore
-turn = TurnRecord.model_validate_json({accepted("t1").model_dump_json()!r})
-SqliteStore({str(tmp_path / "kit.db")!r}).begin_turn(turn)
-print("begun", flush=True)
-sys.stdin.read()
-"""
-    command = [sys.executable, "-c", begin]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None and process.stdout.readline() == b"begun\n"
-        assert [view.headline for view in host.views(own(host))] == ["Runs on another server"]
-        process.kill()
-    until(lambda: not host.runs("t1"))
-    assert [view.status for view in host.views(own(host))] == ["interrupted"]
+    other.close()
 
 
 @pytest.mark.req("K-21")
 def test_what_an_interrupted_turn_had_said_is_shown_again(host: Host, tmp_path: Path):
-    elsewhere = SqliteStore(tmp_path / "kit.db")
+    other = SqliteStore(tmp_path / "kit.db")
     shop = AgentStarted(agent="shop", call_id="a", query="q")
     said = (0.2, "s1", None, Text(channel="answer", text="Three beans and"))
     log = stamp([*begin(), (0.1, "s2", "s1", shop), said])
-    elsewhere.begin_turn(accepted("t1"), events=log)
-    until(lambda: bool(elsewhere.events("t1", OPERATOR)))
+    other.begin_turn(accepted("t1"), events=log)
+    until(lambda: bool(other.events("t1", OPERATOR)))
     until(lambda: bool(host.views(own(host))[0].answer))
     (view,) = host.views(own(host))
     assert (view.headline, view.answer) == ("Runs on another server", "Three beans and")
     assert [(step.agent, step.state) for step in view.steps] == [("shop", "running")]
-    elsewhere.close()
+    other.close()
     dead = stored_view(accepted("t1").model_copy(update={"status": "interrupted"}), log)
     assert (dead.status, dead.answer) == ("interrupted", "Three beans and")
     assert [(step.agent, step.state) for step in dead.steps] == [("shop", "stopped")]
@@ -180,45 +158,6 @@ def test_turns_that_a_page_shows_are_read_from_the_store_once(host: Host):
     assert all(
         one is other for one, other in zip(host.views(own(host), limit=100), first, strict=True)
     )
-
-
-def test_whoever_is_named_has_a_session_in_their_own_city(host: Host):
-    who = Principal(tenant_id="acme", user_id="u-003")
-    theirs = host.session("s9", who)
-    assert theirs is not None and (theirs.principal, theirs.location) == (
-        who,
-        host.people[who].location,
-    )
-    assert own(host).location == host.kit.deck.settings.visitor.location
-    host.kit.store.open_session(theirs)
-    assert host.session("s9") is None and host.session("s9", who) == theirs
-
-
-def test_a_turn_is_started_as_the_scenario_says_and_tells_so(host: Host):
-    turn_id = host.start(
-        MIXED, own(host), ["support=error"], cap=2, pattern="mediated", model="offline"
-    )
-    view = advance(TurnView(), ended(host, turn_id))
-    assert view.faults == ("support=raise",) and view.routing is not None and view.routing.cap == 2
-    assert view.routing.left_out.count == 1 and view.principal == own(host).principal
-    for wrong in ({"pattern": "mediatd"}, {"model": "offlin"}):
-        with pytest.raises((UnknownId, BindError), match=r"offline|mediated"):
-            host.start(MIXED, own(host), **wrong)  # type: ignore[arg-type]
-    assert host.start("hello", own(host)) == host.newest(own(host)) != turn_id
-
-
-def test_a_session_knows_its_newest_turn_whoever_ran_it(host: Host, tmp_path: Path):
-    assert host.newest(own(host)) == ""
-    ended(host, host.start("hello", own(host)))
-    elsewhere = SqliteStore(tmp_path / "kit.db")
-    elsewhere.begin_turn(accepted("t9"))
-    assert host.newest(own(host)) == "t9"
-    elsewhere.close()
-
-
-def test_a_kit_that_cannot_open_raises_here_and_not_in_the_thread(tmp_path: Path):
-    with pytest.raises(KitError, match="nowhere"):
-        Host(Settings(deck=tmp_path / "nowhere", store=":memory:"))
 
 
 def test_pictures_go_with_the_turn_and_stay_at_hand_for_a_while(host: Host):

@@ -19,7 +19,7 @@ from kit.core.display.turn_parts import TurnStatus
 from kit.core.record import Measures
 from kit.metrics import catalogue
 from kit.metrics.alert import MISMATCH
-from kit.metrics.catalogue import METRICS, Metric, Unit
+from kit.metrics.catalogue import METRICS, Metric
 from kit.metrics.estimate import share
 from kit.metrics.summary import metrics
 from kit.planning.plan import new_plan
@@ -134,18 +134,8 @@ def test_every_metric_of_both_sections_stands_on_the_page_with_its_value_and_def
     assert not {metric for listed in SECTIONS.values() for metric in listed} - on_page
     assert not {row["metric"] for row in found.rows()} - on_page
     told = values(said)
-    units: dict[str, Unit] = {metric.name: metric.unit for metric in METRICS}
     for metric in METRICS:
         assert metric.means in unescape(said), metric.name
-    cells = set(re.findall(r"<td>([^<]*)</td>", said))
-    for row in found.rows():
-        if row["metric"] in told and row["value"] is not None and row["of"][-5:] != "asked":
-            words = told[row["metric"]]
-            assert row["of"] in words
-            if "low" not in row:
-                assert read(row["value"], units[row["metric"]]) in words
-        elif row["metric"].startswith("sub_agent"):
-            assert read(row["value"], units[row["metric"]]) in cells
     assert told["fan_out_success_rate"] == "80% (38 to 96)  of 5 sub-agents"
     assert "in brackets: between which shares the true one lies" in said
     assert (
@@ -153,8 +143,6 @@ def test_every_metric_of_both_sections_stands_on_the_page_with_its_value_and_def
         and told["cap_exceeded_total"] == "1"
         and "1: invocation  1" in told["failures_total"]
     )
-    charts = [chart.proto.alt for chart in page.get("vega_lite_chart")]
-    assert charts == [], "what a figure says is not drawn once more"
 
 
 def test_the_page_opens_on_a_sentence_and_twelve_figures_and_folds_the_rest(page: AppTest):
@@ -208,6 +196,10 @@ def test_a_metric_added_in_one_place_is_on_the_page_in_the_command_and_in_the_ta
 
 
 def test_the_window_chooses_turns_and_they_are_drawn_over_time(bare: AppTest, tmp_path: Path):
+    assert "ask something in the chat" in shown(bare.run())
+    bare.session_state["m-window"] = "Last hour"
+    assert "Choose a longer one" in shown(bare.run())
+    bare.session_state["m-window"] = "All time"
     store = SqliteStore(tmp_path / "kit.db")
     for turn_id, ago in (("now", 60.0), ("before", 7_200.0), ("old", 864_000.0)):
         begin(store, turn_id, "acme", time.time() - ago)
@@ -218,20 +210,14 @@ def test_the_window_chooses_turns_and_they_are_drawn_over_time(bare: AppTest, tm
         bare.session_state["m-window"] = window
         counted.append(values(shown(bare.run()))["turns"])
     assert counted == ["3", "2", "2", "1"]
-    assert endings.startswith("Turns over time, by how they ended. answered: 0 to 2")
-    assert times == "Seconds of a whole turn over time. p50: 1.00 to 1.00, p95: 1.00 to 1.00"
-
-
-def test_a_turn_that_waits_for_its_user_is_not_one_that_was_not_answered(
-    bare: AppTest, tmp_path: Path
-):
     store = SqliteStore(tmp_path / "kit.db")
-    begin(store, "whole", "acme", time.time() - 60)
     begin(store, "waits", "acme", time.time() - 30, status="paused")
     store.close()
     said = shown(bare.run())
     assert "### 2 turns: 1 answered whole, 0 in part, 1 waiting for a yes or no." in said
-    assert bare.metric[0].value == "100% (21 to 100)"
+    assert bare.metric[0].value == "100% (21 to 100)", "whoever waits is not unanswered"
+    assert endings.startswith("Turns over time, by how they ended. answered: 0 to 2")
+    assert times == "Seconds of a whole turn over time. p50: 1.00 to 1.00, p95: 1.00 to 1.00"
 
 
 @pytest.mark.parametrize(("ago", "words"), [(60.0, "Alert now"), (900.0, "No alert fires")])
@@ -291,22 +277,6 @@ def test_how_plans_do_stands_on_the_page_with_the_alert_that_fires_and_since_whe
     assert any("below 80%. done: 78% to 78%" in words for words in charts)
 
 
-def test_of_many_alerts_the_newest_are_listed(bare: AppTest, tmp_path: Path):
-    store = SqliteStore(tmp_path / "kit.db")
-    for n in range(25):
-        begin(store, f"t{n}", "acme", 1_000_000.0 + 3_600.0 * n, 0.1)
-    store.close()
-    said = shown(bare.run())
-    assert "25 replies for another principal" in said and said.count("<td>1 reply</td>") == 20
-    assert "The newest 20" in said
-
-
-def test_without_turns_the_page_says_what_to_do(bare: AppTest):
-    assert "ask something in the chat" in shown(bare.run())
-    bare.session_state["m-window"] = "Last hour"
-    assert "Choose a longer one" in shown(bare.run())
-
-
 def test_labels_add_what_only_a_judge_knows(page: AppTest, asked: Path):
     assert values(shown(page.run()))["routing_accuracy"] == "needs labels"
     store = SqliteStore(asked)
@@ -324,15 +294,6 @@ def test_labels_add_what_only_a_judge_knows(page: AppTest, asked: Path):
     labels = page.file_uploader[0]
     said = shown(labels.upload("l.jsonl", b'{"turn": 1}\n', "application/jsonl").run())
     assert "l.jsonl:1: not a label" in said and values(said)["turns"] == "4"
-
-
-def test_values_read_as_a_person_reads_them():
-    assert (read(1234, "count"), read(0.042, "seconds"), read(1.5, "seconds")) == (
-        "1,234",
-        "42 ms",
-        "1.50 s",
-    )
-    assert read(2.50, "each") == "2.5"
 
 
 def test_a_share_has_its_interval_and_little_is_not_rounded_to_nothing():

@@ -23,14 +23,16 @@ from kit.runtime.turn import run_turn
 from kit.settings import HOME, Settings
 from kit.stores.sqlite import SqliteStore
 from kit.stores.turn_filter import TurnFilter
-from kit.ui.shared.turn_facts import headline
+from kit.ui.compare.difference import compare
+from kit.ui.shared.turn_facts import facts, headline
 from kit.ui.shared.turn_fold import advance, stored_view
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.traces.turn_list import table
 from kit.wire import open_kit
 from tests.app.rooms import app_over, room, shown
 from tests.kits import SmallKit, answering, asks, classifies, small_kit, stitched
-from tests.plan_kits import plan_kit
+from tests.plan_kits import draft, gives_rows, plan_kit
+from tests.planning.test_plans import raises
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 WHO = Principal(tenant_id="acme", user_id="u-001")
@@ -46,6 +48,7 @@ EXPECTED = {
     "declined": "Could not answer",
     "no label": "Could not answer",
     "all failed": "Could not answer",
+    "plan mended": "Answered",
     "plan failed": "Could not answer",
     "stopped": "Stopped",
 }
@@ -120,6 +123,11 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
         hopeless = plan_kit(folder, "nobody flies")
         replies["plan failed"] = await run_turn("Do it.", session("plan failed"), hopeless)
         hopeless.store.close()
+        runs = iter([raises, gives_rows])
+        drafts = (draft("one"), draft("one again"))
+        mended = plan_kit(folder, *drafts, doing=lambda *args: next(runs)(*args))
+        replies["plan mended"] = await run_turn("Do it.", session("plan mended"), mended)
+        mended.store.close()
 
     asyncio.run(of_the_deck())
     asyncio.run(of_small_kits())
@@ -162,6 +170,11 @@ def test_every_surface_ends_a_turn_in_the_same_words(name: str, played: Played, 
     assert out.getvalue().splitlines()[-1].startswith(f"  {words} after ")
     assert reply_line(reply)["ending"] == words
     assert live.parts == stored.parts == turn.measures.parts == reply.parts
+    if name.startswith("plan "):
+        assert "cap" not in [fact.name for fact in facts(live)], "it has limits of its own"
+    if name == "plan failed":
+        (part,) = compare({"A": live})["A"]
+        assert (part.name, part.reason, part.silent) == ("Planner", "found nothing to say", False)
     assert (reply.status == "ok") is (reply.parts.answered > 0 or name == "nobody asked")
 
 

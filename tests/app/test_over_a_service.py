@@ -36,13 +36,14 @@ def service(tmp_path: Path) -> Iterator[str]:
         loop.close()
 
 
-@pytest.mark.req("AS-24", "AS-18")
+@pytest.mark.req("AS-24", "AS-18", "S-14")
 def test_chat_and_plans_run_over_a_service_and_other_pages_say_what_they_lack(
     service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SKILL_SERVICE_KEY", KEYS["acme"])
     own = tmp_path / "own.db"
-    with app_over(own, monkeypatch, DECK="cards/outlets", SERVICE_URL=service, **WHO):
+    settings = {"DECK": "cards/outlets", "SERVICE_URL": service, "VISITOR_TURNS_A_MINUTE": 1}
+    with app_over(own, monkeypatch, **settings, **WHO):
         chat = room("chat").run()
         chat.chat_input[0].set_value(TASK).run()
         said = shown(chat)
@@ -59,22 +60,12 @@ def test_chat_and_plans_run_over_a_service_and_other_pages_say_what_they_lack(
         for name in ("traces", "metrics", "compare", "benchmarks"):
             page = room(name).run()
             assert "KIT_SERVICE_URL" in shown(page)
-    assert not own.exists()
-
-
-@pytest.mark.req("S-14")
-def test_a_visitor_has_limits_before_a_service_too(
-    service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SKILL_SERVICE_KEY", KEYS["acme"])
-    settings = {"DECK": "cards/outlets", "SERVICE_URL": service, "VISITOR_TURNS_A_MINUTE": 1}
-    with app_over(tmp_path / "own.db", monkeypatch, **settings, **WHO):
-        chat = room("chat").run()
-        chat.chat_input[0].set_value(TASK).run()
+        # A visitor has limits before a service too.
         chat.chat_input[0].set_value(TASK).run()
         assert "You have asked 1 question within a minute" in shown(chat)
         monkeypatch.setenv("KIT_VISITOR_DOLLARS_A_DAY", "1")
         assert "unset one of the two" in shown(room("chat").run())
+    assert not own.exists()
 
 
 def _plan_ids(url: str) -> list[str]:

@@ -159,16 +159,6 @@ def test_a_reference_that_leads_nowhere_is_told_in_a_sentence(folder: Path, name
     assert "kit.settings:HOME" in unescaped(error.value) and not page.exception
 
 
-@pytest.mark.parametrize("name", ["chat", "cards"])
-def test_a_deck_that_is_not_there_is_one_sentence_and_no_traceback(
-    folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("KIT_DECK", str(folder / "no-deck"))
-    page = room(name).run()
-    (error,) = page.error
-    assert "give the folder that holds deck.yaml" in unescaped(error.value) and not page.exception
-
-
 def test_a_fault_of_the_page_is_a_fault_of_the_deck(folder: Path):
     declare(
         folder,
@@ -184,18 +174,7 @@ def test_a_fault_of_the_page_is_a_fault_of_the_deck(folder: Path):
     assert any("deck.yaml" in fault and "'rais'" in fault for fault in caught.value.faults)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "- a list",
-        "page: 7",
-        "page: {suggestions: 3}",
-        "page: {titel: x}",
-        "{broken",
-        "orchestrator: desk",
-    ],
-)
+@pytest.mark.parametrize("text", ["", "- a list", "page: 7", "page: {suggestions: 3}", "{broken"])
 def test_a_first_screen_does_not_wait_for_a_sound_deck(folder: Path, text: str):
     (folder / "deck.yaml").write_text(text)
     (folder / "card.yaml").write_text("description: 3")

@@ -164,10 +164,12 @@ def test_of_ids_alone_a_step_says_how_many_it_found_and_a_plan_without_steps_tha
     assert said == "A plan: Planner was to split this task into steps, and found none."
     assert reason_of(failed) == "I cannot plan this"
     view = frame.open_host(Settings.read()).view(plan.plan_id.removeprefix("plan_"), MINE.principal)
-    assert view is not None and view.asked_words in lanes_of(view)[0].sentence
+    assert view is not None and len(view.steps) > 3, "planned twice, and a run for each step"
+    assert view.asked_words == f"{len(view.steps)} sub-agent runs"
+    assert view.asked_words in lanes_of(view)[0].sentence
 
 
-def test_a_day_in_which_nobody_worked_is_no_day_of_the_picture(
+def test_the_time_in_which_nobody_worked_is_no_time_of_the_picture_or_of_a_step(
     page: AppTest, planned: tuple[Path, dict[str, str]]
 ) -> None:
     host = frame.open_host(Settings.read())
@@ -179,35 +181,16 @@ def test_a_day_in_which_nobody_worked_is_no_day_of_the_picture(
     html = picture_html(plan.replace(steps=(plan.steps[0], late)), [], False, "Planner")
     ends = {float(end) for end in re.findall(r"--end:([\d.]+)", html)}
     assert max(ends) < 60
-
-
-@pytest.mark.parametrize("noted", [True, False])
-def test_the_time_in_which_no_process_was_there_is_no_time_of_a_step(
-    page: AppTest, planned: tuple[Path, dict[str, str]], noted: bool
-) -> None:
-    """A process dies at the end of a step; another takes the plan up an hour later and notes that end."""
-    host = frame.open_host(Settings.read())
-    principal = MINE.principal
-    plan = host.plan(planned[1]["done"], principal)
-    assert plan is not None
-    events = host.plan_events(principal, plan.plan_id)
-    if not noted:
-        events = [event for event in events if event.event_type != "subagent.finish"]
+    # A process dies at the end of a step; another takes the plan up an hour later and notes that end.
+    events = host.plan_events(MINE.principal, plan.plan_id)
+    unfinished = [event for event in events if event.event_type != "subagent.finish"]
     first = plan.steps[0]
     assert first.finished_at is not None
     late = first.replace(finished_at=first.finished_at + 3600)
-    html = steps_html(plan.replace(steps=(late, *plan.steps[1:])), {}, events, False)
-    seconds = [float(text) for text in re.findall(r"<span>([\d.]+) s</span>", html)]
-    assert len(seconds) == 2 and max(seconds) < 600
-
-
-def test_of_a_plan_the_runs_of_its_sub_agents_are_counted(
-    page: AppTest, planned: tuple[Path, dict[str, str]]
-) -> None:
-    host = frame.open_host(Settings.read())
-    view = host.view(planned[1]["done"].removeprefix("plan_"), MINE.principal)
-    assert view is not None and len(view.steps) > 3, "planned twice, and a run for each step"
-    assert view.asked_words == f"{len(view.steps)} sub-agent runs"
+    for noted in (events, unfinished):
+        html = steps_html(plan.replace(steps=(late, *plan.steps[1:])), {}, noted, False)
+        seconds = [float(text) for text in re.findall(r"<span>([\d.]+) s</span>", html)]
+        assert len(seconds) == 2 and max(seconds) < 600
 
 
 def test_where_nobody_plans_the_page_says_which_deck_does(

@@ -16,12 +16,8 @@ from kit.core.record import TurnRecord
 from kit.core.trace import trace_of
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
-from kit.ui.shared import frame
-from kit.ui.shared.turn_fold import stored_view
 from kit.ui.traces.export import export
-from kit.ui.traces.routing_decision import decision_html
 from kit.wire import open_kit
-from tests.app.logs import mixed
 from tests.app.rooms import app_over, room, shown
 from tests.sample_turn import a_turn
 
@@ -90,19 +86,6 @@ def test_filters_narrow_the_list_and_say_when_nothing_is_left(page: AppTest):
     assert not page.dataframe and "Take out a filter" in shown(page)
 
 
-@pytest.mark.req("PC2-FR-15")
-def test_a_trace_opens_with_its_routing_decision_as_it_was_stored(page: AppTest, asked: Path):
-    capped = stored(asked)[0]
-    said = shown(open_turn(page, capped))
-    assert (
-        "counted 3 parts, made 2 calls" in said
-        and "over the limit of 2 at once, 1 left out" in said
-    )
-    routing = stored_view(capped, SqliteStore(asked).events(capped.id, OPERATOR)).routing
-    assert routing is not None and len(routing.invoked) == 2 and routing.left_out.count == 1
-    assert routing.left_out.names[0] in unescape(said) and "nobody was asked" in said
-
-
 @pytest.mark.req("PC2-FR-12")
 def test_a_blocked_reply_is_said_and_nothing_of_it_is_in_page_or_file(page: AppTest, asked: Path):
     blocked = stored(asked)[1]
@@ -135,25 +118,6 @@ def test_the_address_chooses_the_span_and_a_choice_changes_the_address(page: App
     page.selectbox[0].set_value(other.id).run()
     assert f'data-span="{other.id}"' in shown(page)
     assert page.query_params["span"] in (other.id, [other.id])
-
-
-def test_markup_of_a_person_a_model_or_a_tool_does_not_act():
-    turn = a_turn().replace(message="<b>x")
-    view = stored_view(turn, mixed())
-    wilder = view.model_copy(
-        update={
-            "steps": tuple(step.model_copy(update={"query": "<script>x"}) for step in view.steps)
-        }
-    )
-    assert "<script>" not in decision_html(wilder) and "&lt;script&gt;" in decision_html(wilder)
-
-
-def test_a_page_without_turns_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("KIT_STORE", str(tmp_path / "empty.db"))
-    monkeypatch.setenv("KIT_MODEL", "offline")
-    empty = room("traces").run()
-    assert "ask something in the chat" in shown(empty)
-    frame.open_host.clear()
 
 
 def test_a_turn_whose_process_died_has_an_explanation(page: AppTest, asked: Path):

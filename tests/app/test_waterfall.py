@@ -43,12 +43,6 @@ def test_a_span_cut_off_with_its_parent_ends_with_it():
     assert by_id["s5"]["beside"] == "0.60 s · not finished"
 
 
-def test_the_selected_span_alone_is_marked():
-    drawn = waterfall_chart(trace_of(mixed()), selected="s4").to_dict()
-    marked = drawn["datasets"][drawn["layer"][0]["data"]["name"]]
-    assert [row["id"] for row in marked] == ["s4"]
-
-
 def test_a_running_or_empty_trace_can_be_drawn():
     assert waterfall_rows(trace_of([])) == [] and chart_of(trace_of([]))["layer"]
     running = waterfall_rows(trace_of(mixed()[:10]))
