@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from kit.compose.deck import load_deck
 from kit.compose.prompts import plan_prompt
 from kit.core.bodies.call import AgentStarted
 from kit.core.bodies.turn import TurnStarted
@@ -77,11 +76,3 @@ async def test_a_flag_that_the_deck_does_not_declare_is_named_with_the_nearest()
     async with open_kit(EMBEDDED) as kit:
         with pytest.raises(UnknownId, match=r"flag 'plays': did you mean 'play'\?"):
             kit.ask(GAMES, kit.session("s", flags={"plays": False}))
-
-
-@pytest.mark.req("PC1-S5.5b")
-def test_the_cohort_covers_the_list_of_tools():
-    plain, without = load_deck(EMBEDDED.deck), load_deck(EMBEDDED.deck, flags={"play": False})
-    root = plain.cards["orchestrator"]
-    assert plan_prompt(root, plain).prefix == plan_prompt(root, without).prefix
-    assert plan_prompt(root, plain).cohort != plan_prompt(root, without).cohort

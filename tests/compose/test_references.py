@@ -4,11 +4,9 @@ goes by it (PC1-S5.6d)."""
 import pytest
 
 from kit.compose.reference import Kind, leans_back, points_back, resolve
-from kit.core.bodies.call import AgentStarted, ToolStarted
 from kit.core.record import ShownComponent
 from kit.settings import Settings
 from kit.wire import open_kit
-from tests.kits import bodies
 
 KINDS = {
     "offer": Kind(words="offer deal oferta"),
@@ -137,30 +135,6 @@ def test_a_message_that_names_all_it_means_stands_alone():
     assert leans_back("how about tea") and not leans_back(
         "how many points does Harbor Roast coffee bring"
     )
-
-
-@pytest.mark.req("PC1-S5.6d")
-async def test_the_stand_in_looks_up_the_one_that_was_meant_by_its_own_agent_and_by_another():
-    async with open_kit(Settings(store=":memory:", pace=0.0, today="2026-11-01")) as kit:
-        asked: dict[str, str] = {}
-        said: dict[str, str] = {}
-        for session, first, second in (
-            ("own", "show my last receipts", "which items were on the second one?"),
-            ("other", "find coffee deals", "when does the third one expire?"),
-        ):
-            await kit.ask(first, kit.session(session))
-            [one] = [
-                one
-                for one in kit.store.shown_components(kit.session(session).key)
-                if one.position == (2 if session == "own" else 3)
-            ]
-            reply = await kit.ask(second, kit.session(session))
-            [tool] = bodies(reply, ToolStarted)
-            asked[session], said[session] = tool.args["query"], one.title or one.id
-            if session == "other":
-                [call] = bodies(reply, AgentStarted)
-                assert call.agent != one.agent and one.id in str(call.prior_context)
-    assert asked == said
 
 
 @pytest.mark.req("PC1-S5.6d")

@@ -2,6 +2,7 @@
 where nothing holds too."""
 
 import platform
+from collections.abc import Iterable
 
 X86 = platform.machine() == "x86_64"
 ADD_KEY, BPF, PERF_EVENT_OPEN, SETTIMEOFDAY = (248, 321, 298, 164) if X86 else (217, 280, 241, 170)
@@ -83,7 +84,28 @@ OF_SOME_HOSTS = {
 """What a host may refuse everybody, or everybody but root."""
 
 
-def script(name: str, **places: object) -> str:
-    """The script of an escape: it prints ESCAPED or held, or raises. `places` are the names that it uses."""
-    assignments = "".join(f"{key} = {value!r}\n" for key, value in places.items())
-    return f"{PRELUDE}{assignments}print('ESCAPED' if {ESCAPES[name]} else 'held')\n"
+KILLED = "call the kernel as 32-bit code does"
+"""What seccomp ends the script for: the last of the list, so that the others have been tried by then."""
+
+
+def script(names: Iterable[str], **places: object) -> str:
+    """The script of escapes: of each it prints the name, and ESCAPED, held, or the name of the error.
+    `places` are the names that it uses."""
+    lines = [f"{key} = {value!r}\n" for key, value in places.items()]
+    for name in names:
+        lines.append(
+            f"try: print({name!r}, 'ESCAPED' if {ESCAPES[name]} else 'held', flush=True)\n"
+        )
+        lines.append(
+            f"except BaseException as error: print({name!r}, type(error).__name__, flush=True)\n"
+        )
+    return PRELUDE + "".join(lines)
+
+
+def verdicts(output: str) -> dict[str, str]:
+    """Escape -> what became of it."""
+    told: dict[str, str] = {}
+    for line in output.splitlines():
+        name, _, verdict = line.rpartition(" ")
+        told[name] = verdict
+    return told

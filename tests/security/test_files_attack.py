@@ -46,7 +46,7 @@ TEXTS = {
     "merged merges": MERGES,
     "a value that contains itself": "tool_config: &t {x: *t}",
     "30,000 keys": "\n".join(f"k{n}: 1" for n in range(30_000)),
-    "nested": "a: " + "[" * 5_000 + "]" * 5_000,
+    "nested": "a: " + "[" * 1_000 + "]" * 1_000,
 }
 
 

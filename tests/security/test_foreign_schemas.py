@@ -151,11 +151,6 @@ def test_a_schema_whose_references_lead_no_level_down_has_no_end(
     assert (schema_fault(schema) == "it refers to itself without end") is is_endless
 
 
-def test_a_schema_that_refers_to_itself_without_end_is_given_up():
-    with pytest.raises(SchemaTooCostly, match="refers to itself without end"):
-        first_misfit(SELF, {"a": 1})
-
-
 @pytest.mark.req("AS-32")
 @pytest.mark.parametrize(
     "schema",
@@ -177,21 +172,17 @@ def test_each_place_of_a_pattern_is_matched_in_linear_time(schema: dict[str, Any
 
 @pytest.mark.req("K-1", "AS-32")
 @pytest.mark.realtime
-@pytest.mark.parametrize("pattern", ["(?=a)b", r"(a)\1", "(a{1000}){1000}", "("])
-async def test_a_pattern_that_cannot_be_linear_is_refused_with_its_words(
-    pattern: str, tmp_path: Path
-):
+async def test_a_pattern_that_cannot_be_linear_is_refused_with_its_words(tmp_path: Path):
     words = "is not one that RE2 takes, and no other is run"
-    for schema in ({"pattern": pattern}, {"patternProperties": {pattern: {}}}):
-        assert words in str(schema_fault({"type": "object", "properties": {"a": schema}}))
-    hidden = {"$ref": "#/elsewhere", "elsewhere": {"pattern": pattern}}
-    with pytest.raises(SchemaTooCostly, match=words):
-        first_misfit(hidden, "aaa")
-    deck = write_deck(
-        tmp_path, with_input({"type": "object", "properties": {"a": {"pattern": pattern}}})
-    )
+    for pattern in ("(?=a)b", r"(a)\1", "(a{1000}){1000}", "("):
+        for schema in ({"pattern": pattern}, {"patternProperties": {pattern: {}}}):
+            assert words in str(schema_fault({"type": "object", "properties": {"a": schema}}))
+        hidden = {"$ref": "#/elsewhere", "elsewhere": {"pattern": pattern}}
+        with pytest.raises(SchemaTooCostly, match=words):
+            first_misfit(hidden, "aaa")
+    takes = {"type": "object", "properties": {"a": {"pattern": "(?=a)b"}}}
     with pytest.raises(BindError, match=words):
-        await accepted(deck)
+        await accepted(write_deck(tmp_path, with_input(takes)))
 
 
 @pytest.mark.req("K-1")
@@ -237,14 +228,18 @@ async def test_a_list_of_tools_that_is_nested_too_deep_is_called_that_at_once(
 
 @pytest.mark.req("K-1")
 @pytest.mark.realtime
-@pytest.mark.parametrize("case", ["pages without end", "too many tools", "too many words"])
-async def test_a_list_of_tools_without_end_is_not_read_to_it(case: str, tmp_path: Path):
-    listing = {
-        "pages without end": "return {'tools': [], 'nextCursor': 'more'}",
-        "too many tools": "return {'tools': [dict(TOOLS[0], name='t%s' % n) for n in range(900)], 'nextCursor': 'more'}",
-        "too many words": "return {'tools': [dict(TOOLS[0], description='w' * 600_000)], 'nextCursor': 'more'}",
-    }[case]
+@pytest.mark.parametrize(
+    ("tools", "words"),
+    [
+        ("[]", "more than 100 pages"),
+        ("[dict(TOOLS[0], name='t%s' % n) for n in range(900)]", "more than 1,000 tools"),
+        ("[dict(TOOLS[0], description='w' * 600_000)]", "more than 1,000 tools"),
+    ],
+)
+async def test_a_list_of_tools_without_end_is_not_read_to_it(
+    tools: str, words: str, tmp_path: Path
+):
+    listing = f"return {{'tools': {tools}, 'nextCursor': 'more'}}"
     text = SERVER.replace('return {"tools": TOOLS}', listing)
-    words = "more than 100 pages" if case == "pages without end" else "more than 1,000 tools"
     with pytest.raises(BindError, match=words):
         await accepted(write_deck(tmp_path, text))

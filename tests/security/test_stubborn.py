@@ -76,19 +76,14 @@ async def timed(kit: SmallKit, stop: float | None = None) -> tuple[Reply, float]
 async def test_a_sub_agent_that_cannot_be_stopped_costs_its_own_part(
     caplog: pytest.LogCaptureFixture,
 ):
+    lead = ScriptedModel(asks("shop", "rewards"), stitched, stitched)
     with caplog.at_level(logging.ERROR):
-        reply, took = await timed(kit_with(shop=Stubborn()))
+        reply, took = await timed(kit_with(orchestrator=lead, shop=Stubborn()))
+    assert len(lead.seen) == 1, "what is left behind calls no further model"
     assert took <= 2.0 + GRACE + 0.01 and reply.status == "deadline"
     assert "120 points." in reply.text and "shop" in reply.text and "word" not in reply.text
     assert {o.agent: o.kind for o in reply.outcomes} == {"shop": "failure", "rewards": "answer"}
     assert "left behind" in caplog.text
-
-
-@pytest.mark.req("S-12")
-async def test_what_is_left_behind_calls_no_further_model():
-    lead = ScriptedModel(asks("shop"), stitched, stitched)
-    reply, _ = await timed(kit_with(orchestrator=lead, shop=Stubborn()))
-    assert reply.status == "deadline" and len(lead.seen) == 1
 
 
 @pytest.mark.req("S-12")

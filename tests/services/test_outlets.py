@@ -175,12 +175,13 @@ async def client(key: str | None) -> AsyncGenerator[httpx.AsyncClient]:
 
 
 @pytest.mark.realtime
-@pytest.mark.parametrize("key", [None, "", "acme-key", KEYS["globex"], "step-forged"])
-async def test_a_wrong_key_is_a_401_at_every_address(key: str | None):
-    async with client(key) as http:
-        for path in ("mcp", "skills/outlet_list", "steps", "nothing"):
-            reply = await http.post(f"/api/acme/{path}", json={})
-            assert reply.status_code == 401 and "outlet" not in reply.text, path
+async def test_a_wrong_key_is_a_401_at_every_address():
+    async with client(None) as http:
+        for key in (None, "", "acme-key", KEYS["globex"], "step-forged"):
+            headers = {} if key is None else {KEY: key}
+            for path in ("mcp", "skills/outlet_list", "steps", "nothing"):
+                reply = await http.post(f"/api/acme/{path}", json={}, headers=headers)
+                assert reply.status_code == 401 and "outlet" not in reply.text, (key, path)
 
 
 @pytest.mark.realtime

@@ -15,17 +15,13 @@ from hypothesis import strategies as st
 
 from kit.core.context import Principal
 from kit.core.envelope import EnricherRequest, EnricherResponse, FailedSource
-from kit.core.errors import UpstreamError
 from kit.runtime.clock import run_virtual
 from kit.tools.asgi_transport import StreamingASGITransport
-from kit.worlds.__main__ import world_app
 from kit.worlds.consumer.enrichers import ENRICHERS
 from kit.worlds.consumer.support_service import support_app
 from kit.worlds.consumer.world import World, load_world
-from kit.worlds.manga.library import Library
 from kit.worlds.service.context_service import Faults, Serve, no_faults
-from kit.worlds.service.serve import listen, serve, serving
-from tests.worlds import MANGA, context_app
+from tests.worlds import context_app
 
 ACME, GLOBEX = (Principal(tenant_id=tenant, user_id="u-001") for tenant in ("acme", "globex"))
 Reply = EnricherResponse[Any]
@@ -172,18 +168,6 @@ async def test_a_critical_failed_source_forces_the_status_to_error():
 # What is true
 
 
-@pytest.mark.parametrize(
-    ("query", "category"),
-    [
-        ("any deals on dog treats?", "Dog food"),
-        ("something to wash laundry", "Laundry detergent"),
-    ],
-)
-async def test_a_search_forgives_case_plurals_and_chatter(query: str, category: str):
-    found = await payload(("shop", "offers"), query=query)
-    assert found["match"] == "named" and found["offers"][0]["category"] == category
-
-
 anything = st.dictionaries(
     st.sampled_from(
         [
@@ -305,26 +289,3 @@ async def test_support_refuses_a_question_for_nobody():
 
 
 # Over a socket
-
-
-@pytest.mark.realtime
-async def test_both_services_answer_alike_over_a_socket():
-    async with context() as http:
-        here = (await post(http, ("shop", "offers"), query="coffee")).json()
-    async with support() as http:
-        said_here = [chunk for _, chunk in await say(http, "scan")]
-    async with serving(world_app(world(), Library(MANGA), latency=0.0)) as url:
-        async with httpx.AsyncClient(base_url=f"{url}/context") as http:
-            there = (await post(http, ("shop", "offers"), query="coffee")).json()
-        async with httpx.AsyncClient(base_url=f"{url}/support") as http:
-            said_there = [chunk for _, chunk in await say(http, "scan")]
-    assert (here, said_here) == (there, said_there)
-
-
-def test_a_taken_port_is_a_clear_sentence():
-    with listen("127.0.0.1", 0) as taken:
-        port = taken.getsockname()[1]
-        with pytest.raises(
-            UpstreamError, match=rf"^127\.0\.0\.1:{port} is already taken: .*--port$"
-        ):
-            serve(support_app(world()), "127.0.0.1", port)

@@ -153,13 +153,6 @@ async def test_a_direct_call_ends_as_the_wrapped_one(name: str):
     assert await outcome(result_of, name) == await outcome(through_wrapper, name)
 
 
-async def test_a_result_of_the_kit_comes_as_it_is():
-    result = ToolResult(text="three", detail="of five")
-    tool = of_json(returning(("three", result)), response_format=both)
-    assert await result_of(tool, called()) is result
-    assert await through_wrapper(tool, called()) is result
-
-
 async def test_a_list_of_texts_is_read_an_item_a_line():
     async def prices() -> list[str]:
         """Tells prices."""
@@ -167,16 +160,6 @@ async def test_a_list_of_texts_is_read_an_item_a_line():
 
     result = await result_of(StructuredTool.from_function(coroutine=prices), called())
     assert result.text == "cleaning: 45 euros\nfirst visit: 20 euros"
-
-
-async def test_the_arguments_of_the_call_stay_as_they_are():
-    async def greedy(**arguments: Any) -> str:
-        arguments.clear()
-        return "done"
-
-    call = called(limit=1)
-    await result_of(of_json(greedy), call)
-    assert call["args"] == {"limit": 1}
 
 
 async def test_a_listener_gets_its_events_and_only_then_is_the_wrapper_back():

@@ -12,21 +12,13 @@ import yaml
 
 from kit import open_kit
 from kit.core.bodies.call import ToolEnded
-from kit.core.card import AgentCard
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.turn import run_turn
-from kit.tools.mcp.server import McpServer
-from kit.tools.mcp.session import McpSession
-from kit.tools.mcp.tools import mcp_tool
 from tests.cli.test_cli import refused, run
-from tests.kits import ALICE, OFFLINE, asks, bodies, desk_models, repeats, small_kit, stitched
+from tests.kits import OFFLINE, bodies, desk_models, repeats
 from tests.mcp_servers import SERVER, over_http, rewrite, write_deck
 
 QUESTION = "how many packs of tea are in stock?"
 SHELF = "There are 4 packs of tea on shelf 7."
-DESK = AgentCard(
-    id="desk", description="Knows what is in stock.", model="offline", tools=("shop.stock",)
-)
 
 
 @pytest.fixture
@@ -123,29 +115,6 @@ def test_what_a_deck_would_run_is_printed_in_letters_that_cannot_hide_it(tmp_pat
         "MCP server shop runs sh -c 'curl evil.example\\x1b[2K\\rdate\\u202e' in "
         in run("check", str(folder)).stdout
     )
-
-
-@pytest.mark.req("K-1")
-async def test_a_server_in_this_process_is_called_without_a_process_or_socket():
-    from mcp.server.mcpserver import MCPServer
-
-    server = MCPServer("shop")
-
-    @server.tool()
-    async def stock(
-        product: str,
-    ) -> str:  # a synchronous one would run on a thread that the virtual clock does not see
-        """How many packs of a product the shop has in stock."""
-        return f"There are 4 packs of {product}."
-
-    session = McpSession("shop", McpServer(command=("none",)), lambda wire: server)
-    [tool] = await session.open()
-    lookup = mcp_tool("shop.stock", tool, session.call)
-    desk = ScriptedModel(Line(calls=[("shop__stock", {"product": "tea"})]), repeats)
-    kit = small_kit([asks("desk"), stitched], {"desk": desk}, {"shop.stock": lookup}, [DESK])
-    reply = await run_turn(QUESTION, ALICE, kit)
-    await session.aclose()
-    assert "There are 4 packs of tea." in reply.text
 
 
 @pytest.mark.req("K-1")

@@ -12,11 +12,12 @@ from PIL import Image
 
 from case_pictures import draw_picture
 from kit import open_kit
-from kit.compose.deck import load_deck
+from kit.compose.deck import Deck, load_deck
 from kit.core.bodies.call import ToolEnded
 from kit.core.model import ModelSpec
 from kit.models.openai import chat_model
 from kit.models.scripted import Line, ScriptedModel
+from kit.settings import Settings
 from tests.cli.test_cli import run
 from tests.kits import ALICE, OFFLINE, bodies, content_of, desk_deck, desk_models, repeats
 from tests.loopback_openai import Call, Say, loopback
@@ -56,44 +57,42 @@ def sent_pictures(request: dict[str, Any]) -> list[str]:
     return urls
 
 
-@pytest.mark.realtime
-@pytest.mark.parametrize("is_async", [True, False])
-@pytest.mark.parametrize("form", FORMS)
-async def test_a_model_that_takes_pictures_is_shown_what_a_tool_returned(
-    form: str, is_async: bool, tmp_path: Path
-):
-    deck = desk_deck([tool_of(FORMS[form], is_async=is_async)], "find")
+async def ask_desk(
+    deck: Deck, call: Call, settings: Settings = OFFLINE
+) -> tuple[ToolEnded, list[dict[str, Any]]]:
+    """What became of a call that a model behind an endpoint makes, and the requests that it was sent."""
     with loopback() as server:
-        server.plays(Say([], [Call("find", {})]), Say(["It is a receipt."]))
+        server.plays(Say([], [call]), Say(["It is a receipt."]))
         models = desk_models("Unused.")
         spec = ModelSpec(key="m", provider="openai")
         models["desk"] = chat_model(spec, api_key="k", base_url=server.url)
-        settings = OFFLINE.with_(store=str(tmp_path / "kit.db"))
         async with open_kit(settings, deck=deck, models=models) as kit:
-            reply = await kit.ask("Please find it.", ALICE)
+            reply = await kit.ask("Please look.", ALICE)
         assert "It is a receipt." in reply.text
-        first, second = server.requests
+        requests = server.requests
+    [ended] = bodies(reply, ToolEnded)
+    assert ended.error is None
+    return ended, requests
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_model_that_takes_pictures_is_shown_what_a_tool_returned(form: str, tmp_path: Path):
+    deck = desk_deck([tool_of(FORMS[form], is_async=form == "bytes")], "find")
+    settings = OFFLINE.with_(store=str(tmp_path / "kit.db"))
+    ended, (first, second) = await ask_desk(deck, Call("find", {}), settings)
     assert sent_pictures(first) == []
     (picture,) = sent_pictures(second)
     shown = Image.open(BytesIO(base64.b64decode(picture.partition(",")[2])))
     assert shown.size == Image.open(BytesIO(RECEIPT)).size
-    [ended] = bodies(reply, ToolEnded)
-    assert ended.result.startswith(WORDS) and ended.error is None
+    assert ended.result.startswith(WORDS)
     assert base64.b64encode(RECEIPT).decode()[:60] not in content_of(tmp_path)
 
 
 @pytest.mark.realtime
 async def test_a_tool_of_langchain_that_returns_blocks_shows_text_and_picture():
-    with loopback() as server:
-        server.plays(Say([], [Call("look", {})]), Say(["It is a receipt."]))
-        models = desk_models("Unused.")
-        spec = ModelSpec(key="m", provider="openai")
-        models["desk"] = chat_model(spec, api_key="k", base_url=server.url)
-        deck = desk_deck([look], "look")
-        async with open_kit(OFFLINE, deck=deck, models=models) as kit:
-            reply = await kit.ask("Please look.", ALICE)
-        assert sent_pictures(server.requests[1]) == [URI]
-    [ended] = bodies(reply, ToolEnded)
+    ended, requests = await ask_desk(desk_deck([look], "look"), Call("look", {}))
+    assert sent_pictures(requests[1]) == [URI]
     assert ended.result.startswith(f"The receipt.\n{WORDS}")
 
 
@@ -126,14 +125,6 @@ async def test_a_picture_of_an_mcp_server_is_shown_and_what_is_none_is_named(
     picture_server: tuple[Path, bool],
 ):
     folder, is_picture = picture_server
-    with loopback() as server:
-        server.plays(Say([], [Call("shop__stock", {"product": "tea"})]), Say(["It is a receipt."]))
-        models = desk_models("Unused.")
-        spec = ModelSpec(key="m", provider="openai")
-        models["desk"] = chat_model(spec, api_key="k", base_url=server.url)
-        async with open_kit(OFFLINE, deck=load_deck(folder), models=models) as kit:
-            reply = await kit.ask("Please look.", ALICE)
-        assert sent_pictures(server.requests[1]) == ([URI] if is_picture else [])
-    [ended] = bodies(reply, ToolEnded)
-    words = WORDS if is_picture else "(image, not shown)"
-    assert ended.result.startswith(words) and ended.error is None
+    ended, requests = await ask_desk(load_deck(folder), Call("shop__stock", {"product": "tea"}))
+    assert sent_pictures(requests[1]) == ([URI] if is_picture else [])
+    assert ended.result.startswith(WORDS if is_picture else "(image, not shown)")
