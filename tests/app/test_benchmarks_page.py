@@ -68,15 +68,6 @@ def test_a_better_way_is_named_with_its_difference_and_interval():
     assert (good.interval, good.verdict) == ("94.0 to 100.0 %", "better")
 
 
-def test_where_nothing_is_settled_the_sentence_says_what_is_left_open_and_how_many_cases_tell():
-    told = rows(base=[1.0] * 40, nearly=[1.0] * 37 + [0.0] * 3)
-    (near,) = compare(told, {"pattern": "base"}, ["pattern"], planned=40)
-    sentence = said(told)
-    assert "beside base: 1 cannot be told apart. nearly cannot be told apart from base" in sentence
-    assert "difference of 5 points takes about" in sentence
-    assert sentence.endswith(f"{near.leaves_possible.capitalize()}.")
-
-
 def test_ways_that_came_out_alike_are_neither_called_equal_nor_beyond_telling():
     told = said(rows(base=[1.0] * 20, same=[1.0] * 20))
     assert told.endswith("points either way are possible.") and "takes about" in told
@@ -97,10 +88,6 @@ def test_the_example_holds_every_pattern_on_the_same_cases_and_is_simulated():
     assert run.complete and run.cells == len(list(cells(spec))) and run.kinds == ("simulated",)
     assert (run.baseline, list(run.verdicts)) == (spec.grid.baseline, list(spec.grid.verdicts))
     frame = pd.read_csv(StringIO(csv_of(EXAMPLE).decode()))
-    asked = frame.groupby("pattern")["case"].agg(set)
-    assert set(asked.index) == set(spec.grid.patterns) and all(
-        one == {case.id for case in spec.cases} for one in asked
-    )
     assert set(frame["kind"]) == {"simulated"} and len(frame) == run.cells
 
 
@@ -121,8 +108,6 @@ def grid(folder: Path, **fields: Any) -> Path:
 
 def test_a_grid_is_forecast_by_its_cells_and_the_turns_of_the_example(tmp_path: Path):
     seen = pace(EXAMPLE)
-    assert seen["mediated"].tokens_in > seen["direct"].tokens_in > 0
-    assert all(turn.cpu > 0 for turn in seen.values())
     spec = read_grid(
         grid(
             tmp_path,
@@ -349,6 +334,9 @@ def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(
     odd = tmp_path / "odd.yaml"
     odd.write_text("models: [nobody]\ncases: [{file: data/cases/mixed.jsonl}]\n")
     monkeypatch.setattr(launch, "grid_files", lambda: {"odd": odd, "few": file})
+    # As the app starts it, but not at the pace of what lets everything else go first.
+    start = f"import sys\nfrom {grid_process.__name__} import main\nsys.exit(main(*sys.argv[1:3]))"
+    monkeypatch.setattr(launch, "Grids", lambda: Grids([sys.executable, "-c", start]))
     page.session_state["bench-view"] = "Start a grid"
     assert "unknown model 'nobody'" in unescaped(page.run().error[0].value)
     told = shown(choose(page, "Grid", "few"))

@@ -110,25 +110,6 @@ def test_what_the_answer_has_said_is_folded_away_and_what_it_left_out_is_open():
         assert all(part in text for part in ("200 points", "Buy 2", "Until 20 Nov 2026"))
 
 
-def test_receipts_are_a_table_and_a_single_one_lists_its_items():
-    row = {
-        "id": "r1",
-        "date": "2026-10-31",
-        "retailer": "Corner Basket",
-        "total_cents": 4744,
-        "points": 75,
-        "status": "pending",
-    }
-    page = Elements(
-        html(view_of(("ereceipts", "receipt", row), ("ereceipts", "receipt", row | {"id": "r2"})))
-    )
-    assert "table" in page.tags and page.text.count("$47.44") == 2 and "31 Oct 2026" in page.text
-    lines = [{"name": "Oat Milk", "quantity": 2, "price_cents": 300}]
-    assert (
-        "Oat Milk" in Elements(html(view_of(("ereceipts", "receipt", row | {"lines": lines})))).text
-    )
-
-
 def test_nothing_is_shown_of_an_agent_that_did_not_answer():
     view = view_of(("shop", "offer", OFFER), ("rewards", "points", {"balance": 4975}), fails="shop")
     assert [kind for kind, _ in components_of(view)] == ["points"] and "Oat Milk" not in html(view)

@@ -33,24 +33,6 @@ def envelope(verified: bool) -> Envelope:
     )
 
 
-def test_a_turn_tells_whom_it_asked_and_what_became_of_it():
-    outcome = Failure(
-        call_id="b", agent="shop", axis="data", reason="unavailable", detail="HTTP 503"
-    )
-    told = {fact.name: fact for fact in facts(advance(TurnView(), mixed(outcome)))}
-    assert [(tag.text, tag.tone) for tag in told["agents"].tags] == [
-        ("Rewards", "good"),
-        ("Shop", "bad"),
-    ]
-    assert told["agents"].value == "rewards,shop" and told["agents"].lines == (
-        "Shop: could not reach its data",
-    )
-    assert (told["intents"].value, told["cap"].value) == ("2/2", "within 4")
-    assert told["time"].text == "2.00 s, first words after 0.10 s"
-    assert "simulated" not in told
-    assert told["tokens"].text == "1,200 in, 80 out" and told["cost"].text == "price not known"
-
-
 def test_foreign_replies_are_counted_apart_from_verified_ones():
     mine, both, theirs = (
         known(envelope(True)),

@@ -2,10 +2,7 @@
 
 from collections.abc import Iterable
 
-from streamlit.testing.v1 import AppTest
-
 from kit.core.bodies.call import AgentStarted, ModelStarted
-from kit.core.bodies.guard import CallDropped
 from kit.core.bodies.speech import Acknowledged
 from kit.core.bodies.turn import AgentBroken
 from kit.core.event import Event
@@ -16,7 +13,7 @@ from kit.ui.shared.turn_fold import advance, interrupt
 from kit.ui.shared.turn_sentence import turn_sentence
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.traces.routing_decision import decision_html
-from tests.app.logs import answered, begin, decision, end, mixed, stamp
+from tests.app.logs import answered, begin, end, mixed, stamp
 
 LATE = Failure(
     call_id="b", agent="shop", axis="invocation", reason="timeout", detail="raw-detail-42"
@@ -87,24 +84,6 @@ def test_while_one_hangs_the_finding_of_the_other_stands_there():
     )
 
 
-def test_what_was_left_out_has_a_lane_of_its_own():
-    log = stamp(
-        [
-            *begin(),
-            (0.2, "s2", "s1", AgentStarted(agent="rewards", call_id="a", query="points")),
-            (0.2, "s1", None, CallDropped(agent="shop", call_id="b", reason="over_cap")),
-            (0.9, "s2", "s1", answered("rewards", "**120** points\n\n- of which 20 are new")),
-            (1.0, "s1", None, decision("rewards", cap=1, behavior="over", dropped=("shop",))),
-            *end("120", "rewards")[1:],
-        ]
-    )
-    assert [lane.kind for lane in lanes(log[:4])] == ["orchestrator", "agent", "omitted", "answer"]
-    first, rewards, shop, _ = lanes(log)
-    assert shop.sentence == "Shop, left out: over the limit"
-    assert first.sentence.endswith("Asked 1 sub-agent, left out 1 part")
-    assert rewards.words[-1].text == "120 points of which 20 are new", "in one line, without marks"
-
-
 def test_the_calls_of_members_below_a_sub_agent_are_on_its_lane():
     member = (0.3, "s7", "s3", AgentStarted(agent="other", call_id="m", query="points"))
     call = (0.35, "s8", "s7", ModelStarted(agent="other", model="offline", purpose="work"))
@@ -130,42 +109,6 @@ def test_a_canvas_is_drawn_as_of_a_moment_and_nothing_in_it_acts():
     assert html.count('data-phase="working"') == 2 and html.count('data-phase="waiting"') == 1
     assert '<span data-from="0.2" data-until="0.9">working</span>' in html
     assert "get_points" in canvas_html(lanes(mixed()), 2.0, "Turn", now=2.0)
-
-
-def canvas_page(count: int, may_break: bool) -> None:
-    """A page with the lanes of a turn after its first events."""
-    import streamlit as st
-
-    from kit.compose.page import PageSettings
-    from kit.core.fault import Kind
-    from kit.ui.canvas.turn_lanes import TurnLanes
-    from kit.ui.shared.turn_fold import advance
-    from kit.ui.shared.turn_view import TurnView
-    from tests.app.logs import mixed
-
-    def on_break(agent: str, kind: Kind) -> None:
-        st.session_state["broken"] = (agent, kind)
-
-    view = advance(TurnView(), mixed()[:count])
-    callback = on_break if may_break else None
-    TurnLanes(st.container(), {}, PageSettings(), callback).draw(view, 1.0)
-
-
-def drawn_page(count: int, *, may_break: bool) -> AppTest:
-    return AppTest.from_function(canvas_page, default_timeout=60, args=(count, may_break)).run()
-
-
-def test_who_may_breaks_an_agent_that_works_from_its_lane_and_nobody_else_does():
-    page = drawn_page(12, may_break=True)
-    assert not page.exception and [box.label for box in page.expander] == [
-        "**Rewards** `⚡`",
-        "**Shop** `⚡`",
-    ]
-    assert [button.label for button in page.expander[1].button] == ["Hang", "Forge", "Kill"]
-    page.expander[1].button[2].click().run()
-    assert page.session_state["broken"] == ("shop", "raise")
-    assert not drawn_page(12, may_break=False).button
-    assert not drawn_page(99, may_break=True).button, "it has ended"
 
 
 def test_what_was_broken_in_the_middle_says_so_from_then_on():

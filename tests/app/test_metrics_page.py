@@ -20,13 +20,11 @@ from kit.core.record import Measures
 from kit.metrics import catalogue
 from kit.metrics.alert import MISMATCH
 from kit.metrics.catalogue import METRICS, Metric
-from kit.metrics.estimate import share
 from kit.metrics.summary import metrics
 from kit.planning.plan import new_plan
 from kit.service.monitor import Monitor
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
-from kit.ui.metrics.page import read
 from kit.ui.shared.wording import moment
 from kit.wire import open_kit
 from tests.app.rooms import app_over, room, shown
@@ -294,14 +292,3 @@ def test_labels_add_what_only_a_judge_knows(page: AppTest, asked: Path):
     labels = page.file_uploader[0]
     said = shown(labels.upload("l.jsonl", b'{"turn": 1}\n', "application/jsonl").run())
     assert "l.jsonl:1: not a label" in said and values(said)["turns"] == "4"
-
-
-def test_a_share_has_its_interval_and_little_is_not_rounded_to_nothing():
-    shares = [share(0, 10), share(1, 2000), share(14, 50), share(1990, 2000), share(10, 10)]
-    assert [read(one, "share") for one in shares] == [
-        "0% (0 to 28)",
-        "0.1% (0.0 to 0.3)",
-        "28% (17 to 42)",
-        "99.5% (99 to 99.7)",
-        "100% (72 to 100)",
-    ]

@@ -12,7 +12,6 @@ from kit.core.context import Principal, Session
 from kit.runtime.turn import run_turn
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
-from kit.ui.shared.wording import is_simulated, simulated_words
 from kit.wire import open_kit
 from tests.app.rooms import app_over, room, shown
 from tests.plan_kits import draft, plan_kit
@@ -64,10 +63,3 @@ def test_a_page_with_figures_of_the_stand_in_says_that_they_are_simulated(name: 
             "stand-in are simulated| · simulated|stand-in, simulated|simulated: no language model",
             words,
         ), address
-
-
-def test_only_what_is_simulated_is_called_so():
-    assert is_simulated("offline") and is_simulated("simulated-gpt") and not is_simulated("gpt-5")
-    assert simulated_words(["gpt-5", "local"]) == ""
-    words = simulated_words(["offline", "gpt-5", "offline", "simulated-x"])
-    assert words.startswith("Figures of offline stand-in and simulated-x are simulated")

@@ -14,13 +14,12 @@ from kit.core.bodies.guard import CallDropped
 from kit.core.bodies.speech import StatusLine, Text, TextReplaced
 from kit.core.event import Event
 from kit.core.outcome import Failure, Reason
-from kit.ui.shared.turn_fold import advance, stored_view
+from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.wording import literal, prose
 from tests.app.logs import begin, end, failed, mixed, stamp
 from tests.effort import effort
 from tests.pages import marks, unescaped
-from tests.sample_turn import a_turn
 
 AGENTS = ("rewards", "shop", "offer_details")
 TEXTS = some.text("abc $\n", min_size=1, max_size=6)
@@ -69,21 +68,6 @@ def test_a_log_reduced_in_any_batches_gives_the_same_view(log: list[Event], cuts
         whole.answer,
         whole.trace,
     )
-
-
-def test_each_line_lands_once_in_the_step_it_was_said_in():
-    view = advance(TurnView(), mixed())
-    assert [(step.agent, step.state, step.lines) for step in view.steps] == [
-        ("rewards", "ok", ("Checking your points", "Adding it up")),
-        ("shop", "ok", ("Searching the catalogue",)),
-    ]
-    calls = [
-        (0.1, span, "s1", AgentStarted(agent="shop", call_id=span, query=span))
-        for span in ("s2", "s3")
-    ]
-    lines = [(0.2, "s9", "s2", StatusLine(agent="shop", text="Searching"))] * 3
-    view = advance(TurnView(), stamp([*begin(), *calls, *lines]))
-    assert [step.lines for step in view.steps] == [("Searching",), ()]
 
 
 def test_a_step_at_work_says_whether_anything_is_heard_of_it_and_never_what_came_back():
@@ -161,18 +145,6 @@ def test_every_failure_is_worded_without_its_raw_reason(reason: Reason):
     shown = " ".join((step.label, step.verdict, view.headline, *view.shortfalls))
     assert "raw-42" not in shown and "_" not in shown and reason not in shown
     assert view.shortfalls == (f"Shop: {step.note}",)
-
-
-def test_a_stored_turn_gives_the_view_it_had_when_it_was_live_and_without_events_its_answer():
-    live = advance(TurnView(), mixed())
-    turn = a_turn().replace(
-        status="ok", seconds=2.0, message=live.question, text="You have 120 points."
-    )
-    stored = stored_view(turn, mixed())
-    assert stored.model_dump(exclude={"final"}) == live.model_dump(exclude={"final"})
-    assert (stored.lead, stored.answer) == (live.lead, live.answer)
-    bare = stored_view(turn)
-    assert (bare.question, bare.answer, bare.lead) == (live.question, "You have 120 points.", "")
 
 
 PIECES = (

@@ -183,7 +183,7 @@ def receiver(*statuses: int) -> Generator[Receiver]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     own.url = f"http://127.0.0.1:{server.server_port}/hook/token-in-the-path"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
         yield own
     finally:

@@ -13,73 +13,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kit.core.context import Principal
 from kit.core.documents.document import AgentEvent
-from kit.core.event import Event
 from kit.planning.plan import new_plan
 from kit.service.api import create_app
 from kit.service.limits import Limits
 from kit.worlds.service.serve import serving
-from tests.service.servers import ACME, GLOBEX, Api, Frame, body, chat, frames, until
+from tests.service.servers import ACME, GLOBEX, body, chat, frames, until
 
 pytestmark = pytest.mark.realtime
 MALLORY = {**ACME, "X-User-Id": "mallory"}
-
-
-@pytest.mark.req("AS-15", "AS-22")
-async def test_a_message_is_answered_whole_or_as_a_stream_of_the_same_events() -> None:
-    async with chat() as api:
-        whole = await api.run()
-        assert whole.status_code == 200
-        assert whole.json() == {
-            "turn_id": whole.json()["turn_id"],
-            "response": "It is tea.",
-            "plan_id": None,
-            "status": "ok",
-            "failure": None,
-            "questions": {},
-        }
-        async with api.stream(session="s2") as response:
-            assert response.headers["content-type"].startswith("text/event-stream")
-            told = [frame async for frame in frames(response)]
-        *events, end = told
-        turn_id = end.data["turn_id"]
-        stored = [event for event in await stored_events(api, turn_id) if event.kind != "separator"]
-        assert (end.kind, end.data["response"]) == ("result", "It is tea.")
-        assert [(frame.kind, frame.id) for frame in events] == [
-            (event.kind, event.seq) for event in stored
-        ]
-        assert events[-1].kind == "completed" and response.headers["x-turn-id"] == turn_id
-
-
-async def stored_events(api: Api, turn_id: str) -> list[Event]:
-    return api.kit.store.events(turn_id, api.kit.session("s", "acme", "alice").principal)
-
-
-@pytest.mark.req("AS-15")
-async def test_whoever_joins_again_misses_nothing_and_is_told_nothing_twice() -> None:
-    """While the turn runs, and once it has ended."""
-    async with chat(seconds=0.6) as api:
-        first: list[Frame] = []
-        async with api.stream() as response:
-            turn_id = response.headers["x-turn-id"]
-            async for frame in frames(response):
-                first.append(frame)
-                if len(first) == 3:
-                    break
-        again = f"/agent/turns/{turn_id}/events"
-        # Running or ended, it is nobody else's.
-        for who in (MALLORY, GLOBEX):
-            assert (await api.http.get(again, headers=who)).status_code == 404
-        headers = {**ACME, "Last-Event-ID": str(first[-1].id)}
-        parts: list[list[Frame]] = []
-        for _ in range(2):
-            async with api.http.stream("GET", again, headers=headers) as response:
-                parts.append([frame async for frame in frames(response)])
-        assert parts[0] == parts[1] and parts[0][-1].kind == "result"
-        numbers = [frame.id for frame in (*first, *parts[0][:-1])]
-        expected = [event.seq for event in await stored_events(api, turn_id)]
-        assert numbers == expected
-        for who in (MALLORY, GLOBEX):
-            assert (await api.http.get(again, headers=who)).status_code == 404
 
 
 @pytest.mark.req("AS-22")
@@ -99,12 +40,6 @@ async def test_who_asks_is_said_by_headers_and_a_body_that_names_another_is_refu
         denied = await api.http.get("/agent/memory/query", params=query, headers=ACME)
         assert denied.status_code == 400
         assert api.kit.store.turns() == []
-
-
-@pytest.mark.req("AS-22")
-async def test_nobody_posts_sub_agents() -> None:
-    async with chat() as api:
-        assert (await api.http.post("/agent/subagents", json={}, headers=ACME)).status_code == 404
 
 
 @pytest.mark.req("K-27")
@@ -140,7 +75,7 @@ async def test_a_body_that_is_too_large_is_refused_whether_or_not_it_says_so() -
 async def test_a_tenant_with_too_many_turns_is_told_when_to_come_back_and_the_other_is_served() -> (
     None
 ):
-    async with chat(seconds=1.5, limits=Limits(turns_at_once=1, turns_a_minute=2)) as api:
+    async with chat(seconds=0.5, limits=Limits(turns_at_once=1, turns_a_minute=2)) as api:
         async with asyncio.TaskGroup() as group:
             first = group.create_task(api.run())
             await until(lambda: len(api.kit.turns))
@@ -153,33 +88,23 @@ async def test_a_tenant_with_too_many_turns_is_told_when_to_come_back_and_the_ot
         assert refused.status_code == 429 and 50 < int(refused.headers["retry-after"]) <= 60
 
 
-async def test_a_request_that_comes_again_joins_its_turn_and_is_told_again_how_it_ended() -> None:
-    key = {"Idempotency-Key": "k-1"}
-    async with chat(seconds=0.4) as api:
-        both = await asyncio.gather(api.run(headers=key), api.run(headers=key))
-        later = await api.run(headers=key)
-        assert both[0].json() == both[1].json() == later.json()
-        assert later.json()["response"] == "It is tea."
-        assert len(api.kit.store.turns()) == 1
-        assert (await api.run("something else", headers=key)).status_code == 409
-        # Another user's key is another key.
-        assert (await api.run(who=GLOBEX, headers=key)).status_code == 200
-        assert len(api.kit.store.turns()) == 2
-
-
 @pytest.mark.req("AS-22")
-async def test_a_request_that_comes_again_at_another_server_joins_its_turn_there(
+async def test_a_request_that_comes_again_joins_its_turn_at_any_server_and_is_told_again_how_it_ended(
     tmp_path: Path,
 ) -> None:
     key = {"Idempotency-Key": "k-1"}
     store = tmp_path / "kit.db"
-    async with chat(seconds=1.0, store=store) as here, chat(store=store) as there:
-        first = asyncio.create_task(here.run(headers=key))
+    async with chat(seconds=0.5, store=store) as here, chat(store=store) as there:
+        both = asyncio.gather(here.run(headers=key), here.run(headers=key))
         await until(lambda: here.kit.store.turns())
         again = await there.run(headers=key)
-        assert again.json() == (await first).json() and again.json()["status"] == "ok"
+        replies = [reply.json() for reply in (*await both, await here.run(headers=key))]
+        assert replies == [again.json()] * 3 and again.json()["response"] == "It is tea."
         assert (await there.run("something else", headers=key)).status_code == 409
         assert len(there.kit.store.turns()) == 1
+        # Another user's key is another key.
+        assert (await there.run(who=GLOBEX, headers=key)).status_code == 200
+        assert len(there.kit.store.turns()) == 2
 
 
 @pytest.mark.req("AS-22")
@@ -203,7 +128,7 @@ async def test_a_request_whose_process_died_comes_again_and_is_answered(
 
 @pytest.mark.req("K-27")
 async def test_a_turn_that_nobody_reads_any_more_ends_after_a_while() -> None:
-    async with chat(seconds=30, limits=Limits(reader_seconds=1.5)) as api:
+    async with chat(seconds=30, limits=Limits(reader_seconds=0.6)) as api:
         async with api.stream() as response:
             turn_id = response.headers["x-turn-id"]
             async for _ in frames(response):
@@ -212,13 +137,13 @@ async def test_a_turn_that_nobody_reads_any_more_ends_after_a_while() -> None:
         async with api.http.stream("GET", f"/agent/turns/{turn_id}/events", headers=ACME) as again:
             reader = frames(again)
             await anext(reader)
-            await asyncio.sleep(2.0)
+            await asyncio.sleep(0.9)
             assert len(api.kit.turns) == 1
         await until(lambda: not len(api.kit.turns))
         assert [turn.status for turn in api.kit.store.turns()] == ["cancelled"]
         with pytest.raises(httpx.TimeoutException):
             await api.http.post(
-                "/agent/run", json=body("x", ACME, session="s2"), headers=ACME, timeout=0.5
+                "/agent/run", json=body("x", ACME, session="s2"), headers=ACME, timeout=0.3
             )
         await until(lambda: not len(api.kit.turns))
 

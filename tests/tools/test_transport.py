@@ -1,7 +1,6 @@
 """In this process an app streams, times out and is left exactly as it is behind a socket."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 
 import httpx
@@ -63,10 +62,6 @@ async def cut(_: Request) -> StreamingResponse:
     return StreamingResponse(half())
 
 
-async def raw_silence(scope: object, receive: object, send: object) -> None:
-    """An app that returns without a word."""
-
-
 APP = Starlette(
     routes=[
         Route("/stream", stream),
@@ -86,28 +81,12 @@ def inside(**options: object) -> httpx.AsyncClient:
     )
 
 
-async def arrivals(client: httpx.AsyncClient) -> list[tuple[float, str]]:
-    """Seconds since the request at which each chunk arrived."""
-    clock = asyncio.get_running_loop().time
-    began, found = clock(), list[tuple[float, str]]()
-    async with client.stream("GET", "/stream") as response:
-        async for chunk in response.aiter_text():
-            found.append((round(clock() - began, 6), chunk))
-    return found
-
-
 async def outcome(client: httpx.AsyncClient, path: str, read: float) -> str:
     """The body, or the name of what was raised."""
     try:
         return (await client.get(path, timeout=httpx.Timeout(1, read=read))).text
     except httpx.HTTPError as error:
         return type(error).__name__
-
-
-async def test_chunks_arrive_as_they_are_produced():
-    async with inside() as client:
-        assert await arrivals(client) == [(0.1, "0\n"), (0.15, "1\n"), (0.3, "2\n")]
-    assert nothing_runs()
 
 
 TIMEOUTS = [
@@ -133,13 +112,6 @@ async def test_timeouts_and_failures_are_equal_over_a_socket():
     assert here == there == [expected for *_, expected in cases]
 
 
-async def test_an_app_that_says_nothing_is_a_500():
-    async with httpx.AsyncClient(
-        transport=StreamingASGITransport(raw_silence), base_url="http://app.internal"
-    ) as client:
-        assert (await client.get("/")).status_code == 500
-
-
 async def test_closing_early_cancels_the_app():
     left.clear()
     async with inside() as client:
@@ -161,18 +133,3 @@ async def test_cancelling_the_caller_cancels_the_app():
             await asking
         assert left == ["cancelled"]
     assert nothing_runs()
-
-
-@pytest.mark.realtime
-async def test_bodies_headers_and_queries_arrive_alike():
-    async def ask(client: httpx.AsyncClient) -> object:
-        response = await client.post(
-            "/echo?a=1&b=%20x", content=b"y" * 300_000, headers={"X-Mark": "seen"}
-        )
-        return response.status_code, json.loads(response.content)
-
-    async with inside() as client:
-        here = await ask(client)
-    async with serving(APP) as url, httpx.AsyncClient(base_url=url) as client:
-        there = await ask(client)
-    assert here == there == (200, {"size": 300_000, "header": "seen", "query": "a=1&b=%20x"})
