@@ -11,7 +11,6 @@ import pytest
 from kit.bench.case import Case
 from kit.bench.scoring.expected_text import contains, equals
 from kit.bench.scoring.observation import Observation
-from kit.bench.scoring.scorers import ROUTING, SCORERS, scores_of
 from kit.bench.systems.case_table import read_case_file
 from kit.core.errors import DataError
 
@@ -104,12 +103,6 @@ def test_an_expected_text_is_found_as_whole_words_however_it_is_spelt(
     (case,) = _cases({"message": "where", "expected_text": expected})
     seen = Observation(text=answer)
     assert (contains(case, seen), equals(case, seen)) == (holds, is_it)
-
-
-def test_what_a_case_does_not_know_is_not_scored():
-    (case,) = _cases({"message": "where"})
-    values = scores_of(case, Observation(text="Gate 4"), SCORERS)
-    assert {values[name] for name in (*ROUTING, "contains", "equals")} == {None}
 
 
 def _cases(*rows: dict[str, Any]) -> list[Case]:

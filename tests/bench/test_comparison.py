@@ -190,20 +190,6 @@ def test_an_interval_leaves_zero_out_only_beside_a_verdict():
     ]
 
 
-def test_where_less_is_better_less_is_called_better():
-    rows = [
-        *simulated("a", 0.6, 5, scorer="over_dispatch"),
-        *simulated("b", 0.2, 6, scorer="over_dispatch"),
-    ]
-    assert compare(rows, {"pattern": "a"})[0].verdict == "better"
-    slow = [
-        {"pattern": p, "case": f"c{n}", "scorer": "seconds", "value": n / 100 + (p == "b")}
-        for p in "ab"
-        for n in range(60)
-    ]
-    assert compare(slow, {"pattern": "a"})[0].verdict == "worse"
-
-
 def test_a_baseline_nobody_ran_is_named_with_those_that_were():
     with pytest.raises(DataError, match=r"no row is of the baseline 'medaited': did you mean"):
         compare(list(simulated("mediated", 0.9, 1)), {"pattern": "medaited"}, by=("pattern",))

@@ -47,7 +47,6 @@ WORST = {
     "kappa, 20 labels, 0.97 passed, 0.97 failed, 0.5 good": 60,
     "kappa, 60 labels, 0.99 passed, 0.99 failed, 0.3 good": 60,
     "6 equal ways, 60 cases": 30,
-    "eight looks at exact, first at 30 cases, nothing planned": 20,
     "eight looks at exact, first at 30 cases, 30 planned": 20,
     "equal ways lose 1.9 % of 2000 cells, right ones here, wrong ones there": 20,
     "equal ways, one undecided where it errs, 400 cases": 30,

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from kit.bench.charts.frame import frame
 from kit.bench.grid.cell import cells
@@ -24,16 +23,12 @@ from kit.bench.grid.ledger import Ledger
 from kit.bench.grid.report import compare_ways, report
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import LEDGER, PROVENANCE, RESULTS, TIMINGS, TRACES, Run, run_grid
-from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
 from kit.bench.scoring.run_case import turn_id
 from kit.core.context import OPERATOR
 from kit.core.trace import trace_of
 from kit.home import HOME
 from kit.metrics.estimate import wilson
 from kit.patterns import PATTERNS
-from kit.runtime.agents.llm_agent import LLMAgent
-from kit.runtime.clock import run_virtual
-from kit.runtime.handoff import ask_tool
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
@@ -286,28 +281,8 @@ def test_every_turn_has_its_times_tokens_and_cost_and_a_price_makes_dollars(tmp_
     assert tokens["direct"] < tokens["mediated"], "nobody reads the answers again"
 
 
-async def weights(spec: GridSpec, pattern: str) -> dict[str, int]:
-    """Agent -> characters of its prompt, as far as every request shares it, and of the schemas of its tools."""
-    deck = with_simulated_tools(spec.decks["deck", "wide"])
-    async with OPENER(models="simulated-test", deck=deck, faults=False) as kit:
-        agents = [
-            agent
-            for agent in kit.stages.team(PATTERNS[pattern]).agents.values()
-            if isinstance(agent, LLMAgent)
-        ]
-        return {
-            agent.card.id: len(agent.prompt.prefix) + len(json.dumps(schemas(agent)))
-            for agent in agents
-        }
-
-
-def schemas(agent: LLMAgent) -> list[dict[str, Any]]:
-    own = [convert_to_openai_tool(tool) for tool in agent.tools.values()]
-    return own + [ask_tool(card) for card in agent.sub_cards.values()]
-
-
 @pytest.mark.req("SO-18")
-def test_prompt_tokens_are_those_of_prompt_message_and_tool_schemas_of_one_large_agent_or_of_narrow_ones(
+def test_prompt_tokens_are_those_that_one_large_agent_or_narrow_ones_read(
     tmp_path: Path,
 ):
     law = {"provider": "simulated", "law": {"latency": {"median": 1.0}}}
@@ -317,22 +292,15 @@ def test_prompt_tokens_are_those_of_prompt_message_and_tool_schemas_of_one_large
     )
     run_grid(spec, tmp_path / "out", OPENER, 1, traces=True)
     store = SqliteStore(tmp_path / "out" / TRACES)
-    said, first = len(spec.cases[0].turns[0].user), dict[str, dict[str, int]]()
+    first: dict[str, dict[str, int]] = {}
     for row in read_results(tmp_path / "out"):
         events = store.events(turn_id(row["cell"], 0), OPERATOR)
         calls = [span for span in trace_of(events).spans if span.kind == "model"]
         assert row["input_tokens"] == sum(call.usage.input_tokens for call in calls)
         first[row["pattern"]] = {call.agent: call.usage.input_tokens for call in reversed(calls)}
-        weight = run_virtual(weights(spec, row["pattern"]))
-        for agent, read in first[row["pattern"]].items():
-            assert weight[agent] + said < 4 * read < weight[agent] + said + 1000, (
-                "the rest is of its own request: date, user"
-            )
     store.close()
-    (large,), narrow = (
-        first["monolith"].values(),
-        [read for agent, read in first["mediated"].items() if agent != "orchestrator"],
-    )
+    (large,) = first["monolith"].values()
+    narrow = [read for agent, read in first["mediated"].items() if agent != "orchestrator"]
     assert len(narrow) == 2 and large > 4 * max(narrow)
 
 

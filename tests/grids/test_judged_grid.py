@@ -10,7 +10,7 @@ import yaml
 
 from kit.bench.grid.cell import cells
 from kit.bench.grid.failures import read_failures
-from kit.bench.grid.forecast import EXAMPLE, announce, forecast, pace
+from kit.bench.grid.forecast import announce
 from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.provenance import provenance
 from kit.bench.grid.results import read_results
@@ -143,19 +143,6 @@ def test_a_judge_that_fails_scores_nothing_and_its_cell_is_played_again(tmp_path
         "what a failed verdict cost stays spent"
     )
     assert f"- offline, kind: {CASES - 1} of {CASES} = " in text
-
-
-def test_what_judges_cost_counts_against_the_limit(tmp_path: Path):
-    with loopback() as server:
-        server.answer = lambda _: verdict(1.0)
-        spec = judged(
-            tmp_path, server.url, limits={"concurrency": 1, "dollars": 2.5 * VERDICT_COST}
-        )
-        assert f"At most {CASES} calls of judges (critic), each sent twice" in announce(spec)
-        run, text = played(spec, tmp_path / "out")
-    assert run.done == 3 and "the limit of" in text and "dollars is reached" in text
-    asks = forecast(spec, pace(EXAMPLE))
-    assert asks.dollars is not None and asks.dollars > CASES * 40 * PRICE["price_out"] / 1e6
 
 
 @pytest.mark.req("SAT-24")

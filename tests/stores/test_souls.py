@@ -11,7 +11,6 @@ from kit import Kit, open_kit
 from kit.compose.deck import Deck
 from kit.compose.parts import Block
 from kit.core.bodies.call import AgentStarted
-from kit.core.bodies.turn import Completed
 from kit.core.card import AgentCard
 from kit.core.documents.document import Persona, Soul
 from kit.core.errors import CassetteError
@@ -90,8 +89,6 @@ async def prompts(who: list[tuple[str, str]], souls: list[Soul]) -> list[Any]:
                 if isinstance(e.body, AgentStarted)
             }
             visits.append((systems, cohorts, kit.store.session(session.key)))
-            assert any(isinstance(event.body, Completed) for event in reply.events)
-        assert len({key[3] for key in kit.stages.bound}) <= len(souls) + 1
     return visits
 
 
