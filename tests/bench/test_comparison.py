@@ -195,12 +195,6 @@ def test_a_baseline_nobody_ran_is_named_with_those_that_were():
         compare(list(simulated("mediated", 0.9, 1)), {"pattern": "medaited"}, by=("pattern",))
 
 
-def test_the_sign_flip_test_is_as_odd_as_its_coins():
-    assert sign_flip_test([0.5] * 10).value == pytest.approx(2 / 2**10)
-    assert sign_flip_test([0.5] * 9 + [-0.5]).value == pytest.approx(22 / 2**10, abs=5e-3)
-    assert sign_flip_test([0.5, -0.5, 0.25, -0.25]).value == 1.0
-
-
 def test_an_answer_that_is_played_again_and_again_counts_once():
     def rows(way: str, right: int, times: int) -> list[Row]:
         common = {"model": way, "scorer": "exact"}

@@ -18,9 +18,8 @@ from kit.bench.statistics.difference import (
     newcombe,
 )
 from kit.bench.statistics.means import SCORES, mean_of
-from kit.bench.statistics.power import items_for_reach
 from kit.core.errors import DataError
-from kit.metrics.estimate import Estimate, normal_reach, wilson
+from kit.metrics.estimate import Estimate, wilson
 from studies.sample_size import items_for_target
 from tests import coverage
 from tests.pages import flat_page
@@ -163,18 +162,6 @@ def test_the_sample_for_a_target_settles_it_as_often_as_the_page_says():
         f"{min(large):.0f} to {max(large):.0f} times in 100, smaller ones {min(small):.0f} to {max(small):.0f} times"
     )
     assert said in flat_page("statistics.md"), said
-
-
-@pytest.mark.parametrize(("gap", "discordant"), [(0.05, 0.1), (0.1, 0.3)])
-def test_the_sample_for_a_paired_difference_shows_it_eight_times_in_ten(
-    gap: float, discordant: float
-):
-    n = items_for_reach(gap, math.sqrt(discordant - gap**2), normal_reach())
-    rng = np.random.default_rng(9)
-    gain, loss = (discordant + gap) / 2, (discordant - gap) / 2
-    drawn = rng.multinomial(n, [gain, loss, 1 - gain - loss], size=2000)
-    shown = [chance(int(worse), int(better)) < 0.05 for better, worse, _ in drawn]
-    assert 0.75 <= np.mean(shown) <= 0.85
 
 
 @pytest.mark.parametrize(

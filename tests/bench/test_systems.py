@@ -332,43 +332,35 @@ async def test_an_answer_that_is_late_is_none_and_the_work_on_it_is_stopped():
     assert played.error == "no answer within 30 s" and ended == ["where is it"]
 
 
-async def test_parts_of_a_bridge_say_who_was_asked_and_what_was_spent():
+HEARD = {
+    "a tool of the name of an agent that the case expects": (
+        [Called("flights"), Called("look_up"), Piece("gate "), "4"],
+        ("flights",),
+    ),
+    "a call that is named only as it begins": (
+        ["I will look.", Calling("flights", "1"), Called("tool", call_id="1"), "gate 4"],
+        ("flights",),
+    ),
+    "a tool alone: an agent may have been asked": ([Called("search"), "gate 4"], None),
+    "it reports that it asked nobody": ([Reported("gate 4", [])], ()),
+}
+"""What a system yields, and whom it asked then."""
+
+
+@pytest.mark.parametrize(("parts", "called"), HEARD.values(), ids=HEARD)
+async def test_parts_of_a_bridge_say_who_was_asked_and_what_was_spent(
+    parts: Sequence[Any], called: tuple[str, ...] | None
+):
     async def streaming(message: str):
-        yield Called("flights")  # a tool of the name of an agent that the case expects
-        yield Called("look_up")
         yield Spent(Usage(input_tokens=5))
+        for part in parts:
+            yield part
         yield Spent(Usage(input_tokens=2))
-        yield Piece("gate ")
-        yield "4"
 
     (turn,) = (await play(streaming)).turns
-    assert (turn.observation.text, turn.observation.called) == ("gate 4", ("flights",))
+    assert turn.observation.text == "gate 4" and turn.observation.routed == (called is not None)
+    assert turn.observation.called == (called or ())
     assert (turn.fields["input_tokens"], turn.fields["output_tokens"]) == (7, None)
-
-
-async def test_who_says_no_agent_may_still_have_asked_one_and_who_says_nobody_has_not():
-    async def tools(message: str):
-        yield Called("search")
-        yield "gate 4"
-
-    async def nobody(message: str) -> Reported:
-        return Reported("gate 4", [])
-
-    (turn,) = (await play(tools)).turns
-    assert not turn.observation.routed
-    (turn,) = (await play(nobody)).turns
-    assert turn.observation.routed and turn.observation.called == ()
-
-
-async def test_a_call_that_is_named_only_as_it_begins_has_that_name():
-    async def streaming(message: str):
-        yield "I will look."
-        yield Calling("flights", "1")
-        yield Called("tool", call_id="1")
-        yield "gate 4"
-
-    (turn,) = (await play(streaming)).turns
-    assert (turn.observation.called, turn.observation.text) == (("flights",), "gate 4")
 
 
 async def test_an_account_without_credit_is_no_wrong_answer():
@@ -547,13 +539,10 @@ async def test_spans_of_a_framework_say_who_was_asked_and_what_was_spent():
     assert turn.observation.called == ("flights",), "neither the system itself nor a plain tool"
     assert (turn.fields["model_calls"], turn.fields["input_tokens"]) == (1, 100)
     assert played.dollars == pytest.approx(0.0002)
-
-
-async def test_spans_that_name_nobody_tell_no_routing_and_no_price_is_no_cost():
-    (turn,) = (await play(spans(CHAT))).turns
-    assert not turn.observation.routed and turn.fields["cost"] is None
-    (turn,) = (await play(spans(ROOT))).turns
-    assert not turn.observation.routed, "it may choose among its agents by other means"
+    for unnamed in (CHAT, ROOT):
+        (turn,) = (await play(spans(unnamed))).turns
+        assert not turn.observation.routed, "it may choose among its agents by other means"
+        assert turn.fields["cost"] is None, "no price is no cost"
 
 
 async def test_turns_at_the_same_time_hear_their_own_spans():

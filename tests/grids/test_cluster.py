@@ -9,14 +9,13 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
 from distributed import Client
 
-from kit.bench.grid.cell import cells
-from kit.bench.grid.results import read_results
 from kit.bench.grid.run import RESULTS, run_grid
 from kit.bench.grid.workers import BATCH
 from kit.core.errors import DataError, SettingsError
@@ -124,19 +123,10 @@ def test_a_cluster_that_loses_a_worker_plays_every_cell_once_with_the_bytes_of_a
     )
     cluster.workers[0].join(60)
     assert cluster.workers[0].exitcode == -signal.SIGKILL and cluster.workers[1].is_alive()
-    assert (
-        run.complete
-        and counts[-1] == run.total == len({cell.key for cell in cells(spec)}) > 6 * BATCH
-    )
-    assert [row["cell"] for row in read_results(tmp_path / "cluster")] == [
-        cell.key for cell in cells(spec)
-    ]
+    assert run.complete and counts[-1] == run.total > 6 * BATCH
     run_grid(spec, tmp_path / "here", OPENER, 1)
-    assert (tmp_path / "cluster" / RESULTS).read_bytes() == (
-        tmp_path / "here" / RESULTS
-    ).read_bytes()
-    again = run_grid(spec, tmp_path / "cluster", WorkerKits(spec.virtual), on="dask://127.0.0.1:1")
-    assert again.done == 0, "nothing is missing, and nobody is asked"
+    results = [(tmp_path / name / RESULTS).read_bytes() for name in ("cluster", "here")]
+    assert results[0] == results[1], "every cell once, as it is played here"
 
 
 def test_a_cluster_that_cannot_play_says_what_to_do(
@@ -144,13 +134,11 @@ def test_a_cluster_that_cannot_play_says_what_to_do(
 ):
     spec, kits = spec_of(tmp_path), WorkerKits(virtual=True)
     monkeypatch.setattr("kit.bench.grid.cluster.WAIT", 0.5)
-    with pytest.raises(
-        DataError,
-        match=r"no Dask scheduler answers at dask://127.0.0.1:1; start one with: dask scheduler",
-    ):
-        run_grid(spec, tmp_path / "out", kits, on="dask://127.0.0.1:1")
+    play = partial(run_grid, spec, tmp_path / "out", kits, on="dask://127.0.0.1:1")
+    with pytest.raises(DataError, match=r"no Dask scheduler .*:1; start one with: dask scheduler"):
+        play()
     with pytest.raises(DataError, match="traces are kept on this machine"):
-        run_grid(spec, tmp_path / "out", kits, on="dask://127.0.0.1:1", traces=True)
+        play(traces=True)
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(SettingsError, match=r"pip install 'subagent-kit\[dask\]'"):
-        run_grid(spec, tmp_path / "out", kits, on="dask://127.0.0.1:1")
+        play()
