@@ -3,11 +3,8 @@
 import pytest
 
 from kit.compose.parts import Guards
-from kit.core.context import Principal, Session
 from kit.models.scripted import Line, Script, ScriptedModel
 from kit.runtime.turn import run_turn
-from kit.settings import Settings
-from kit.wire import open_kit
 from tests.kits import ALICE, SmallKit, agents_asked, answering, small_kit, stitched
 
 FIRST = "how many points do I have, find coffee deals, and is my refund through?"
@@ -95,14 +92,3 @@ async def test_a_bare_yes_answers_the_question_that_was_asked():
     assert first.routing.left_out.parts == (OWED,) and first.text.endswith("Shall I?")
     second = await run_turn("yes please", ALICE, kit)
     assert agents_asked(second) == [("support", "yes please")]
-
-
-@pytest.mark.req("PC2-S5.4c")
-async def test_the_stand_in_takes_the_part_that_was_over_the_limit():
-    who = Session(id="s1", principal=Principal(tenant_id="acme", user_id="u-001"))
-    async with open_kit(Settings(store=":memory:", pace=0.0)) as kit:
-        first = await kit.ask("how many points do I have, and find coffee deals", who, cap=1)
-        assert len(first.routing.invoked) == 1 and "left out" in first.text
-        second = await kit.ask("yes please take the rest now", who)
-    assert {*first.routing.invoked, *second.routing.invoked} == {"rewards", "shop"}
-    assert len(second.routing.invoked) == 1

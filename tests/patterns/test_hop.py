@@ -21,9 +21,8 @@ from kit.bench.statistics.measures import PEER_MEASURES
 from kit.core.bodies.call import Hop
 from kit.core.model import ModelSpec
 from kit.models.scripted import ScriptedModel
-from kit.patterns.a2a import a2a_over, remote
+from kit.patterns.a2a import remote
 from kit.patterns.a2a.client import RemoteAgent
-from kit.patterns.a2a.link import Link
 from kit.patterns.a2a.server import peer_card, serve_team
 from kit.runtime.context import Agent
 from kit.runtime.handle import Reply
@@ -108,25 +107,6 @@ async def test_over_a_socket_a_hop_counts_what_crossed_what_that_took_and_what_t
     [outcome] = reply.outcomes
     assert hop.usage is not None and hop.usage == outcome.usage
     assert hop.usage.model_calls == 1 and hop.usage.cost and hop.usage.cost == reply.usage.cost
-
-
-@pytest.mark.req("SAT-28")
-async def test_in_virtual_time_a_hop_takes_what_its_link_says_and_carries_the_same_bytes_each_time():
-    def turn(link: Link) -> Any:
-        team = bound({"shop": answering("Deals.", 1.0)})
-        return a2a_over(link).team(team.deck, lambda _: team)
-
-    hops: list[Hop] = []
-    for link in (Link(ms=100, ms_per_kb=0), Link(ms=0, ms_per_kb=1000), Link(ms=0, ms_per_kb=1000)):
-        reply = await ask(SmallKit(turn(link), SqliteStore(":memory:")), turn_id="t" * 32)
-        hops += hops_of(reply)
-    by_message, by_size, again = hops
-    assert by_message.seconds == pytest.approx(0.2, abs=1e-3), (
-        "the request and the last update; others cross while the peer works"
-    )
-    assert by_size == again and by_size.seconds is not None
-    assert by_size.bytes_out / 1e3 < by_size.seconds < (by_size.bytes_out + by_size.bytes_in) / 1e3
-    assert {hop.peer_seconds for hop in hops} == {1.0} and {hop.writing for hop in hops} == {0.0}
 
 
 def foreign_peers(ending: str, team: Team) -> Team:

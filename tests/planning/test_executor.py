@@ -3,14 +3,13 @@ ends by its contract."""
 
 import json
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage
 
-from kit.core.bodies.call import AgentStarted, ModelStarted, ToolEnded
+from kit.core.bodies.call import AgentStarted, ModelStarted
 from kit.core.bodies.guard import AccessDenied
 from kit.core.documents.document import AgentEvent
 from kit.models.offline.executor import executor_turn
@@ -78,44 +77,28 @@ def texts(model: ScriptedModel) -> list[str]:
 
 
 @pytest.mark.req("AS-1", "AS-4", "AS-18")
-async def test_a_skill_that_the_step_does_not_allow_is_refused_recorded_and_never_called(
+async def test_what_the_step_does_not_allow_is_refused_recorded_and_never_called(
     tmp_path: Path,
 ) -> None:
+    """Another skill, and whatever would spawn somebody or plan."""
     log = CallLog()
-    executor = ScriptedModel(
-        skill("outlet_call", outlet_id=OURS, message="hello"), gives_up(), "It cannot be done."
-    )
+    act = {"skill": "outlet_call", "arguments": {"outlet_id": OURS, "message": "hello"}}
+    beside = [(name, {"query": "do this for me"}) for name in ("ask_executor", "submit_plan")]
+    executor = ScriptedModel(calls(("call_skill", act), *beside), gives_up(), "It cannot be done.")
     async with in_memory(SkillService(log=log)) as client:
         kit = step_kit(tmp_path, client, executor, [ACTIVE])
         reply = await run_turn("Do it.", ALICE, kit)
     assert log.calls() == []
-    assert "This step may not call that. It may call: outlet_list." in texts(executor)[1]
-    assert [(one.agent, one.name) for one in bodies(reply, AccessDenied)] == [
-        ("executor", "call_skill")
-    ]
-    (event,) = await events_of(kit, "skill.refused")
-    assert (event.skill_id, event.status, event.task_id) == (
-        "outlet_call",
-        "skill_not_allowed",
-        f"plan_{reply.turn_id}.0.1",
-    )
-    assert await events_of(kit, "skill.called") == []
-
-
-@pytest.mark.req("AS-1", "AS-18")
-@pytest.mark.parametrize("name", ["ask_executor", "submit_plan"])
-async def test_an_executor_can_spawn_nobody_and_plan_nothing(name: str, tmp_path: Path) -> None:
-    executor = ScriptedModel(
-        calls((name, {"query": "do this for me"})), gives_up(), "It cannot be done."
-    )
-    async with in_memory(SkillService()) as client:
-        reply = await run_turn("Do it.", ALICE, step_kit(tmp_path, client, executor, [ACTIVE]))
-    assert [(one.agent, one.name) for one in bodies(reply, AccessDenied)] == [("executor", name)]
-    assert [str(one.error)[:11] for one in bodies(reply, ToolEnded) if one.agent == "executor"] == [
-        "not_allowed",
-        "None",
-    ]
+    results = [str(message.content) for message in executor.seen[1]]
+    assert any("This step may not call that. It may call: outlet_list." in text for text in results)
+    denied = sorted((one.agent, one.name) for one in bodies(reply, AccessDenied))
+    names = ("ask_executor", "call_skill", "submit_plan")
+    assert denied == [("executor", name) for name in names]
     assert [one.agent for one in bodies(reply, AgentStarted)] == ["planner", "executor", "planner"]
+    (event,) = await events_of(kit, "skill.refused")
+    assert (event.skill_id, event.status) == ("outlet_call", "skill_not_allowed")
+    assert event.task_id == f"plan_{reply.turn_id}.0.1"
+    assert await events_of(kit, "skill.called") == []
 
 
 @pytest.mark.req("AS-1")
@@ -123,34 +106,16 @@ async def test_an_executor_can_spawn_nobody_and_plan_nothing(name: str, tmp_path
 async def test_neither_manager_nor_planner_touches_a_skill_or_a_tool_of_an_executor(
     tool: str, tmp_path: Path
 ) -> None:
-    log, reach = (
-        CallLog(),
-        calls(
-            (
-                tool,
-                {
-                    "skill": "outlet_list",
-                    "arguments": {},
-                    "key": "k",
-                    "data": 1,
-                    "script": "print(1)",
-                },
-            )
-        ),
-    )
-
-    def lead(messages: Sequence[BaseMessage]) -> Line:
-        return reach
-
+    log = CallLog()
+    arguments = {"skill": "outlet_list", "arguments": {}, "key": "k", "script": "print(1)"}
+    reach = calls((tool, {**arguments, "data": 1}))
     async with in_memory(SkillService(log=log)) as client:
-        kit = step_kit(tmp_path, client, offline(), [ACTIVE], lead=lead)
+        kit = step_kit(tmp_path, client, offline(), [ACTIVE], lead=lambda _: reach)
         kit.planner.script.insert(0, reach)
         reply = await run_turn("Do it.", ALICE, kit)
-    denied = [(one.agent, one.name) for one in bodies(reply, AccessDenied)]
-    assert ("planner", tool) in denied
-    assert {agent for agent, _ in denied} <= {"planner", "orchestrator"} and {
-        name for _, name in denied
-    } == {tool}
+    denied = bodies(reply, AccessDenied)
+    assert {one.name for one in denied} == {tool}
+    assert "planner" in {one.agent for one in denied} <= {"planner", "orchestrator"}
     manager = kit.team.agents["orchestrator"]
     assert isinstance(manager, LLMAgent) and not manager.tools
     assert [call.skill for call in log.calls()] == ["outlet_list"], "the executor's, and no other"

@@ -33,7 +33,6 @@ from tests.plan_kits import (
     read_plan,
 )
 
-ENDED = "This plan had already ended, so nothing more was done for it. Ask again, and a new one is made."
 ROWS = {"rows": manifest("rows").model_dump(mode="json")}
 
 
@@ -240,38 +239,6 @@ async def test_a_service_that_is_gone_is_said_to_be_gone_and_no_lack_of_a_plan(
     assert reply.status == "failed" and reply.plan is not None
     assert reply.plan.failure is not None
     assert reply.plan.failure["reason"] == "unreachable: gone: connection refused"
-
-
-@pytest.mark.req("AS-3")
-@pytest.mark.parametrize(
-    ("doing", "status", "words"),
-    [
-        (gives_rows, "ok", "find them"),
-        (raises, "failed", "could not get through “find them, try 4”"),
-    ],
-)
-async def test_of_a_plan_that_has_ended_the_answer_is_given_again_and_nothing_is_done(
-    doing: Doing, status: str, words: str, tmp_path: Path
-) -> None:
-    """Its process may have died before it answered; its time may be over by now."""
-    kit = plan_kit(
-        tmp_path,
-        draft("find them"),
-        *[draft(f"find them, try {n}") for n in range(2, 5)],
-        doing=doing,
-    )
-    first = await run_turn("Do it.", ALICE, kit)
-    plans = kit.services.documents.plans
-    plan = await plans.replace((await plan_of(kit, first)).replace(usage={"seconds": 600.0}))
-    before = await events_of(kit)
-    again = await run_turn("Do it.", ALICE, kit, resumed(plan.plan_id))
-    assert first.status == again.status == status
-    assert again.text == f"{first.text}\n\n{ENDED}" and words in again.text
-    assert [outcome.kind for outcome in again.outcomes] == [
-        outcome.kind for outcome in first.outcomes
-    ]
-    assert await read_plan(kit, plan.plan_id) == plan
-    assert await events_of(kit) == before
 
 
 @pytest.mark.realtime
