@@ -12,7 +12,7 @@ from kit.runtime.answer.raw_text import looks_raw
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import HOME
 from kit.worlds.consumer.world import load_world
-from tests.kits import ALICE, answering, asks, bodies, failing, small_kit
+from tests.kits import ALICE, answering, asks, bodies, small_kit
 from tests.paraphrases import EMPTY, OTHERS, PARAPHRASES
 
 REWARDS = Part("rewards", "rewards", frozenset({"point"}))
@@ -137,24 +137,6 @@ def test_plain_text_is_not_raw(text: str):
 
 def paths(reply: Reply) -> list[str]:
     return [body.path for body in bodies(reply, Acknowledged)]
-
-
-@pytest.mark.req("PC2-FR-14")
-async def test_a_second_composition_is_told_in_plain_words_what_was_missing():
-    lead = ScriptedModel(
-        asks("shop", "rewards"), "Shop has beans.", "Shop has beans. I could not reach rewards."
-    )
-    kit = small_kit(lead, {"shop": answering("beans"), "rewards": failing(OSError("disk x17"))})
-    reply = await run_turn("two things", ALICE, kit)
-    assert reply.text == "Shop has beans. I could not reach rewards." and paths(reply) == [
-        "recomposed"
-    ]
-    told = str(lead.seen[2][0].content)
-    assert (
-        "could not get an answer about rewards" in told
-        and "x17" not in told
-        and "OSError" not in told
-    )
 
 
 @pytest.mark.req("PC2-FR-14")

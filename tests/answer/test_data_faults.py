@@ -131,22 +131,9 @@ async def test_another_lookup_that_came_does_not_make_good_the_one_that_failed()
 
 
 @pytest.mark.req("PC2-FR-12b", "PC2-FR-12")
-async def test_a_lookup_that_met_a_foreign_principal_is_not_made_again_by_the_same_sub_agent():
-    reply, made, _ = await shop(
-        [ASKED, ASKED, ""], none("principal_mismatch"), ToolResult(text="mine")
-    )
-    [failure] = reply.outcomes
-    assert (
-        made == ["coffee"]
-        and isinstance(failure, Failure)
-        and failure.reason == "principal_mismatch"
-    )
-
-
-@pytest.mark.req("PC2-FR-12b")
-async def test_nor_in_a_second_round_nor_by_another_agent():
+async def test_a_lookup_that_met_a_foreign_principal_is_made_again_in_no_round_and_by_nobody():
     rounds = [asks("shop"), asks("shop", query="coffee again"), asks("play"), stitched]
-    lines = [ASKED, "", ASKED, ""]
+    lines = [ASKED, ASKED, "", ASKED, ""]
     reply, made, _ = await shop(
         lines, none("principal_mismatch"), ToolResult(text="mine"), others=("play",), lead=rounds
     )

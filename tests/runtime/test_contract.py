@@ -131,22 +131,16 @@ async def test_only_declared_fields_cross_within_their_limits_and_the_trace_says
     outcome, reply, system = await explain(ranked(), args)
     assert isinstance(outcome, Answer)
     body = started(reply)
-    assert len(body.query) == 2000 and len(body.fields["user_prefs_summary"]) == 3200
-    assert body.fields["candidate_title_ids"] == [f"id{i}" for i in range(20)]
-    assert body.fields["user_locale"] == "en-GB"
-    assert set(body.fields) == {"candidate_title_ids", "user_locale", "user_prefs_summary"}
-    assert (
-        "id19" in system
-        and "id20" not in system
-        and "never" not in system
-        and "all that was said" not in system
-    )
-    assert [note.split()[0] for note in body.limited] == [
-        "candidate_title_ids",
-        "user_prefs_summary",
-        "query",
-        "prior_context",
-    ]
+    assert len(body.query) == 2000
+    assert body.fields == {
+        "candidate_title_ids": [f"id{i}" for i in range(20)],
+        "user_prefs_summary": "p" * 3200,
+        "user_locale": "en-GB",
+    }
+    assert "id19" in system
+    assert not any(words in system for words in ("id20", "never", "all that was said"))
+    limited = ["candidate_title_ids", "user_prefs_summary", "query", "prior_context"]
+    assert [note.split()[0] for note in body.limited] == limited
     span = spans(reply, "agent")[0]
     assert span.attributes["fields"] == body.fields and len(span.attributes["limited"]) == 4
 
@@ -179,29 +173,27 @@ async def test_a_required_field_that_is_missing_or_wrong_is_refused_before_any_m
 
 @pytest.mark.req("SO-3")
 async def test_who_asks_where_after_what_and_what_was_shown_reach_no_closed_agent_that_does_not_declare_it():
+    shown = (ComponentPayload(type="offer", payload=OFFER),)
+
     def look() -> tuple[str, ToolResult]:
         """Looks."""
-        return "Iron Wolf", ToolResult(
-            text="Iron Wolf", components=(ComponentPayload(type="offer", payload=OFFER),)
-        )
+        return "Iron Wolf", ToolResult(text="Iron Wolf", components=shown)
 
     offer = StructuredTool.from_function(look, response_format="content_and_artifact")
     seller = AgentCard(id="shop", description="d", model="offline", tools=("look",))
     shop = ScriptedModel(Line(calls=[("look", {})]), "Here it is.")
     closed, lead = answering(ranked()), ScriptedModel(asks("shop"), stitched, asking({}), stitched)
-    kit = small_kit(
-        lead, {"explainer": closed, "shop": shop}, {"look": offer}, cards=[MANGA, seller]
-    )
+    models = {"explainer": closed, "shop": shop}
+    kit = small_kit(lead, models, {"look": offer}, cards=[MANGA, seller])
     await run_turn("one", ALICE, kit)
     reply = await run_turn("what of the first one?", ALICE, kit)
-    first, second = str(shop.seen[0][0].content), str(closed.seen[0][0].content)
-    assert "User: alice" in first and "Leeds" in first
-    assert "ask_shop" in str(lead.seen[2][0].content) and "Iron Wolf" in str(
-        lead.seen[2][0].content
+    first, routing, second = (
+        str(model.seen[call][0].content) for model, call in ((shop, 0), (lead, 2), (closed, 0))
     )
-    assert [
-        word for word in ("alice", "Leeds", "ask_shop", "Iron Wolf", "User:") if word in second
-    ] == []
+    assert "User: alice" in first and "Leeds" in first
+    assert "ask_shop" in routing and "Iron Wolf" in routing
+    private = ("alice", "Leeds", "ask_shop", "Iron Wolf", "User:")
+    assert not any(word in second for word in private)
     assert second.endswith("\n\nDate: 2026-11-01\nuser_locale: en-GB")
     assert started(reply).fields == {"user_locale": "en-GB"}, "and what did cross is on the trace"
 
@@ -252,14 +244,6 @@ async def test_an_answer_of_another_shape_is_a_contract_violation(text: str):
     assert outcome.detail and outcome.detail not in reply.text
 
 
-@pytest.mark.req("SO-23")
-async def test_an_answer_of_the_declared_shape_is_taken_with_its_confidence_fenced_or_not():
-    for text in (ranked("Dr. Stone fits. So does this."), f"```json\n{ranked()}\n```"):
-        outcome, _, system = await explain(text)
-        assert isinstance(outcome, Answer) and outcome.confidence == 0.9
-        assert json.loads(outcome.text) and "maxSentences" in system
-
-
 @pytest.mark.req("SO-23", "SO-4")
 @pytest.mark.parametrize(
     ("line", "reason"),
@@ -300,6 +284,7 @@ SURE_BY_WORD = MANGA.model_copy(
     ("card", "said", "answers"),
     [
         (MANGA, items(0.4), True),
+        (MANGA, f"```json\n{ranked('Dr. Stone fits. So does this.')}\n```", True),
         (MANGA, items(0.9, 0.39), False),
         (SURE_BY_WORD, '{"text": "Maybe.", "confidence": "medium"}', True),
         (SURE_BY_WORD, '{"text": "Maybe.", "confidence": "low"}', False),
@@ -308,9 +293,9 @@ SURE_BY_WORD = MANGA.model_copy(
 async def test_an_answer_is_as_sure_as_its_least_sure_item_and_low_confidence_is_a_suggestion(
     card: AgentCard, said: str, answers: bool
 ):
-    outcome, _, _ = await explain(said, card=card)
+    outcome, _, system = await explain(said, card=card)
     if answers:
-        assert isinstance(outcome, Answer)
+        assert isinstance(outcome, Answer) and ("maxSentences" in system) == (card is MANGA)
         return
     assert isinstance(outcome, Failure) and outcome.reason == "low_confidence"
     assert outcome.suggestion == said and said in tell(outcome)
@@ -465,25 +450,24 @@ async def test_no_fallback_over_a_budget_after_a_refusal_or_after_a_foreign_prin
     assert {model for r in (over, refused, foreign) for model, _ in spoke(r)} == {"scripted"}
 
 
+@tool
+def refund() -> str:
+    """Refunds."""
+    return "done"
+
+
+def granted(grant: ToolGrant) -> AgentCard:
+    """The explainer with a tool that is new."""
+    grants: dict[str, Any] = {"tools": ("refund",), "tool_grants": {"refund": grant}}
+    return AgentCard(id="explainer", description="d", model="offline", eval=EVALUATED, **grants)
+
+
 @pytest.mark.req("SO-11", "SO-19")
 @pytest.mark.parametrize(("since", "logged"), [("2026-10-03", True), ("2026-10-02", False)])
 async def test_each_call_of_a_new_tool_says_so_in_the_trace_for_thirty_days(
     since: str, logged: bool
 ):
-    @tool
-    def refund() -> str:
-        """Refunds."""
-        return "done"
-
-    grants = {"refund": ToolGrant(since=datetime.date.fromisoformat(since), flag=None)}
-    card = AgentCard(
-        id="explainer",
-        description="d",
-        model="offline",
-        tools=("refund",),
-        tool_grants=grants,
-        eval=EVALUATED,
-    )
+    card = granted(ToolGrant(since=datetime.date.fromisoformat(since), flag=None))
     model = ScriptedModel(Line(calls=[("refund", {})] * 2), Line("ok"))
     kit = small_kit([asking({}), stitched], {"explainer": model}, {"refund": refund}, cards=[card])
     reply = await run_turn("one", ALICE, kit)
@@ -517,22 +501,7 @@ def test_the_model_that_models_yaml_names_takes_over_where_the_card_names_none()
     ("flags", "bound"), [({}, False), ({"refunds": False}, False), ({"refunds": True}, True)]
 )
 def test_a_new_tool_is_bound_only_where_its_flag_is_on(flags: dict[str, bool], bound: bool):
-    grants = {"refund": ToolGrant(since=datetime.date(2026, 10, 20), flag="refunds")}
-    card = AgentCard(
-        id="a",
-        description="d",
-        model="offline",
-        tools=("refund",),
-        tool_grants=grants,
-        eval=EVALUATED,
-    )
-
-    @tool
-    def refund() -> str:
-        """Refunds."""
-        return "done"
-
-    agent = bind(
-        Deck.of([card], required_blocks=(), flags=flags), answering("x"), {"refund": refund}
-    ).agents["a"]
+    card = granted(ToolGrant(since=datetime.date(2026, 10, 20), flag="refunds"))
+    deck = Deck.of([card], required_blocks=(), flags=flags)
+    agent = bind(deck, answering("x"), {"refund": refund}).agents["explainer"]
     assert isinstance(agent, LLMAgent) and ("refund" in agent.tools) == bound
