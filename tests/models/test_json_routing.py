@@ -75,16 +75,15 @@ async def test_an_answer_by_schema_becomes_text_and_concurrent_calls(
 ):
     server.plays(Say([BOTH], usage=(90, 20)))
     bound = model_at(server, routing="json_schema", api=api).bind_tools(TOOLS)
-    reply = (
-        (await collected(bound, "points, and coffee"))[0]
-        if stream
-        else await bound.ainvoke("points, and coffee")
-    )
+    if stream:
+        reply, _ = await collected(bound, "points, and coffee")
+    else:
+        reply = await bound.ainvoke("points, and coffee")
     assert reply.text == "One moment."
     assert asked(reply.tool_calls) == [POINTS, COFFEE]
     assert len({call["id"] for call in reply.tool_calls} - {None, ""}) == 2
     assert reply.usage_metadata is not None and reply.usage_metadata["total_tokens"] == 110
-    request = server.requests[0]
+    [request] = server.requests
     assert "tools" not in request and "tool_choice" not in request
     form = request["response_format"]["json_schema"] if api == "chat" else request["text"]["format"]
     jsonschema.validate(json.loads(BOTH), form["schema"])
@@ -100,21 +99,16 @@ async def test_after_tool_results_plain_text_streams(server: Loopback):
         ToolMessage(f"result {call['name']}", tool_call_id=call["id"]) for call in first.tool_calls
     ]
     reply, pieces = await collected(bound, [*question, first, *results])
-    assert pieces == ["You have ", "1,200 points."]
-    assert reply.tool_calls == []
-    sent = server.requests[1]
-    assert "response_format" not in sent
-    first_system = server.requests[0]["messages"][0]["content"]
-    assert first_system.startswith("Tools you may call:\n- ask_rewards(query: string): What")
-    assert first_system.endswith("Be brief.")
-    assert [m["role"] for m in sent["messages"]] == ["system", "user", "assistant", "user"]
-    assert sent["messages"][0]["content"] == "Be brief."
-    assert sent["messages"][2]["content"] == "One moment."
-    assert (
-        'Result of ask_rewards {"query": "my points"}:\nresult ask_rewards'
-        in sent["messages"][3]["content"]
-    )
-    assert "result ask_shop" in sent["messages"][3]["content"]
+    assert pieces == ["You have ", "1,200 points."] and reply.tool_calls == []
+    asking, telling = server.requests
+    tools = asking["messages"][0]["content"]
+    assert tools.startswith("Tools you may call:\n- ask_rewards(query: string): What")
+    assert tools.endswith("Be brief.") and "response_format" not in telling
+    sent = [(message["role"], message["content"]) for message in telling["messages"]]
+    assert sent[0] == ("system", "Be brief.") and sent[2] == ("assistant", "One moment.")
+    (_, _, _, (role, told)) = sent
+    assert role == "user" and "result ask_shop" in told
+    assert 'Result of ask_rewards {"query": "my points"}:\nresult ask_rewards' in told
 
 
 @pytest.mark.req("S-6")

@@ -114,6 +114,14 @@ def told(reply: Reply) -> list[tuple[str, str]]:
     return [(e.kind, getattr(e.body, "agent", "")) for e in reply.events if e.kind != "hop"]
 
 
+def tool_of(name: str, work: Any) -> dict[str, Any]:
+    """The shop's card with one tool, which does this; for `hopping`."""
+    schema = {"type": "object", "properties": {}}
+    tool = StructuredTool(name=name, description="Works.", args_schema=schema, coroutine=work)
+    card = AgentCard(id="shop", description="Deals.", model="offline", tools=(name,))
+    return {"cards": [card], "tools": {name: tool}}
+
+
 @WAYS
 async def test_a_turn_over_the_hop_is_the_same_turn_with_the_same_events_at_the_same_times(
     way: str,
@@ -121,27 +129,19 @@ async def test_a_turn_over_the_hop_is_the_same_turn_with_the_same_events_at_the_
     models = {"shop": answering("Deals.", 1.0), "rewards": answering("4,975 points.", 2.0)}
     async with hopping(models, way=way) as kit:
         reply = await ask(kit)
-    here = SmallKit(
-        bind(
-            small_deck(list(models)),
-            {**models, "orchestrator": ScriptedModel(asks(*models), stitched)},
-        ),
-        kit.store,
-    )
+    here = SmallKit(bound(models), kit.store)
     plain = await run_turn("two things", ALICE.model_copy(update={"id": "e2"}), here)
     assert reply.text == plain.text == "Deals. | 4,975 points."
     assert sorted(told(reply)) == sorted(told(plain)) and reply.usage == plain.usage
-    assert [
-        (s.kind, s.name, round(s.started, 3), round(s.ended, 3))
-        for s in sorted(reply.trace.spans, key=_key)
-    ] == [
-        (s.kind, s.name, round(s.started, 3), round(s.ended, 3))
-        for s in sorted(plain.trace.spans, key=_key)
-    ]
+    assert times(reply) == times(plain)
 
 
-def _key(span: Any) -> Any:
-    return span.started, span.kind, span.agent
+def times(reply: Reply) -> list[tuple[Any, ...]]:
+    """When each span began and ended."""
+    return sorted(
+        (round(span.started, 3), span.kind, span.agent, span.name, round(span.ended, 3))
+        for span in reply.trace.spans
+    )
 
 
 @pytest.mark.req("SO-5")
@@ -170,15 +170,8 @@ async def test_progress_is_heard_while_the_far_side_works(way: str):
         await asyncio.sleep(2.0)
         return "found"
 
-    tool = StructuredTool(
-        name="look",
-        description="Looks.",
-        args_schema={"type": "object", "properties": {}},
-        coroutine=look,
-    )
     model = ScriptedModel(Line(calls=[("look", {})]), "Deals.")
-    card = AgentCard(id="shop", description="Deals.", model="offline", tools=("look",))
-    async with hopping({"shop": model}, cards=[card], tools={"look": tool}, way=way) as kit:
+    async with hopping({"shop": model}, way=way, **tool_of("look", look)) as kit:
         reply = await ask(kit)
     [line] = [e for e in reply.events if e.kind == "status_line"]
     assert line.at == pytest.approx(0.0, abs=0.01) and reply.events[-1].at == pytest.approx(
@@ -234,28 +227,14 @@ async def test_a_stopped_turn_stops_the_far_side_too(after: float, way: str):
             raise
         return "never"
 
-    tool = StructuredTool(
-        name="work",
-        description="Works.",
-        args_schema={"type": "object", "properties": {}},
-        coroutine=work,
-    )
-    card = AgentCard(id="shop", description="Deals.", model="offline", tools=("work",))
-    async with hopping(
-        {"shop": ScriptedModel(Line(calls=[("work", {})]))},
-        way=way,
-        cards=[card],
-        tools={"work": tool},
-    ) as kit:
+    model = ScriptedModel(Line(calls=[("work", {})]))
+    async with hopping({"shop": model}, way=way, **tool_of("work", work)) as kit:
         turn = run_turn("one thing", ALICE, kit, PATTERNS["a2a"])
         await asyncio.sleep(after)
         turn.cancel()
         reply = await turn
-        assert (
-            reply.status == "cancelled"
-            and stopped == ["here"]
-            and reply.events[-1].at == pytest.approx(after)
-        )
+    assert (reply.status, stopped) == ("cancelled", ["here"])
+    assert reply.events[-1].at == pytest.approx(after)
     ours = [
         t
         for t in asyncio.all_tasks()
