@@ -10,7 +10,7 @@ from kit.bridges.part import Bridge, Called, Calling, Part, Piece, Question, Rep
 from kit.bridges.recognise import bridge_of
 from kit.core.bodies.speech import Text
 from kit.core.context import Principal
-from kit.core.outcome import Usage, total
+from kit.core.outcome import total
 from tests.bridges.agents.flights import graph
 from tests.bridges.agents.hotels import hotel_agent
 from tests.bridges.agents.weather import weather_agent
@@ -51,8 +51,7 @@ async def test_a_bridge_gives_text_as_it_comes_calls_tokens_and_the_whole_answer
     usage = total([part.usage for part in parts if isinstance(part, Spent)])
     assert usage.model_calls == 2 and usage.input_tokens > 0 and usage.output_tokens > 0
     assert usage.cost is None and usage.untold_tokens == 0
-    if name == "weather":
-        assert usage == Usage(input_tokens=100, output_tokens=10, cached_tokens=20, model_calls=2)
+    assert name != "weather" or (usage.input_tokens, usage.cached_tokens) == (100, 20)
 
 
 async def test_where_sub_agents_speak_themselves_their_words_are_read_as_they_come(

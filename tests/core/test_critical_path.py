@@ -52,22 +52,12 @@ def test_a_real_log_and_an_empty_one_have_a_path():
 
 
 def test_the_deepest_failed_span_is_where_it_went_wrong():
-    parent, call = (
-        span("shop", "turn", 0, 2, error="data: unavailable"),
-        span("get", "shop", 1, 2, "tool", error="HTTP 503"),
-    )
+    lost = span("shop", "turn", 0, 2, error="data: unavailable")
+    call = span("get", "shop", 1, 2, "tool", error="HTTP 503")
     other = span("play", "turn", 0, 3, error="invocation: timeout")
-    assert [one.id for one in failures(Trace(turn_id="t", spans=(TURN, parent, call, other)))] == [
-        "get",
-        "play",
-    ]
-    hung, model = (
-        span("slow", "turn", 0, 2, error="invocation: timeout"),
-        span("work", "slow", 0, 2, error="stopped: "),
-    )
-    assert [one.id for one in failures(Trace(turn_id="t", spans=(TURN, hung, model)))] == [
-        "slow"
-    ], "cut off is no cause"
-    lost = Failure(call_id="b", agent="shop", axis="invocation", reason="timeout", detail="x")
-    assert [one.name for one in failures(trace_of(mixed(lost)))] == ["shop"]
+    cut_off = span("work", "play", 0, 2, error="stopped: ")
+    trace = Trace(turn_id="t", spans=(TURN, lost, call, other, cut_off))
+    assert [one.id for one in failures(trace)] == ["get", "play"], "cut off is no cause"
+    late = Failure(call_id="b", agent="shop", axis="invocation", reason="timeout", detail="x")
+    assert [one.name for one in failures(trace_of(mixed(late)))] == ["shop"]
     assert failures(trace_of(mixed())) == ()

@@ -306,17 +306,6 @@ async def test_four_words_or_fewer_are_never_split_and_five_are(text: str, split
     ]
 
 
-@pytest.mark.req("SAT-5")
-async def test_a_kept_call_never_carries_another_calls_part():
-    made = [
-        ("support", "my receipt didn't scan"),
-        ("shop", "find me coffee deals"),
-        ("play", "bonus level"),
-    ]
-    reply = await turn(kit_of(line(*made), guards=Guards(overlap=False)), MIXED)
-    assert agents_asked(reply) == made
-
-
 # ── calls as models really emit them ────────────────────────────────────────────────────────────────
 
 

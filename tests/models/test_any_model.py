@@ -193,15 +193,6 @@ async def test_a_langchain_model_at_an_endpoint_of_its_own_gets_no_key_that_the_
     assert server.bearers == [NO_KEY]
 
 
-@pytest.mark.realtime
-async def test_an_entry_without_a_url_follows_the_variable_beside_its_key(server: Loopback):
-    server.plays(Say(["fine"]))
-    await build_model(
-        spec(api_key_env="FAR_API_KEY"), access(FAR_API_KEY=KEY, FAR_BASE_URL=server.url)
-    ).ainvoke("hi")
-    assert server.bearers == [KEY]
-
-
 @pytest.mark.parametrize(
     ("entry", "words"),
     [

@@ -147,12 +147,3 @@ async def test_parts_that_were_shown_apart_are_messages_of_their_own_and_no_clie
     assert history(composed) == [("user", MIXED), ("assistant", told_once.text)]
     of_support = [("user", "about support"), ("assistant", "Scan it again.")]
     assert history(composed, "support") == history(kit, "support") == of_support
-
-
-async def test_a_page_that_showed_other_words_in_the_end_has_one_message():
-    async def corrected(call: AgentCall, ctx: RunContext) -> Outcome:
-        await part_by_part(call, ctx)
-        return Answer(call_id=call.call_id, agent=call.agent, text="Something else.")
-
-    kit, _, _ = await both_ways(Pattern("corrected", corrected))
-    assert history(kit) == [("user", MIXED), ("assistant", "Something else.")]

@@ -15,7 +15,7 @@ from kit.core.transcript import transcript
 from kit.models.scripted import Line, Script, ScriptedModel
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
-from tests.kits import ALICE, answering, asks, bodies, failing, small_deck, small_kit
+from tests.kits import ALICE, answering, asks, bodies, failing, small_kit
 
 HANGS = Line("never said", delay=600)
 
@@ -119,13 +119,3 @@ async def test_an_answer_that_breaks_off_is_not_continued_by_another_model():
     reply = await turn([asks("a"), half], [composed], model_call_budget_ms=4_000)
     assert voices(reply) == [("decide", False), ("compose", False)]
     assert reply.text == "A is known.", "no word of the half that was read is left"
-
-
-def test_a_call_that_may_take_the_whole_turn_is_worth_a_warning():
-    [warning] = [
-        w
-        for w in small_deck(["a"], turn_budget_ms=8_000, model_call_budget_ms=8_000).warnings
-        if "a whole turn" in w
-    ]
-    assert "8000" in warning and "model_call_budget_ms" in warning
-    assert not [w for w in small_deck(["a"]).warnings if "a whole turn" in w]

@@ -5,29 +5,13 @@ from pathlib import Path
 import pytest
 
 from kit.compose.models import load_models
-from kit.core.errors import DeckError, UnknownId
-from kit.core.model import ModelSpec
+from kit.core.errors import DeckError
 
 
 def models(folder: Path, text: str) -> Path:
     path = folder / "models.yaml"
     path.write_text(text, encoding="utf-8")
     return path
-
-
-def test_a_spec_takes_its_key_from_the_file_and_offline_is_always_there(tmp_path: Path):
-    specs = load_models(
-        models(
-            tmp_path, "small:\n  provider: openai\n  effort: low\n  price_in: 0.5\n  price_out: 2\n"
-        )
-    )
-    assert list(specs) == ["offline", "small"]
-    assert specs["small"] == ModelSpec(
-        key="small", provider="openai", effort="low", price_in=0.5, price_out=2.0
-    )
-    assert specs["small"].price(1_000_000, 500_000) == 1.5
-    with pytest.raises(UnknownId, match=r"unknown model 'smal': did you mean 'small'\?"):
-        specs["smal"]
 
 
 def test_every_fault_of_the_file_is_reported_with_its_line(tmp_path: Path):

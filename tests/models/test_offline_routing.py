@@ -9,7 +9,7 @@ from kit.compose.deck import load_deck
 from kit.core.language.clauses import clauses
 from kit.core.language.small_talk import asks, small_talk
 from kit.models.offline.routing import Routes, Situation, SmallTalk, Unfit, decide
-from kit.models.offline.similarity import Document, index, spoken
+from kit.models.offline.similarity import Document, spoken
 from kit.models.offline.wording import LONG_TO_LEARN, WordingClassifier
 from kit.settings import HOME
 
@@ -52,19 +52,6 @@ def test_a_list_is_split_at_its_commas_and_marks():
     ]
     assert len(clauses("if I buy 2 do I get points for 1")) == 1
     assert len(clauses("find a room in Leeds, from Friday, for two", opening=True)) == 1
-
-
-@pytest.mark.parametrize(
-    "request_",
-    [
-        "which burger or pizza place is nearby and open",
-        "deals on fish and chips and on mac and cheese",
-    ],
-)
-def test_one_matter_with_an_and_in_it_is_not_split(request_: str):
-    decision = decide(Situation(request_, TOOLS), 5)
-    assert isinstance(decision, Routes)
-    assert [part.text for part in decision.parts] == [request_]
 
 
 @pytest.mark.parametrize(
@@ -138,41 +125,6 @@ def test_bare_yes_after_a_question_is_an_answer():
 
 def test_nothing_close_enough_is_unfit():
     assert isinstance(decide(Situation("who wrote the great symphony", TOOLS), 5), Unfit)
-
-
-def test_the_bar_for_nobody_lies_higher_where_a_deck_is_close_to_anything():
-    broad = index(
-        (
-            Document(
-                "chat",
-                "Handles chat requests: tell a joke, fun facts, how old are you, where are you from, "
-                "what is your name, meaning of life, greetings.",
-            ),
-            Document(
-                "tools",
-                "Handles utility requests: the weather, an alarm, a timer, the date, the time, "
-                "spelling, a definition, a translation, converting measures, a calculation.",
-            ),
-            Document(
-                "kitchen",
-                "Handles kitchen requests: recipes, calories, cooking times, ingredients, "
-                "restaurant suggestions, meals.",
-            ),
-            Document(
-                "home",
-                "Handles home requests: play music, what song is this, todo list, shopping list, "
-                "calendar, lights, reminders.",
-            ),
-            Document(
-                "work",
-                "Handles work requests: taxes, income, insurance, holidays, meetings, pay days.",
-            ),
-        )
-    )
-    stranger = "which bank has the best loans"
-    assert broad.score(stranger).max() > broad.scale.far
-    assert broad.is_elsewhere(stranger)
-    assert not broad.is_elsewhere("add milk to my shopping list")
 
 
 def test_what_a_description_rules_out_does_not_attract():
@@ -254,21 +206,6 @@ def test_requests_without_a_mark_between_them_are_told_apart(
     decision = decide(Situation(message, consumer), 8)
     assert isinstance(decision, Routes)
     assert {consumer[part.tool].name: part.text for part in decision.parts} == parts
-
-
-@pytest.mark.parametrize(
-    "request_",
-    [
-        "which stores does the shower gel offer work at",
-        "my receipt from sunday got rejected although it can be read",
-        "why did the receipt from the bakery on Elm Street bring no points",
-        "my list for the weekend: find a cafe to read in",
-        "can my husband use the same coupon on his account",
-    ],
-)
-def test_one_request_of_many_words_is_one_call(request_: str, consumer: tuple[Document, ...]):
-    decision = decide(Situation(request_, consumer), 6)
-    assert isinstance(decision, Routes) and len(decision.parts) == 1
 
 
 @pytest.mark.parametrize(

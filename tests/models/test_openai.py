@@ -119,12 +119,6 @@ async def test_leaving_a_stream_hangs_up_on_the_server(server: Loopback):
     assert await asyncio.to_thread(server.hung_up.wait, 10)
 
 
-@pytest.mark.parametrize("status", [503, 429])
-async def test_one_passing_fault_is_tried_again(server: Loopback, status: int):
-    server.plays(Refuse(status, "loading model"), Say(["ready"]))
-    assert (await streamed(model_at(server)))[0].text == "ready"
-
-
 @pytest.mark.parametrize(
     ("status", "error", "requests", "stream"),
     [

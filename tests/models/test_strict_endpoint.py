@@ -76,40 +76,23 @@ SUPPORT, SHOP = (
     ask("support", "my receipt didn't scan", "c1"),
     ask("shop", "find me coffee deals", "c2"),
 )
-GUARDED: dict[str, tuple[tuple[tuple[Call, ...], ...], str, str, tuple[str, ...], list[str]]] = {
+GUARDED: dict[str, tuple[str, list[list[Call]], list[str]]] = {
     "failsafe": (
-        ((SUPPORT,), (ask("shop", "find me coffee deals", "c1"),)),
         MIXED,
-        "",
-        (),
+        [[SUPPORT], [ask("shop", "find me coffee deals", "c1")]],
         ["support", "shop"],
     ),
     "duplicate": (
-        ((SUPPORT, SHOP, ask("shop", "find me  COFFEE deals", "c3")),),
         MIXED,
-        "",
-        (),
+        [[SUPPORT, SHOP, ask("shop", "find me  COFFEE deals", "c3")]],
         ["support", "shop", "shop"],
     ),
-    "overlap": (
-        ((SUPPORT, SHOP, ask("play", "bonus level", "c3")),),
-        MIXED,
-        "",
-        (),
-        ["support", "shop", "play"],
-    ),
-    "verbatim": (((ask("shop", "coffee offers", "c1", 1),),), MIXED, "", (), ["shop"]),
-    "echo": (
-        ((ask("shop", "ok", "c1"), ask("play", "ok", "c2")),),
-        "ok",
-        ASKED,
-        ("support",),
-        ["support", "play"],
-    ),
-    "fastpath": (((),), "what is the capital of France?", "", (), ["shop"]),
+    "overlap": (MIXED, [[SUPPORT, SHOP, ask("play", "bonus", "c3")]], ["support", "shop", "play"]),
+    "verbatim": (MIXED, [[ask("shop", "coffee offers", "c1", 1)]], ["shop"]),
+    "echo": ("ok", [[ask("shop", "ok", "c1"), ask("play", "ok", "c2")]], ["support", "play"]),
+    "fastpath": ("what is the capital of France?", [[]], ["shop"]),
 }
-"""Guard -> the calls of each model reply before the composing one, the message, what was said
-before, and the calls sent then."""
+"""Guard -> the message, the calls of each model reply before the composing one, and the calls sent then."""
 
 
 @pytest.mark.realtime
@@ -119,12 +102,13 @@ before, and the calls sent then."""
     [*((guard, "chat") for guard in GUARDED), ("failsafe", "responses"), ("echo", "responses")],
 )
 async def test_the_request_after_a_guard_acted_is_taken(server: Loopback, guard: str, api: str):
-    decided, text, said, in_play, names = GUARDED[guard]
+    text, decided, names = GUARDED[guard]
     server.plays(
         *(Say(["Let me look."], calls) for calls in decided),
         Say(["Here is what I found: all is well."]),
     )
-    reply = await turn(kit_at(server, api), text, said, in_play)
+    before: dict[str, Any] = {"said": ASKED, "in_play": ("support",)} if guard == "echo" else {}
+    reply = await turn(kit_at(server, api), text, **before)
     assert guard in {body.guard for body in bodies(reply, GuardActed)}
     assert (reply.status, len(server.requests)) == ("ok", len(decided) + 1), reply.events[-1]
     called, results = sent(server.requests[-1])

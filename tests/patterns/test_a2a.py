@@ -157,6 +157,8 @@ async def test_one_trace_crosses_the_hop_its_id_in_traceparent_its_spans_under_t
     span = spans(reply, "agent")[0]
     assert seen == [traceparent(reply.turn_id, span.id)]
     assert re.fullmatch(r"00-0af7651916cd43dd8448eb211c80319c-[0-9a-f]{16}-01", seen[0])
+    named = traceparent("a turn of another name", span.id)
+    assert re.fullmatch(r"00-[0-9a-f]{32}-[0-9a-f]{16}-01", named)
     rows = [(depth, s.kind, s.name) for depth, s in reply.trace.rows()]
     assert rows[2:4] == [(1, "agent", "shop"), (2, "model", "work · scripted")], (
         "the far side's model call stands under its agent"

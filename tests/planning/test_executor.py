@@ -138,24 +138,15 @@ async def test_of_a_menu_of_a_megabyte_the_answer_is_exact_and_little_of_it_is_r
         seconds = (time.process_time() - began) / max(before, slowness())
     plan = await plan_of(kit, reply)
     assert isinstance(MENU, dict) and plan.status == "complete"
-    assert await output_of(kit, plan) == {
-        "items": [
-            {"name": row["name"], "price_cents": row["price_cents"]}
-            for row in MENU["items"]
-            if row["vegetarian"]
-        ]
-    }
-    read = [
-        len(message.text)
-        for one in bodies(reply, ModelStarted)
-        if one.agent == "executor"
-        for message in one.input
-    ]
+    vegetarian = [row for row in MENU["items"] if row["vegetarian"]]
+    items = [{"name": row["name"], "price_cents": row["price_cents"]} for row in vegetarian]
+    assert await output_of(kit, plan) == {"items": items}
+    read = 0
+    for call in bodies(reply, ModelStarted):
+        if call.agent == "executor":
+            read += sum(len(message.text) for message in call.input)
     (called,) = await events_of(kit, "skill.called")
-    print(
-        f"\nof {called.response_size_bytes:,} bytes {sum(read):,} characters were read, in {seconds:.2f} s of CPU"
-    )
-    assert (called.response_size_bytes or 0) > 1_000_000 and sum(read) < 60_000 and seconds < 3.0
+    assert (called.response_size_bytes or 0) > 1_000_000 and read < 60_000 and seconds < 3.0
     assert list((tmp_path / "tasks").iterdir()) == []
 
 
@@ -171,10 +162,8 @@ async def test_the_gate_is_at_fifty_kilobytes_of_the_canonical_form(
         kit = step_kit(tmp_path, client, executor, [DETAILS])
         await run_turn("Do it.", ALICE, kit)
     (record,) = await events_of(kit, "skill.called")
-    assert LARGE == 50_000 and (record.response_size_bytes, record.large_response_triggered) == (
-        size,
-        is_large,
-    )
+    assert LARGE == 50_000 and record.response_size_bytes == size
+    assert record.large_response_triggered is is_large
     assert ("file_id tmp_1." in texts(executor)[1]) is is_large
     assert len(await events_of(kit, "large_response.detected")) == is_large
 
@@ -328,8 +317,9 @@ async def test_each_event_of_a_task_has_its_name_and_fields_and_its_whole_lineag
         "python_script.executed": {"status"},
     }
     for kind, names in layers.items():
-        for event in [one for one in events if one.event_type == kind] or [None]:
-            assert event is not None, f"no {kind}"
+        of_kind = [event for event in events if event.event_type == kind]
+        assert of_kind, f"no {kind}"
+        for event in of_kind:
             assert names <= fields(event) <= names | beside.get(kind, set()), event
             lineage = (event.tenant_id, event.user_id, event.session_id, event.plan_id)
             assert lineage == ("acme", "alice", ALICE.id, f"plan_{reply.turn_id}")

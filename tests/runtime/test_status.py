@@ -288,12 +288,3 @@ def test_a_policy_that_names_no_status_is_refused():
         deck_with(rules={"serching_offers": StatusRule()})()
     with pytest.raises(DeckError, match="unknown status ''"):
         deck_with(rules={OFFERS: StatusRule(act="transform")})()
-
-
-def test_a_policy_that_keeps_a_person_waiting_is_warned_of():
-    def warned(**policy: Any) -> list[str]:
-        return [warning for warning in deck_with(**policy)().warnings if "silent agent" in warning]
-
-    assert warned() == []
-    assert "after 3100 ms" in warned(quiet_ms=3000, gap_ms=100)[0]
-    assert "never" in warned(quiet_ms=None)[0] and "never" in warned(default="suppress")[0]
