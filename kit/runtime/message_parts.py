@@ -46,11 +46,11 @@ Cards = tuple[Addressee, ...]
 
 JOINT = re.compile(
     r"""[,;/\n–—?!]|[.:]\s|\s-\s|\b\d{1,2}[.)]\s|\b[a-h]\)\s
-        |\s(?:and|&|\+|also|plus|then|but|as\ well|y|e|además|también|luego|pero)\s""",
+        |\s(?:and|n|&|\+|also|plus|then|but|as\ well|y|e|además|también|luego|pero)\s""",
     re.IGNORECASE | re.VERBOSE,
 )
 """Something that may part two clauses; most messages have none, and are done with after this one search."""
-PAIR = re.compile(r",\s+|(?<!\s)\s+(?:and|&|\+|or|but|y|e|o|pero)\s+(?:to\s+)?", re.IGNORECASE)
+PAIR = re.compile(r",\s+|(?<!\s)\s+(?:and|\+|or|but|y|e|o|pero)\s+(?:to\s+)?", re.IGNORECASE)
 """A joiner that parts two clauses only where both sides lean to different cards."""
 CUT = 0.08
 """How much closer than the other's card each side of such a joiner must be to its own."""
@@ -64,6 +64,7 @@ LIST_MARK = re.compile(r"\n|;|/|\d[.)]|\b[a-h]\)|•", re.IGNORECASE)
 """Ends an item of a list that the user wrote as one: what follows is a part whatever its words."""
 NARRATORS = word_set("any i i'd i'm i'll i've we we're we've it it's he she they")
 """Words that tell what is the case, where "my" and "any" as often begin what is wished for."""
+WISH = re.compile(r"(?:i\s+(?:would|should)|i['’]?d)\s+(?:like|love)\s+to\b", re.IGNORECASE)
 BACK = re.compile(r"\b(?:it|that|them|those|lo|los|eso)\b", re.IGNORECASE)
 THEY = re.compile(r"\bthey\b", re.IGNORECASE)
 SAYS_ENOUGH = 3
@@ -77,12 +78,16 @@ THANKS = re.compile(
 ASIDE = re.compile(
     r"""(?:(?:(?:u+gh|argh|hm+|phew|sigh|lol|haha|omg|o[hk]|okay|well|so|listen)\b\W*+)++
         |(?:(?:kind|best|warm)\ )?regards(?:,?\ \w+)?|(?:un\ )?saludos?(?:,?\ \w+)?
-        |[^,;:?!\n]{0,100}\bso\ (?:please\ |pls\ |plz\ )?(?:be\ |make\ (?:it|this)\ )?
-            (?:quick(?:ly)?|fast|brief|short))""",
+        )""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Sighs ("omg ok so"), the end of a letter, or haste ("soccer practice in ten minutes so be quick"): a clause of
-nothing but that asks for nothing."""
+"""Sighs ("omg ok so"), or the end of a letter: a clause of nothing else asks for nothing."""
+HASTE = re.compile(
+    r"""\A[^,;:?!\n]{0,100}\bso\ (?:please\ |pls\ |plz\ )?(?:be\ |make\ (?:it|this)\ )?
+        (?:quick(?:ly)?|fast|brief|short)(?:\s*[:,;–—]\s*|\Z)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Why somebody is in a hurry, up to the next mark: "soccer practice in ten minutes so be quick"."""
 PROMPT = re.compile(
     r"""\b(?:your|system|hidden|secret|initial)\s+(?:(?:system|hidden|secret|initial|own|full|exact)\s+)*prompts?\b
         |\b(?:system|hidden|secret|initial|previous|prior|earlier)\s+(?:instructions?|messages?)\b
@@ -102,6 +107,10 @@ SHORT = 3
 """Words that say something, up to which a clause with "it" or "that" belongs to the one before it."""
 FITS = 0.2
 """The closeness from which on words that ask for nothing ("tacos nearby") are a part of their own."""
+
+
+PREFERRED = 0.3
+"""The preference from which on words are clearly for a card."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,14 +253,14 @@ def _stretches(text: str, cards: Cards) -> Iterator[_Stretch]:
         joiner = text[end : clause.start]
         end = clause.end
         is_question = text[end:].lstrip()[:1] == "?"
-        clause = replace(clause, text=THANKS.sub("", clause.text))
+        clause = replace(clause, text=HASTE.sub("", THANKS.sub("", clause.text)))
         # Dropped here and not later: what nobody can take must neither be owed nor join another part.
         if not clause.content or PROMPT.search(clause.text) or ASIDE.fullmatch(clause.text):
             continue
         pieces = _cut(clause.text, cards)
         yield _Stretch(
             pieces[0],
-            clause.asks or is_question,
+            clause.asks or is_question or WISH.match(clause.text) is not None,
             is_listed=LIST_MARK.search(joiner) is not None,
             opens_sentence=joiner.strip()[:1] in (".", "?", "!"),
             after_comma=joiner.strip() == ",",
@@ -343,6 +352,7 @@ def _merge(
     What is for nobody stands by itself: with a request in one part it would be lost or make that lost.
     """
     closeness = [_closeness(stretch.text, cards) for stretch in stretches]
+    preferences = [_preference(stretch.text, cards) for stretch in stretches]
     # where no card knows the words, as in another language, closeness says nothing about what is a request
     cards_tell = any(max(scores.values(), default=0.0) >= FITS for scores in closeness)
     nearest: list[str | None] = []
@@ -351,12 +361,14 @@ def _merge(
     whole_parts: list[str] = []
     waiting = ""
     waiting_is_listed = False
+    waiting_starts_anew = False
     for number, stretch in enumerate(stretches):
         starts_anew = stretch.is_listed or stretch.opens_sentence or stretch.text in for_nobody
         if waiting and starts_anew:
             whole_parts.append(waiting)
             waiting = ""
         is_listed = stretch.is_listed or (bool(waiting) and waiting_is_listed)
+        starts_anew = starts_anew or (bool(waiting) and waiting_starts_anew)
         if waiting:
             text = f"{waiting}, {stretch.text}"
         else:
@@ -372,12 +384,17 @@ def _merge(
             if leads_up or (only_tells and (vague or shares_card)):
                 waiting = text
                 waiting_is_listed = is_listed
+                waiting_starts_anew = starts_anew
                 continue
         same_card = cards_tell and number > 0 and nearest[number] == nearest[number - 1]
         goes_on = vague or (only_tells and same_card)
         goes_on = goes_on or (stretch.after_comma and stretch.narrates)
         goes_on = goes_on and not stretch.asks and not is_listed
-        belongs_to_the_last = goes_on or (stretch.refers_back and not starts_anew)
+        refers_back = stretch.refers_back and not starts_anew
+        # "The hours of the shop next to it" points at a place, and asks somebody else all the same.
+        if number > 0 and _prefer_different_cards(preferences[number - 1], preferences[number]):
+            refers_back = False
+        belongs_to_the_last = goes_on or refers_back
         if whole_parts and whole_parts[-1] in for_nobody:
             belongs_to_the_last = False
         if whole_parts and (belongs_to_the_last or stretch.names_nothing):
@@ -387,6 +404,13 @@ def _merge(
     if waiting:
         whole_parts.append(waiting)
     return whole_parts
+
+
+def _prefer_different_cards(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
+    """Whether each of two texts is clearly for a card of its own."""
+    if min(max(left.values(), default=0.0), max(right.values(), default=0.0)) < PREFERRED:
+        return False
+    return max(left, key=left.__getitem__) != max(right, key=right.__getitem__)
 
 
 def _names_topic(stretch: _Stretch, following: _Stretch) -> bool:
@@ -495,7 +519,10 @@ def _note_call(call: AgentCall, states: Sequence[_PartState]) -> bool:
     carried: list[_PartState] = []
     for state in states:
         part_words = state.part.own_words
-        if 2 * len(part_words & query_words) >= len(part_words):
+        carries_most = 2 * len(part_words & query_words) >= len(part_words)
+        # Of "any games? bored out of my mind here" a call need not pass on the second sentence.
+        is_all_of_it = len(query_words) >= SPOKEN_OF and query_words <= state.part.content
+        if carries_most or is_all_of_it:
             carried.append(state)
     # A part with a call of its own is what the model decided; one that shares a call may have been swept along.
     for state in carried:

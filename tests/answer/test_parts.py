@@ -140,6 +140,37 @@ def test_both_halves_of_one_question_are_one_part(cards: Cards, message: str):
     assert len(parts_of(message, cards)) == 2
 
 
+@pytest.mark.parametrize(
+    ("message", "last"),
+    [
+        (
+            "when do points expire, and I'd like to leave some feedback about the new screen",
+            "feedback",
+        ),
+        (
+            "what's on the menu at the noodle bar, hours for the supermarket next to it",
+            "supermarket",
+        ),
+        ("do my points run out? The cola multipack thing, can I do it twice", "multipack"),
+        ("whats the next lvl in the quiz, n whats my balance", "balance"),
+        ("the bus comes so be quick: juice deals, and how many points have i got", "points"),
+    ],
+)
+def test_a_wish_a_topic_and_a_place_are_no_part_of_what_stands_before_them(
+    cards: Cards, message: str, last: str
+):
+    parts = parts_of(message, cards)
+    assert len(parts) == 2 and last in parts[-1].text
+    assert last not in parts[0].text
+
+
+def test_a_call_need_not_pass_on_what_is_only_told_beside_a_request(cards: Cards):
+    message = "any games that pay well? bored out of my mind at the laundromat. show me soap deals"
+    calls = {"any games that pay well": "play", "show me soap deals": "shop"}
+    made = [(agent, query) for query, agent in calls.items()]
+    assert _left_out(cards, message, made) == ()
+
+
 def test_what_somebody_wants_to_know_is_a_part(cards: Cards):
     message = (
         "tell me my quiz progress then what receipts I got this week "

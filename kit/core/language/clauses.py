@@ -66,7 +66,9 @@ TIE = re.compile(
 """A joiner that says there is more to come."""
 NUMBER = re.compile(r"(?:^|(?<=\s))([1-9])\s+")
 """A number without a mark: the items of a list begin so where they are counted from one."""
-SOFT_JOINER = re.compile(r",\s+|(?<!\s)\s+(?:and|&|\+|but|y|e|pero)\s+", re.I)
+SOFT_JOINER = re.compile(
+    r"(?:,\s+(?:n\s+)?|(?<!\s)\s+(?:and|n|&|\+|but|y|e|pero)\s+)(?:u[hm]+\s+)?", re.I
+)
 """Ends a clause only when the next word is an opener, or a list of several items is being told."""
 
 

@@ -23,14 +23,30 @@ STOP = word_set(
 )
 """Words of English and Spanish that say nothing about what a request is for."""
 
+SHORTHAND = {
+    "gimme": "give",
+    "lvl": "level",
+    "pls": "please",
+    "plz": "please",
+    "pts": "points",
+    "r": "are",
+    "rn": "now",
+    "thru": "through",
+    "u": "you",
+    "ur": "your",
+    "wat": "what",
+    "yday": "yesterday",
+}
+"""Words as people type them in a hurry, and what they stand for."""
 _UNSPACED = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
 """Scripts written without blanks: each character counts as a word."""
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:'[^\W_{_UNSPACED}]+)?")
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in any alphabet, in lower case and in order."""
-    return _WORD.findall(text.lower().replace("’", "'"))
+    """The words of a text in any alphabet, in lower case and in order; shorthand is written out."""
+    found = _WORD.findall(text.lower().replace("’", "'"))
+    return [SHORTHAND.get(word, word) for word in found]
 
 
 def content_words(text: str) -> frozenset[str]:
