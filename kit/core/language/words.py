@@ -45,7 +45,7 @@ _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:'[^\W_{_UNSPACED}]+)?")
 
 def words(text: str) -> list[str]:
     """The words of a text in any alphabet, in lower case and in order; shorthand is written out."""
-    found = _WORD.findall(text.lower().replace("’", "'"))
+    found: list[str] = _WORD.findall(text.lower().replace("’", "'"))
     return [SHORTHAND.get(word, word) for word in found]
 
 
