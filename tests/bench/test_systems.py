@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from starlette.applications import Starlette
@@ -187,16 +187,23 @@ def test_an_object_is_told_from_another_by_its_name_and_a_function_by_its_source
 JUDGES = """
 def short(case, observation):
     return float(len(observation.text) < 12)
+
+def broken(case, observation):
+    return observation.txt
 """
 
 
 @realtime
-def test_a_judge_of_ones_own_scores_answers(folder: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_judge_of_ones_own_scores_answers_and_a_broken_one_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+):
     (folder / "judges.py").write_text(JUDGES)
     command = ["./mine.py:silent", "cases.csv", "--against", "./mine.py:answer"]
     code, result, _ = bench(*command, "--judge", "./judges.py:short", capsys=capsys)
     by_judge = [way["estimate"]["value"] for way in result["ways"] if way["scorer"] == "short"]
     assert code == 0 and by_judge == [0.0, 0.0]
+    code, _, words = bench(*command, "--judge", "./judges.py:broken", capsys=capsys)
+    assert code == 2 and "judge 'broken': AttributeError" in words
 
 
 @realtime
@@ -386,6 +393,13 @@ async def test_nothing_that_a_system_raises_ends_the_run(error: BaseException):
 
     played = await play(raising)
     assert played.turns[0].observation.status == "failed" and played.error
+
+
+async def test_what_is_no_text_is_no_answer():
+    async def junk(message: str) -> Any:
+        return Reported(cast("str", 42))
+
+    assert "answered a value of type int" in (await play(junk)).error
 
 
 async def test_earlier_turns_of_a_case_are_told():

@@ -220,6 +220,7 @@ def test_a_case_file_to_route_names_known_agents_and_is_not_empty(tmp_path: Path
     cases.write_text("\n")
     refused(run(*arguments), "cases.jsonl holds no case", '{"id": "coffee-1", "user": ')
     refused(run(*arguments, "--catalog", str(cases)), "catalogue")
+    refused(run("route", str(tmp_path / "none.jsonl"), *arguments[2:]), "none.jsonl")
 
 
 def test_what_a_deck_has_none_of_is_named_with_the_place_for_it():

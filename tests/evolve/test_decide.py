@@ -273,6 +273,7 @@ def test_the_line_of_sub_agents_goes_back_alone_and_so_does_a_card_that_was_remo
     assert "v1 holds no card and no block 'nobody'" in evolve(
         deck, "rollback", "nobody", "--to", "v1", code=2
     )
+    assert "'shop' has no new version here" in evolve(deck, "rollback", "shop", code=2)
     monkeypatch.setenv("PATH", str(deck))
     assert "git is not there; install it" in evolve(
         deck, "rollback", "rewards", "--to", "v1", code=2
