@@ -202,12 +202,9 @@ def test_from_stored_turns_to_a_verdict_by_command(tmp_path: Path):
     write_sheet(tmp_path / "sheet.jsonl", by_hand)
     both = ("--cases", str(tmp_path / "cases.jsonl"), "--predictions", str(tmp_path / "pred.jsonl"))
     told = run("drift", sheet, *both)
-    assert told.returncode == 1 and "DRIFT" in next(
-        line for line in told.stdout.splitlines() if line.startswith("shop")
-    )
-    assert "nothing to compare" in next(
-        line for line in told.stdout.splitlines() if line.startswith("rewards")
-    )
+    assert told.returncode == 1
+    lines = {line.split()[0].rstrip(":"): line for line in told.stdout.splitlines() if line}
+    assert "DRIFT" in lines["shop"] and "nothing to compare" in lines["rewards"]
     refused(run("drift", sheet, *both[:2]), "needs both")
 
 

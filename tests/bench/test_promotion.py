@@ -98,11 +98,8 @@ def test_the_report_says_which_description_loses_which_questions_to_which_card()
         (NOBODY, "shop", ("hi",)),
         ("rewards", NOBODY, ("points?",)),
     ]
-    assert {card: one.value for card, one in found.accuracy.items()} == {
-        "offers": 0.0,
-        "rewards": 0.0,
-        "shop": 1.0,
-    }
+    accuracy = {card: share.value for card, share in found.accuracy.items()}
+    assert accuracy == {"offers": 0.0, "rewards": 0.0, "shop": 1.0}
     assert "offers loses 2 to shop: 'yogurt ends when?'; 'limit on pizza?'" in found.lines()
 
 
@@ -113,27 +110,21 @@ def test_a_draft_is_promoted_at_its_threshold_and_not_below():
     counted = [turn for turn in results if "play" in (*turn.expected, *turn.previous)]
     assert len(counted) == 40
     good = promote(deck, "play", results)
-    assert (
-        good.promoted
-        and good.card.status == "active"
-        and good.switches.value == 1.0
-        and good.switches.low < 0.95
-    )
-    two_wrong = [
-        t.model_copy(update={"called": t.previous}) if t in counted[:2] else t for t in results
-    ]
-    three_wrong = [
-        t.model_copy(update={"called": t.previous}) if t in counted[:3] else t for t in results
-    ]
-    assert promote(deck, "play", two_wrong).promoted  # 38 of 40 is 95 %: the rate decides
-    bad = promote(deck, "play", three_wrong)
+    assert good.promoted and good.card.status == "active"
+    assert good.switches.value == 1.0 and good.switches.low < 0.95
+
+    def with_wrong(count: int) -> list[RoutedTurn]:
+        wrong = counted[:count]
+        return [t.replace(called=t.previous) if t in wrong else t for t in results]
+
+    assert promote(deck, "play", with_wrong(2)).promoted  # 38 of 40 is 95 %: the rate decides
+    bad = promote(deck, "play", with_wrong(3))
     assert not bad.promoted and bad.card.status == "draft" and "37 of 40" in bad.faults[0]
     lenient = deck.cards["play"].replace(
         eval=EvalPolicy(judge="rule", rubric="policy", threshold=0.9)
     )
-    assert promote(
-        replace(deck, cards={**deck.cards, "play": lenient}), "play", three_wrong
-    ).promoted
+    milder = replace(deck, cards={**deck.cards, "play": lenient})
+    assert promote(milder, "play", with_wrong(3)).promoted
 
 
 @pytest.mark.req("PC2-PF1")

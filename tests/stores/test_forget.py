@@ -68,11 +68,10 @@ def test_a_user_is_removed_from_every_table_and_from_the_bytes_of_the_file(tmp_p
     path = tmp_path / "kit.db"
     app = SqliteStore(path)  # keeps the write-ahead log alive
     fill(path)
-    others = [
-        counts(path, "tenant_id = 'acme' AND user_id = 'u-002'"),
-        counts(path, "tenant_id = 'globex'"),
-    ]
-    ours = counts(path, "tenant_id = 'acme' AND user_id = 'u-001'")
+    mine = "tenant_id = 'acme' AND user_id = 'u-001'"
+    everybody_else = ("tenant_id = 'acme' AND user_id = 'u-002'", "tenant_id = 'globex'")
+    others = [counts(path, who) for who in everybody_else]
+    ours = counts(path, mine)
     assert all(ours.values()) and all(all(other.values()) for other in others)
     with closing(open_for_reading(path)) as db:
         query = "SELECT log FROM logs JOIN turns USING (number) WHERE user_id = ? AND tenant_id = ?"
@@ -82,15 +81,9 @@ def test_a_user_is_removed_from_every_table_and_from_the_bytes_of_the_file(tmp_p
     assert len(traces) > 1 and all(trace in written for trace in traces)
     result = run("forget", "u-001", "--tenant", "acme", KIT_STORE=str(path))
     assert result.returncode == 0, result.stderr
-    assert (
-        all(f"{count} {table}" in result.stdout for table, count in ours.items())
-        and "Opik" in result.stdout
-    )
-    assert not any(counts(path, "tenant_id = 'acme' AND user_id = 'u-001'").values())
-    assert [
-        counts(path, "tenant_id = 'acme' AND user_id = 'u-002'"),
-        counts(path, "tenant_id = 'globex'"),
-    ] == others
+    assert all(f"{count} {table}" in result.stdout for table, count in ours.items())
+    assert "Opik" in result.stdout and not any(counts(path, mine).values())
+    assert [counts(path, who) for who in everybody_else] == others
     rest = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
     assert not any(trace in content for content in rest for trace in traces)
     app.close()

@@ -135,10 +135,6 @@ def test_all_five_indices_are_strict_and_have_the_fields_that_were_designed(open
         assert mappings["dynamic"] == "strict"
         assert set(mappings["properties"]) == set(document.model_fields)
         check(document.__name__, mappings["properties"])
-        # An index that is made tomorrow is as strict.
-        template = opened.client.indices.get_index_template(name=opened.place.prefix + kind)
-        made = template["index_templates"][0]["index_template"]["template"]["mappings"]
-        assert made["dynamic"] == "strict"
 
 
 async def _with_an_event(opened: Opened) -> str:
