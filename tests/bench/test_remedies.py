@@ -13,9 +13,7 @@ from studies.function_or_agent import cost_ratio, play_pairs
 from studies.timeout_causes import play_faults
 from studies.timeout_remedies import (
     BUDGET,
-    WAYS,
     Call,
-    deck_of,
     play_calls,
     summarise,
 )
@@ -33,28 +31,6 @@ def law_of(model: str) -> Law:
 
 
 # remedies
-
-
-@pytest.mark.req("SO-13")
-def test_each_way_is_configuration_that_loads_and_only_more_time_allows_more():
-    budgets = {
-        way: deck_of(way).policy(deck_of(way).cards["explainer"]).time_budget_ms for way in WAYS
-    }
-    assert budgets == {
-        "as it is": 8000,
-        "race": 8000,
-        "fallback": 8000,
-        "pipeline": 8000,
-        "more time": 12000,
-    }
-    assert [
-        topology.kind
-        for way in WAYS
-        for topology in deck_of(way).settings.topologies.get("chat", {}).values()
-    ] == [
-        "race",
-        "pipeline",
-    ]
 
 
 @pytest.mark.req("SO-13")
@@ -77,21 +53,13 @@ def test_every_remedy_answers_more_within_the_budget_and_more_time_does_not(
 @pytest.mark.req("SO-20")
 async def test_a_remedy_for_something_else_changes_nothing():
     rows = await play_faults()
-    assert {(row.cause, row.way) for row in rows if row.result == "answer"} == {
-        ("model", "race"),
-        ("model", "fallback"),
-        ("model", "pipeline"),
-        ("reasoning", "race"),
-        ("reasoning", "pipeline"),
-    }
+    answered = {(row.cause, row.way) for row in rows if row.result == "answer"}
+    reasoning = {("reasoning", way) for way in ("race", "pipeline")}
+    assert answered == reasoning | {("model", way) for way in ("race", "fallback", "pipeline")}
     assert all(row.diagnoses[0].cause == row.cause for row in rows if row.way == "as it is")
-    offered = {
-        cause
-        for cause, remedies in REMEDIES.items()
-        for remedy in remedies
-        if "fallback_model" in remedy.keys
-    }
-    assert offered == {"model"}, "what changes nothing is not offered"
+    for cause, remedies in REMEDIES.items():
+        is_offered = any("fallback_model" in remedy.keys for remedy in remedies)
+        assert is_offered == (cause == "model"), "what changes nothing is not offered"
 
 
 # a function or a sub-agent

@@ -41,7 +41,6 @@ GRANT = "tool_grants:\n  refund: {since: 2026-10-20, flag: refunds}\n"
     [
         ("2026-10-20", GRANT, "refunds: false", 0, "since 2026-10-20, flag refunds"),
         ("2026-10-20", "", "", 1, "not gated: no grant"),
-        ("2026-10-20", GRANT, "refunds: true", 1, "on by default"),
         ("2026-11-02", GRANT, "refunds: true", 1, "on by default"),
         ("2026-11-03", GRANT, "refunds: true", 0, "1 tool gained, 0 of them not gated"),
         ("2026-10-20", "tool_grants:\n  refund: {since: 2026-10-20}\n", "", 1, "no flag"),
