@@ -350,6 +350,7 @@ def job(schema: dict[str, Any], *messages: BaseMessage | str) -> dict[str, Any]:
 SCHEMAS: dict[str, dict[str, Any]] = {
     "title": {"type": "string", "minLength": 3, "maxLength": 3},
     "summary": {"type": "string"},
+    "order_id": {"type": "string"},
     "score": {"type": "number", "minimum": 4.5, "maximum": 5},
     "limit": {"type": "integer", "minimum": -50, "maximum": -48},
     "agent": {"enum": ["shop", 3, True]},

@@ -124,6 +124,7 @@ def test_bare_yes_after_a_question_is_an_answer():
 
 
 def test_nothing_close_enough_is_unfit():
+    assert isinstance(decide(Situation("how many points do I have", ()), 5), Unfit)
     assert isinstance(decide(Situation("who wrote the great symphony", TOOLS), 5), Unfit)
 
 
