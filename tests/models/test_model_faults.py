@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.tools import StructuredTool
 
 from kit.core.bodies.call import ToolEnded
@@ -119,12 +119,19 @@ async def test_two_bad_replies_in_a_row_are_borne_and_a_third_is_the_end():
 @pytest.mark.parametrize("kind", ROUTED_BADLY)
 async def test_an_orchestrator_is_told_and_routes_again(kind: str):
     bad = ROUTED_BADLY[kind]
-    reply, kit = await turn([Line("Let me look.", calls=[bad]), asks("shop"), "Two deals."])
-    assert [(o.agent, o.kind) for o in reply.outcomes] == [
-        ("shop", "answer")
-    ] and reply.text == "Two deals."
-    assert [(agent, name) for agent, name, _ in denied(reply)] == [("orchestrator", bad[0])]
-    assert metrics(kit.store).number("model_faults_total") == 1 and "ledger" not in reply.preamble
+    answered: list[str] = []
+
+    def again(messages: list[BaseMessage]) -> Line:
+        answered.extend(m.tool_call_id for m in messages if isinstance(m, ToolMessage))
+        return asks("shop")
+
+    first = Line("Let me look.", calls=[bad, bad], ids=["x", "x"])
+    reply, kit = await turn([first, again, "Two deals."])
+    assert [(o.agent, o.kind) for o in reply.outcomes] == [("shop", "answer")]
+    assert reply.text == "Two deals." and "ledger" not in reply.preamble
+    assert [(agent, name) for agent, name, _ in denied(reply)] == [("orchestrator", bad[0])] * 2
+    assert metrics(kit.store).number("model_faults_total") == 2
+    assert len(answered) == len(set(answered)) == 2, "each call is answered under an id of its own"
 
 
 async def test_an_orchestrator_that_never_learns_ends_in_plain_words():

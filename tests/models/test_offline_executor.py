@@ -159,31 +159,6 @@ def test_what_is_no_step_is_said_to_be_none(text: str) -> None:
     assert str(executor_turn([HumanMessage(text)])).startswith("This is no step")
 
 
-def test_arguments_come_from_the_words_of_a_task_and_the_input() -> None:
-    schema = {
-        "properties": {
-            "ids": {
-                "type": "array",
-                "maxItems": 2,
-                "items": {"type": "string", "pattern": "^p-[0-9]+$"},
-            },
-            "query": {"type": "string"},
-            "city": {"type": "string"},
-            "weeks": {"type": "integer", "minimum": 1, "maximum": 52},
-            "limit": {"type": "integer", "minimum": 1, "maximum": 500},
-        }
-    }
-    value = {"rows": [{"id": "p-1"}, {"id": "p-2"}, {"id": "p-3"}, {"id": "other"}]}
-    assert step_arguments(schema, "Rank these in Rivermont over 8 weeks", value) == {
-        "city": "Rivermont",
-        "ids": ["p-1", "p-2"],
-        "weeks": 8,
-        "limit": 500,
-    }
-    ranked = step_arguments(schema, "Rank p-7 over 8 weeks, limit 5", value)
-    assert ranked == {"ids": ["p-7"], "weeks": 8, "limit": 5}
-
-
 def test_of_the_ids_of_an_input_a_task_says_by_number_which_one_is_meant() -> None:
     schema = {"properties": {"place_id": {"type": "string", "pattern": "^p-[0-9]+$"}}}
     value = {"rows": [{"id": "p-1"}, {"id": "p-2"}]}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 
-from kit.compose.deck import Deck, DeckSettings, load_deck
+from kit.compose.deck import Deck, DeckSettings
 from kit.core.bodies.call import ModelEnded
 from kit.core.card import AgentCard
 from kit.core.context import OPERATOR
@@ -19,11 +19,9 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.job import JOBS
-from kit.runtime.team import ModelAccess, Team, bind
+from kit.runtime.team import Team, bind
 from kit.runtime.turn import Reply, run_turn
-from kit.settings import Settings
 from tests.kits import ALICE, SmallKit, asks, bodies, small_kit, stitched
-from tests.worlds import TOOL_IDS
 
 PRICES = {"lead": (2.0, 8.0), "sub": (1.0, 4.0), "helper": (0.1, 0.4), "composer": (0.5, 2.0)}
 """Dollars a million tokens, in and out."""
@@ -126,32 +124,14 @@ async def test_extra_calls_are_made_when_they_are_needed_on_the_cheaper_model_an
 
 @pytest.mark.req("PC1-NFR-7")
 def test_a_deck_names_the_cheaper_models_and_bind_takes_them():
-    deck = load_deck(Settings().deck)
-    tools: Any = {name: _nothing(name) for name in TOOL_IDS}
-    team = bind(deck, None, tools, ModelAccess(api_key="k"))
-    assert (
-        {team.jobs[name].spec.key for name in JOBS}
-        == {deck.settings.helper_model}
-        == {"gpt-5.4-nano"}
-    )
-    assert (
-        team.orchestrator.composer is None
-    )  # the orchestrator's own model words the answer unless the deck says otherwise
-    cheaper = replace(
-        deck, settings=deck.settings.model_copy(update={"compose_model": "gpt-5.4-nano"})
-    )
-    composer = bind(cheaper, None, tools, ModelAccess(api_key="k")).orchestrator.composer
-    assert composer is not None and composer.spec.key == "gpt-5.4-nano"
-    assert bind(cheaper, "offline", tools).orchestrator.composer is None
-
-
-def _nothing(name: str) -> Any:
-    from langchain_core.tools import StructuredTool
-
-    async def nothing() -> str:
-        return ""
-
-    return StructuredTool.from_function(coroutine=nothing, name=name, description="Nothing.")
+    deck = priced_deck(helper_model="dear", compose_model="dear")
+    team = bind(deck)
+    assert {team.jobs[name].spec.key for name in JOBS} == {"dear"}
+    composer = team.orchestrator.composer
+    assert composer is not None and composer.spec.key == "dear"
+    # The orchestrator's own model words the answer unless the deck says otherwise.
+    assert bind(priced_deck(helper_model="dear")).orchestrator.composer is None
+    assert bind(deck, "offline").orchestrator.composer is None
 
 
 def priced_deck(**settings: Any) -> Deck:
