@@ -13,7 +13,7 @@ from typing import Any
 
 PORT = 8700
 DRAIN = 10
-"""Seconds that running turns get to end once the server is told to."""
+"""Seconds that running turns get to end once the server is told to, whether or not somebody reads them."""
 
 
 def add(commands: Any) -> None:
@@ -95,8 +95,15 @@ async def _serve_on(listening: socket.socket, arguments: Namespace) -> None:
     )
     server = Server(config)
     loop = asyncio.get_running_loop()
+    last_moment = loop.time()
+
+    def end() -> None:
+        nonlocal last_moment
+        last_moment = loop.time() + DRAIN
+        server.should_exit = True
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, lambda: setattr(server, "should_exit", True))
+        loop.add_signal_handler(number, end)
     # It listens while the kit opens: until then /ready says no.
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     try:
@@ -113,6 +120,8 @@ async def _serve_on(listening: socket.socket, arguments: Namespace) -> None:
             host, port = listening.getsockname()[:2]
             print(f"answering on http://{host}:{port}", file=sys.stderr, flush=True)
             await serving
+            # uvicorn waits for connections alone, and a turn goes on for a while without one.
+            await kit.turns.drain(max(0.0, last_moment - loop.time()))
     finally:
         server.should_exit = True
         await serving

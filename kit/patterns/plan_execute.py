@@ -95,13 +95,8 @@ async def run_plan(
     services = services_of(turn.agents)
     # No model splits the message here, so there is no first response to count the calls of.
     turn.noted = True
-    ctx.emit(
-        Text(
-            channel="lead",
-            text=lead.card.preamble or turn.locale.sentences.preamble,
-            synthetic=True,
-        )
-    )
+    preamble = turn.locale.line(lead.card.preamble)
+    ctx.emit(Text(channel="lead", text=preamble, synthetic=True))
     # Before anything else of it: whoever resumes this turn takes up that plan.
     ctx.emit(PlanTaken(plan_id=plan_id or f"{PLAN}{turn.log.turn_id}"))
     if origin is not None:

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from kit.compose.locale import ENGLISH, Reservations, Sentences, locale_of
+from kit.compose.parts import Guards
 from kit.core.bodies.speech import Text
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
@@ -13,7 +14,7 @@ from kit.models.offline import phrases
 from kit.models.scripted import Line
 from kit.runtime.call_tool import DECLINED, UNCERTAIN, question_of
 from kit.runtime.turn import Reply, run_turn
-from kit.settings import Settings
+from kit.settings import HOME, Settings
 from kit.tools.tool import ToolLimits
 from kit.wire import open_kit
 from tests.kits import answering, asks, bodies, small_kit
@@ -135,6 +136,39 @@ async def test_a_cards_preamble_is_said_where_it_is_of_the_language(
         [asks("shop", text=""), Line("Hay 3.")], {"shop": answering("Hay 3.")}, cards=[card]
     )
     assert (await run_turn("ofertas", in_spanish("p"), kit)).preamble == spoken
+
+
+@pytest.mark.realtime
+@pytest.mark.req("PC2-L")
+async def test_a_plan_begins_in_the_language():
+    settings = Settings(
+        deck=HOME / "cards" / "outlets", model="offline", store=":memory:", today="2026-11-01"
+    )
+    async with open_kit(settings, pattern="plan_execute") as kit:
+        reply = await kit.ask("Which outlets are active in Leeds?", in_spanish("p"))
+    assert reply.preamble == SPANISH.sentences.preamble
+
+
+@pytest.mark.req("PC2-L")
+async def test_a_request_that_the_model_answers_itself_is_sent_on_in_the_language():
+    card = AgentCard(
+        id="orchestrator",
+        role="orchestrator",
+        description="Routes.",
+        model="offline",
+        sub_agents=("shop",),
+        preamble="One moment, I'm looking through the library.",
+    )
+    kit = small_kit(
+        [Line("¡Claro que sí!"), Line("Hay 3.")],
+        {"shop": answering("Hay 3.")},
+        cards=[card],
+        guards=Guards(),
+        default_sub_agent="shop",
+    )
+    reply = await run_turn("ofertas de café", in_spanish("p"), kit)
+    assert reply.routing.invoked == ("shop",)
+    assert reply.preamble == SPANISH.sentences.preamble
 
 
 @pytest.mark.req("PC2-L")

@@ -28,7 +28,7 @@ def test_the_committed_document_is_that_of_the_app() -> None:
 @pytest.mark.realtime
 @pytest.mark.req("AS-15", "AS-24")
 def test_a_server_answers_once_it_is_ready_and_ends_in_order(tmp_path: Path) -> None:
-    environment = {"KIT_MODEL": "offline", "KIT_STORE": str(tmp_path / "kit.db")}
+    environment = {"KIT_MODEL": "offline", "KIT_STORE": str(tmp_path / "kit.db"), "KIT_PACE": "0.3"}
     process = started(type_command, ("serve", "--port", "0"), environment, tmp_path)
     log = tmp_path / "stderr"
     try:
@@ -52,6 +52,10 @@ def test_a_server_answers_once_it_is_ready_and_ends_in_order(tmp_path: Path) -> 
         last = json.loads(asked.stdout.splitlines()[-1])
         assert (last["kind"], last["text"]) == ("reply", reply["response"])
         assert not (tmp_path / "none.db").exists()
+        # A turn whose reader has gone, with its first words said, is given the time to end as well.
+        content = body("find coffee deals", ACME, stream=True)
+        with httpx.stream("POST", f"{found[1]}/agent/run", json=content, headers=ACME) as stream:
+            next(stream.iter_lines())
         began = time.monotonic()
         process.terminate()
         process.join(30)
@@ -59,7 +63,7 @@ def test_a_server_answers_once_it_is_ready_and_ends_in_order(tmp_path: Path) -> 
     finally:
         process.kill()
     with closing(SqliteStore(tmp_path / "kit.db")) as store:
-        assert [turn.status for turn in store.turns()] == ["ok", "ok"]
+        assert [turn.status for turn in store.turns()] == ["ok", "ok", "ok"]
 
 
 @pytest.mark.realtime

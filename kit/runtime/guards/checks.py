@@ -248,7 +248,7 @@ def _rerouted(
     ask = AgentCall(call_id=call_id, agent=agent, query=call.query, intent_count=count)
     ctx.guarded(guard, "rerouted", reason, ask)
     page = transcript(ctx.turn.log.events)
-    line = lead.card.preamble or ctx.turn.locale.sentences.preamble
+    line = ctx.turn.locale.line(lead.card.preamble)
     if not page.lead:
         ctx.emit(Text(channel="lead", text=line, synthetic=True))
     # The preamble may name the agent that the model meant, and another one is asked.
