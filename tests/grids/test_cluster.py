@@ -1,20 +1,19 @@
-"""A grid on a Dask cluster: a scheduler and workers in processes of their own, over TCP."""
+"""A grid on a Dask cluster: workers in processes of their own, over TCP."""
 
-import json
 import os
 import runpy
 import signal
 import sys
-import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 import pytest
-from distributed import Client
+from distributed import LocalCluster
 
 from kit.bench.grid.run import RESULTS, run_grid
 from kit.bench.grid.workers import BATCH
@@ -45,39 +44,24 @@ def run_dask(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[Cluster]:
-    """A scheduler and two workers with an environment of their own."""
-    folder = tmp_path_factory.mktemp("dask")
-    contact = folder / "scheduler.json"
+    """A scheduler, and two workers in processes and environments of their own, over TCP."""
     environment = {
         **os.environ,
         "OWN_API_KEY": WORKER_KEY,
         "DASK_DISTRIBUTED__LOGGING__DISTRIBUTED": "error",
     }
+    options: dict[str, Any] = {"n_workers": 0, "host": "127.0.0.1", "dashboard_address": None}
+    scheduler: Any = LocalCluster(**options)
     with ExitStack() as stack:
-
-        def start(*words: str) -> BaseProcess:
-            arguments = [*words, "--scheduler-file", str(contact), "--no-dashboard"]
-            process = started(run_dask, arguments, environment)
-            stack.callback(process.join)
-            stack.callback(process.kill)
-            return process
-
-        start("scheduler", "--host", "127.0.0.1", "--port", "0")
-        place = (
-            "--local-directory",
-            str(folder),
-            "--no-nanny",
-            "--nthreads",
-            "1",
-            "--host",
-            "127.0.0.1",
-        )
-        workers = tuple(start("worker", *place) for _ in range(2))
-        while not contact.exists() or not contact.read_text().endswith("}"):
-            time.sleep(0.05)
-        address = json.loads(contact.read_text())["address"]
-        with Client(address, set_as_default=False) as client:
-            client.wait_for_workers(2)
+        stack.callback(scheduler.close)
+        address: str = scheduler.scheduler_address
+        place = ("--local-directory", str(tmp_path_factory.mktemp("dask")), "--host", "127.0.0.1")
+        arguments = ["worker", address, *place, "--no-nanny", "--nthreads", "1", "--no-dashboard"]
+        workers = tuple(started(run_dask, arguments, environment) for _ in range(2))
+        for worker in workers:
+            stack.callback(worker.join)
+            stack.callback(worker.kill)
+        scheduler.wait_for_workers(2)
         yield Cluster(address.replace("tcp", "dask"), workers)
 
 

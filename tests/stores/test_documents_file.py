@@ -206,6 +206,7 @@ def test_events_past_their_retention_go_when_a_store_opens_and_while_it_is_open(
     with closing(open_store(place)) as store:
         add(store, *(an_event(f"old {n}", ts=now - 8 * 86_400 - n) for n in range(5)))
         add(store, an_event("new", ts=now - 6 * 86_400))
+    with closing(open_store(place)) as store:
         assert len(ids(store)) == 6
     with closing(open_store(place, 7)) as store:
         assert ids(store) == ["new"]
