@@ -97,9 +97,8 @@ def promote(
     switches = share(right, len(turns))
     answers = None if passed is None else share(sum(passed), len(passed))
     faults = [
-        *_unfit(deck, card),
+        *obstacles(deck, card),
         *_failed_tool_cases(card, tool_results),
-        *_young_tools(deck.cards[card_id], card, date.today()),
         *[str(gate) for gate in gates if not gate.holds],
     ]
     if not gates:
@@ -123,6 +122,11 @@ def promote(
         threshold=threshold,
         faults=tuple(faults),
     )
+
+
+def obstacles(deck: Deck, card: AgentCard) -> list[str]:
+    """Returns what keeps a card, or the new version of one, from going live today, whatever its answers are worth."""
+    return [*_unfit(deck, card), *_young_tools(deck.cards[card.id], card, date.today())]
 
 
 def _unfit(deck: Deck, card: AgentCard) -> list[str]:

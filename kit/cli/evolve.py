@@ -61,8 +61,8 @@ def _add(commands: Any, name: str, words: str, run: Callable[[Namespace], int]) 
 
 def _status(arguments: Namespace) -> int:
     from kit.bench.canary import decide, gates_of
-    from kit.bench.promotion import card_changes
-    from kit.compose.canary import canary_of, version_of, with_next
+    from kit.bench.promotion import card_changes, obstacles
+    from kit.compose.canary import canary_of, newest_of, version_of, with_next
     from kit.metrics.judgement import judgements, turns_shed
 
     settings, _, deck = read_deck(arguments.deck)
@@ -86,6 +86,8 @@ def _status(arguments: Namespace) -> int:
         for gate in gates:
             print(f"  {gate}")
         print(f"  {decide(gates)}")
+        for obstacle in obstacles(deck, newest_of(deck, card_id)):
+            print(f"  not yet: {obstacle}")
     if shed:
         print(f"not judged, for the judges were behind: {many(shed, 'turn')}")
     for change in changes:

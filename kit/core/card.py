@@ -20,17 +20,24 @@ class Tuning(CardPart):
     """Knobs handed to the model; a model that lacks one ignores it."""
 
     max_output_tokens: int | None = Field(default=None, gt=0)
+    """The most tokens that one reply may take."""
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high"] | None = None
+    """How long a reasoning model may think before it replies."""
     text_verbosity: Literal["low", "medium", "high"] | None = None
+    """How much a model says that can be asked for more or less."""
 
 
 class Policy(CardPart):
     """Limits of one invocation. None takes the deck's default at bind (decisions 16)."""
 
     time_budget_ms: int | None = Field(default=None, gt=0)
+    """How long the agent may work, its calls included."""
     tokens_in: int | None = Field(default=None, gt=0)
+    """Tokens that its models may read, over all their calls."""
     tokens_out: int | None = Field(default=None, gt=0)
+    """Tokens that they may write."""
     max_tool_calls: int | None = Field(default=None, ge=0)
+    """Calls of its tools; those beyond are refused, and recorded as refused."""
     max_recursion_depth: int | None = Field(default=None, ge=0)
     """Levels of agents this one may have below it; 0 for an agent that asks nobody."""
     cost: float | None = Field(default=None, gt=0)
@@ -44,11 +51,17 @@ class HandoffField(CardPart):
     """One input field of a sub-agent, beyond the query."""
 
     type: Literal["string", "integer", "number", "boolean", "array"] = "string"
+    """The type of its value, as JSON names it."""
     description: str = ""
+    """What the caller's model is told of it."""
     required: bool = False
+    """Whether a call without it is refused."""
     enum: tuple[str, ...] = ()
+    """The values that it may have; any, where none is listed."""
     max_length: int | None = Field(default=None, gt=0)
+    """Characters of a string."""
     max_items: int | None = Field(default=None, gt=0)
+    """Items of an array."""
     max_tokens: int | None = Field(default=None, gt=0)
     """Of a string, at four characters a token."""
     pii: bool = False
@@ -72,6 +85,7 @@ class Handoff(CardPart):
     """What crosses into a sub-agent and what shape comes back."""
 
     fields: dict[str, HandoffField] = {}
+    """Input fields beside the query, by name."""
     output_schema: dict[str, Any] | None = None
     """JSON Schema of the answer, `maxSentences` for strings included; anything else is a contract violation."""
     max_query_tokens: int | None = Field(default=None, gt=0)
@@ -94,8 +108,11 @@ class ToolCase(CardPart):
     """What an agent is asked while one of its tools lets it down, and what it may answer."""
 
     tool: str
+    """Id of the tool."""
     mode: ToolMode
+    """Whether it answers with nothing, or not at all."""
     ask: str
+    """The user's message."""
     says: tuple[str, ...] = ()
     """Of these the answer holds at least one, in upper or lower case; a typed failure is right as well."""
     never: tuple[str, ...] = ()
@@ -106,8 +123,11 @@ class EvalPolicy(CardPart):
     """Which judge looks at this agent's answers, by which rubric, and the cases that are its own."""
 
     judge: str
+    """`rule`, or the id of a card of the deck whose agent judges."""
     rubric: str
+    """Name of the rubric it judges by: the deck's, or one of cards/rubrics."""
     threshold: float = 0.95
+    """The share of answers that must pass before the card may go live."""
     tool_cases: tuple[ToolCase, ...] = ()
     """A tool with a grant needs one for each mode."""
 
@@ -116,12 +136,17 @@ class ToolGrant(CardPart):
     """When a tool was put on a card, and the flag it stays behind at first."""
 
     since: datetime.date
+    """The day it was put there."""
     flag: str | None = None
     """Must be on for this card to get the tool; None once it has proven itself."""
 
 
 class AgentCard(CardPart):
-    """An agent, declared. `sub_agents` makes it an orchestrator; `role` is a label only (decisions 15)."""
+    """An agent, declared. `sub_agents` makes it an orchestrator; `role` is a label only (decisions 15).
+
+    `kit cards schema`, the page of fields and the check of unknown keys are made of these fields. One that an agent with
+    `run` has no use for goes into `_OF_OWN_AGENTS` (kit/compose/check.py) as well.
+    """
 
     id: str
     """Letters, digits, _ and -. The check of its deck refuses others, not the card: there all
@@ -134,6 +159,7 @@ class AgentCard(CardPart):
     """What people ask it, in their own words. The offline stand-in learns its routing from them. A model of a provider
     is not sent them: they stand in no prompt and in no description of a tool."""
     role: Role = "native"
+    """What kind of agent it is, for people; nothing depends on it."""
     model: str = ""
     """Key in models.yaml; an agent without `run` needs one."""
     run: str | None = None
@@ -148,23 +174,32 @@ class AgentCard(CardPart):
     """Names of texts in cards/blocks that its prompt is put together from, in this order. What an agent is told of its
     work, its manner or its language is a sentence of a block."""
     sub_agents: tuple[str, ...] = ()
+    """Ids of the agents that it may ask."""
     tuning: Tuning = Tuning()
+    """Knobs of its model."""
     version: str = "1"
+    """Told apart in traces, figures and shared sessions; it changes with the card."""
     status: Literal["active", "draft"] = "active"
+    """A draft is checked with its deck, and asked by nobody."""
     flag: str | None = None
     """Feature flag that must be on for this agent to be bound; None means always."""
     preamble: str | None = None
-    """The line an orchestrator says when its model calls tools without a word."""
+    """The line an orchestrator says when its model calls tools without a word, or claims something before any result.
+    Without one, or in a session of another language, the language's own line is said."""
     tool_config: dict[str, dict[str, Any]] = {}
     """First layer of tool configuration: tool id -> values."""
     fallback_model: str | None = None
+    """Key in models.yaml of the model that is asked where the first one fails or takes too long."""
     handoff: Handoff = Handoff()
+    """What goes into the agent beside the query, and the shape of its answer."""
     resume: Literal["reinvoke", "reuse", "partial"] = "reinvoke"
     """What becomes of its work when the turn goes on after its process died. `reinvoke`: it begins
     anew. `reuse`: likewise, and an answer that it had given is used again wherever the same is
     asked. `partial`: what had ended in it is played."""
     policy: Policy = Policy()
+    """Its limits in one invocation."""
     eval: EvalPolicy | None = None
+    """How its answers are judged; None: they are not."""
 
     @property
     def tool_name(self) -> str:

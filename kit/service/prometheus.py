@@ -75,6 +75,9 @@ def _add_process(page: Exposition, service: Service) -> None:
     page.number("kit_calls_refused_total", "Calls answered with 429.", refusals, "counter")
     running = sum(service.tenants.running.values())
     page.number("kit_turns_running", "Turns that run here, or are followed from here.", running)
+    failures = service.kit.recorder.failures
+    meaning = "Turns and alerts that a sink did not take."
+    page.add("kit_sink_failures_total", meaning, "sink", failures, "counter")
 
 
 async def _add_plans(page: Exposition, service: Service) -> None:

@@ -41,7 +41,7 @@ class Recorder:
 
     sinks: tuple[Sink, ...] = ()
     failures: dict[str, int] = field(default_factory=dict[str, int])
-    """Sink name -> turns it did not take."""
+    """Sink name -> turns and alerts that it did not take; /metrics tells."""
     keep_summary: Callable[[TurnRecord, Note], None] | None = None
     """Takes the summary that a turn has made of those before it; must not block."""
 
@@ -56,7 +56,7 @@ class Recorder:
                 sink.turn_ended(turn, trace, events)
             # A border: a sink is someone else's code.
             except Exception as error:
-                self.failures[sink.name] = self.failures.get(sink.name, 0) + 1
+                self._count(sink)
                 log.warning("sink %s did not take turn %s: %s", sink.name, turn.id, error)
 
     def principal_mismatch(self, turn: TurnRecord) -> None:
@@ -66,9 +66,13 @@ class Recorder:
                 try:
                     sink.principal_mismatch(turn)
                 except Exception as error:  # the same border
+                    self._count(sink)
                     log.warning(
                         "sink %s did not take the alert of turn %s: %s", sink.name, turn.id, error
                     )
+
+    def _count(self, sink: Sink) -> None:
+        self.failures[sink.name] = self.failures.get(sink.name, 0) + 1
 
     def close(self) -> None:
         """Closes every sink."""

@@ -178,7 +178,10 @@ def test_a_port_that_is_taken_says_so(
 
 
 def test_the_card_schema_is_for_editors():
-    assert json.loads(run("schema").stdout)["properties"]["model"]["description"]
+    schema = json.loads(run("schema").stdout)
+    for name, part in [("AgentCard", schema), *schema["$defs"].items()]:
+        for field_name, field in part["properties"].items():
+            assert field.get("description"), f"{name}.{field_name}"
 
 
 def test_route_writes_one_prediction_a_turn(tmp_path: Path):

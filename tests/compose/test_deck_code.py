@@ -19,6 +19,8 @@ from kit.core.bodies.guard import GuardActed
 from kit.core.errors import CodeError, DeckError
 from kit.models.scripted import Line, ScriptedModel
 from kit.settings import HOME
+from tests.app.rooms import app_over, room, shown
+from tests.app.test_compare_page import button, named
 from tests.cli.test_cli import refused, run
 from tests.kits import asks, bodies, stitched
 
@@ -247,3 +249,22 @@ def test_settings_in_python_are_held_to_the_same(folder: Path):
     settings = DeckSettings(orchestrator="lead", required_blocks=(), guards=["nowhere:guard"])  # pyright: ignore
     with pytest.raises(CodeError, match="`guards:` of the deck: no module 'nowhere'"):
         Deck.of([], settings=settings)
+
+
+@pytest.mark.realtime
+@pytest.mark.req("K-8")
+def test_a_question_for_all_patterns_is_asked_on_the_decks_own_too(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = tmp_path / "kit.db"
+    with app_over(store, monkeypatch, DECK=folder):
+        page = room("compare").run()
+        page.text_input[0].set_value("where is the printer?")
+        button(page, "Ask on all 8 patterns").click().run()
+        asked = named(page)
+        assert len(asked) == 8 and "Way H: Polite" in shown(page)
+        # The first of them is asked once more on all: nine turns stand beside each other.
+        page.query_params["turns"] = asked[0]
+        page.run()
+        button(page, "On all 8 patterns").click().run()
+        assert len(named(page)) == 9 and "Way I: Polite" in shown(page)

@@ -11,6 +11,7 @@ from kit.wire import open_kit
 from tests.app.rooms import app_over, room, shown
 from tests.evolve.shared_deck import (
     BALANCE,
+    FILES,
     HALF,
     models,
     sessions_above,
@@ -18,6 +19,14 @@ from tests.evolve.shared_deck import (
     settings,
     write_deck,
 )
+
+GIFT = '''def gift() -> str:
+    """Names a gift."""
+    return "a mug"
+
+
+TOOLS = [gift]
+'''
 
 
 def ask_both(deck: Path, store: Path, sessions: int) -> Reply:
@@ -41,7 +50,16 @@ def ask_both(deck: Path, store: Path, sessions: int) -> Reply:
 def test_the_pages_say_who_is_on_what_and_what_the_judges_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    deck = write_deck(tmp_path, deck=HALF)
+    modes = ("returns_nothing", "fails")
+    cases = ", ".join(f"{{tool: gift, mode: {m}, ask: a gift, never: [sent]}}" for m in modes)
+    newer = FILES["desk/rewards.next.yaml"].replace(
+        "response_quality}",
+        f"response_quality, tool_cases: [{cases}]}}\ntools: [gift]\n"
+        "tool_grants: {gift: {since: 2999-01-01}}",
+    )
+    own_tools = HALF + "tools: [./tools.py:TOOLS]\n"
+    deck = write_deck(tmp_path, deck=own_tools, rewards_next=newer)
+    (deck / "tools.py").write_text(GIFT)
     store = tmp_path / "kit.db"
     reply = ask_both(deck, store, 5)
     with app_over(store, monkeypatch, TENANT="acme", USER="u-001"):
@@ -51,6 +69,7 @@ def test_the_pages_say_who_is_on_what_and_what_the_judges_said(
         assert "not decided yet" in text and "50.0%** of the sessions have `2-" in text
         assert "in 5 sessions" in text and "cannot tell yet" in text
         assert "evolve promote rewards" in text
+        assert "not yet" in text and "it is tried for 14 days first" in text
         span = next(span for span in reply.trace.spans if span.agent == "rewards")
         trace = shown(room("traces", turn=reply.turn_id, span=span.id).run())
         assert "gavel: 0%" in trace and "Judged by rule" in trace and "Rewards 1\\-" in trace

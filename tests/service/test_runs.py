@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -13,6 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kit.core.context import Principal
 from kit.core.documents.document import AgentEvent
+from kit.core.event import Event
+from kit.core.record import TurnRecord
+from kit.core.trace import Trace
 from kit.planning.plan import new_plan
 from kit.service.api import create_app
 from kit.service.limits import Limits
@@ -168,6 +171,18 @@ async def test_what_does_not_fit_is_not_repeated_in_the_refusal() -> None:
         assert refused.status_code == 422 and secret not in refused.text
 
 
+class FullSink:
+    """A sink that takes nothing."""
+
+    name = "full"
+
+    def turn_ended(self, turn: TurnRecord, trace: Trace, events: Sequence[Event]) -> None:
+        raise OSError("no space left on device")
+
+    def close(self) -> None:
+        pass
+
+
 @pytest.mark.req("AS-16")
 async def test_prometheus_reads_what_the_process_does_and_names_nobody() -> None:
     async with chat(limits=Limits(turns_at_once=1)) as api:
@@ -189,6 +204,7 @@ async def test_prometheus_reads_what_the_process_does_and_names_nobody() -> None
             before["kit_alert_firing contract_violation"] == 0 and before["kit_plan_success_n"] == 0
         )
         assert "kit_plan_success_ratio" not in before, "of nothing there is no share"
+        api.kit.recorder.sinks = (FullSink(),)
         assert (await api.run()).status_code == 200
         await api.service.tenants.begin("tenant:acme", "a turn elsewhere")
         assert (await api.run()).status_code == 429
@@ -202,6 +218,7 @@ async def test_prometheus_reads_what_the_process_does_and_names_nobody() -> None
         after = await read()
     assert after["kit_turns_total ok"] == 1 and after["kit_calls_refused_total"] == 1
     assert after["kit_turns_running"] == 1 and after["kit_plans_queued"] == 1
+    assert after["kit_sink_failures_total full"] == 1
     assert after["kit_alert_firing contract_violation"] == 1
     assert after["kit_alert_firing plan_success"] == 0
     assert (after["kit_plan_success_ratio"], after["kit_plan_success_n"]) == (1, 1)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from kit.compose.canary import canary_of, versions_of
+from kit.compose.canary import canary_of, newest_of, versions_of
 from kit.compose.deck import Deck
 from kit.core.display.command import command
 from kit.metrics.judgement import judgements
@@ -34,6 +34,7 @@ def draw_canaries(host: Host) -> None:
     """Draws a part for each card that has a new version; nothing where none has."""
     # It brings the statistics: a deck that shares nothing does not wait for them.
     from kit.bench.canary import decide
+    from kit.bench.promotion import obstacles
 
     deck = host.kit.deck
     for card_id in deck.next_cards:
@@ -41,6 +42,8 @@ def draw_canaries(host: Host) -> None:
         gates = _gates(host, str(host.kit.settings.store), card_id, versions)
         st.markdown(f"#### Two versions of {deck.cards[card_id].label} share the sessions")
         st.markdown(f"{_WORDS[decide(gates)]} {_shares(deck, card_id)}")
+        for obstacle in obstacles(deck, newest_of(deck, card_id)):
+            st.markdown(f":orange-badge[:material/block: not yet] {literal(obstacle)}")
         st.html(
             table_html("Evaluations of both versions", map(_row, gates), HEAD, kind="metrics rows")
         )

@@ -10,28 +10,30 @@ from kit.core.context import Principal
 from kit.core.errors import PictureError
 from kit.core.picture import strip_marks
 from kit.core.record import TurnRecord
-from kit.patterns import PATTERNS
+from kit.patterns import patterns_of
 from kit.ui.shared.host import Host
 from kit.ui.shared.model_choice import draw_choice, draw_select
 
 WIDEST = 8
-ALL = f"On all {len(PATTERNS)} patterns"
+"""The largest number of sub-agents at once that is offered."""
 
 
 def draw_question(host: Host, principal: Principal) -> list[str]:
     """Draws a question for all patterns; returns the ids of the turns that were just started, none
     when nothing was asked."""
+    patterns = patterns_of(host.kit.deck)
     with st.form("compare-question"):
         text = st.text_input(
             "One question on all patterns", placeholder=host.kit.deck.settings.page.placeholder
         )
-        words = f"Ask {ALL[0].lower()}{ALL[1:]}"
-        submitted = st.form_submit_button(words, icon=":material/stacked_bar_chart:")
+        submitted = st.form_submit_button(
+            f"Ask on all {len(patterns)} patterns", icon=":material/stacked_bar_chart:"
+        )
     if not submitted or not text.strip():
         return []
-    host.prepare(PATTERNS)
+    host.prepare(patterns)
     turn_ids: list[str] = []
-    for pattern in PATTERNS:
+    for pattern in patterns:
         session = host.session(uuid.uuid4().hex, principal)
         if session is not None:
             turn_ids.append(host.start(text, session, pattern=pattern))
@@ -45,6 +47,7 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
     Returns the ids of the turns that were just started, none when nothing was asked. Raises
     PictureError for a turn whose pictures are gone.
     """
+    all_patterns = patterns_of(host.kit.deck)
     with st.form("compare-again"):
         st.markdown(f"**Ask the question of {name} again**")
         st.caption(
@@ -56,7 +59,9 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
             cap = draw_select("At once, at most", caps, str(turn.cap))
         with st.container(horizontal=True):
             once = st.form_submit_button("Ask again", icon=":material/replay:", type="primary")
-            everywhere = st.form_submit_button(ALL, icon=":material/stacked_bar_chart:")
+            everywhere = st.form_submit_button(
+                f"On all {len(all_patterns)} patterns", icon=":material/stacked_bar_chart:"
+            )
     if not once and not everywhere:
         return []
     key = None
@@ -70,7 +75,7 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
         )
     patterns: Iterable[str] = [choice.pattern]
     if everywhere:
-        patterns = PATTERNS
+        patterns = all_patterns
     host.prepare(patterns, key)
     turn_ids: list[str] = []
     for name in patterns:

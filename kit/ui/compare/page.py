@@ -1,5 +1,6 @@
 """The page Compare: turns beside each other on one axis, what differs between them, and which lost what."""
 
+import string
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -26,8 +27,8 @@ from kit.ui.shared.visitor import visitor
 from kit.ui.shared.wording import label, literal
 
 LOOK = Path(__file__).with_name("page.css")
-CAPACITY = 8
-"""Turns on the page: one, and one for each pattern."""
+LETTERS = string.ascii_uppercase
+"""What turns are called on the page; it holds no more of them."""
 NEWEST = 100
 """Turns that are offered; any other can be named in the address."""
 TICK = 0.2
@@ -42,7 +43,7 @@ def page(host: Host, top: DeltaGenerator) -> None:
     """Draws the turns that the address names; those of somebody else are not there."""
     st.html(LOOK)
     principal = visitor(host)
-    ids = list(dict.fromkeys(filter(None, address.read("turns").split(","))))[:CAPACITY]
+    ids = list(dict.fromkeys(filter(None, address.read("turns").split(","))))[: len(LETTERS)]
     views: list[TurnView] = []
     for turn_id in ids:
         view = host.view(turn_id, principal)
@@ -108,7 +109,7 @@ def _choose(host: Host, principal: Principal, labels: dict[str, str]) -> None:
         key=key,
         format_func=words.__getitem__,
         on_change=choose,
-        max_selections=CAPACITY,
+        max_selections=len(LETTERS),
         placeholder="Choose two or more of your turns",
     )
 
@@ -133,7 +134,7 @@ def _compare(host: Host, principal: Principal, views: list[TurnView], stop: Delt
     summary = st.empty()
     others = st.container()
     names: dict[str, str] = {}
-    for letter, view in zip("ABCDEFGH", views, strict=False):
+    for letter, view in zip(LETTERS, views, strict=False):
         names[view.turn_id] = _name(letter, view, views[0])
     above = st.empty()
     columns = _columns(views, names, same_question=same_question)
@@ -204,7 +205,7 @@ def _change(host: Host, principal: Principal, first: TurnView, names: dict[str, 
     turn = host.kit.store.turn(first.turn_id, principal)
     if turn is not None:
         ids = draw_again(host, turn, names[turn.id], first.faults)
-        if ids and len(names) + len(ids) <= CAPACITY:
+        if ids and len(names) + len(ids) <= len(LETTERS):
             _open([*names, *ids])
         elif ids:
             _open([turn.id, *ids])
