@@ -129,7 +129,11 @@ def gates_of(deck: Deck, card_id: str, judgements: Iterable[Judgement]) -> tuple
 
 
 def decide(gates: Sequence[Gate]) -> Decision:
-    """What the evidence says: both evaluations have to hold, and one that is surely worse is enough to go back."""
+    """Returns what the evidence alone says.
+
+    Both evaluations have to hold, and one that is surely worse is enough to go back. `promote` asks for more, such as
+    tools that are old enough; and nothing goes live or back by itself.
+    """
     if all(gate.holds for gate in gates):
         return "promote"
     if any(gate.is_worse for gate in gates):

@@ -144,8 +144,8 @@ class ToolGrant(CardPart):
 class AgentCard(CardPart):
     """An agent, declared. `sub_agents` makes it an orchestrator; `role` is a label only (decisions 15).
 
-    `kit cards schema`, the page of fields and the check of unknown keys are made of these fields. One that an agent with
-    `run` has no use for goes into `_OF_OWN_AGENTS` (kit/compose/check.py) as well.
+    `kit cards schema`, the page of fields and the check of unknown keys are made of these fields. One that an agent
+    with `run` has no use for goes into `_OF_OWN_AGENTS` (kit/compose/check.py) as well.
     """
 
     id: str

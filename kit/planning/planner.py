@@ -33,7 +33,8 @@ MOST_SKILLS = 12
 MOST_FOUND = 20
 MOST_WORDS = 1_000
 MOST_CHARACTERS = 50_000
-"""Skills that it is told of at once, letters of what each says it does, and of a whole manifest: a model reads them."""
+"""Skills that it is told of at once, letters of what each says it does, and of a whole manifest: a model reads them.
+The executor of a step is shown the manifests of its skills whole (`executor_query`)."""
 MOST_MESSAGES = 10
 """Messages of the conversation before the task that a planner reads, the newest."""
 MOST_DRAFTS = 3

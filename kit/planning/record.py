@@ -20,7 +20,7 @@ from kit.runtime.budget import GRACE
 from kit.stores.documents.protocol import MemoryStore, PlanStore
 
 LEASE = 6.0
-"""Seconds without a write after which a plan's holder counts as dead, where its services say nothing else."""
+"""Seconds without a write after which a plan's holder counts as dead; in tests fewer (`PlanServices.lease`)."""
 PAUSE = 0.2
 
 

@@ -76,7 +76,7 @@ def forbid_new_rights() -> None:
     call("prctl", 1, 9, 0, 0, 0)
 
 
-def restrict_files(strict: bool) -> None:
+def restrict_by_landlock(strict: bool) -> None:
     """Gives up all files, ports and signals by Landlock. Raises OSError where the kernel has none, if `strict`."""
     try:
         version = call("syscall", 444, None, 0, 1)
@@ -151,7 +151,7 @@ def main() -> None:
     sys.stdin = open(INPUT)  # noqa: SIM115
     drop_root()
     forbid_new_rights()
-    restrict_files(strict=config["landlock"])
+    restrict_by_landlock(strict=config["landlock"])
     filter_calls(bytes.fromhex(config["filter"]))
     sys.excepthook = report
     exec(compile(script, "script", "exec"), {"__name__": "__main__", "input_file": INPUT})

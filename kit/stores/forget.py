@@ -26,7 +26,8 @@ def forget(db: StoreConnection, principal: Principal) -> dict[str, int]:
     messages = MESSAGES.c.turn_id.in_(turns)
     messages |= (MESSAGES.c.tenant_id == tenant_id) & MESSAGES.c.session_id.in_(sessions)
     notes = (NOTES.c.tenant_id == tenant_id) & NOTES.c.session_id.in_(sessions)
-    # In the order in which they can go. A trigger takes the sums that the turns are part of.
+    # In the order in which they can go. A trigger of both dialects (`turn_deleted`) takes the logs of turns and the
+    # sums that they are part of; a new table that hangs on turns belongs there.
     rows = (
         (FEEDBACK, FEEDBACK.c.turn_id.in_(turns)),
         (MESSAGES, messages),

@@ -131,7 +131,7 @@ def test_the_list_of_system_calls_holds_alone(places: dict[str, Any]):
 @pytest.mark.parametrize("wall", ["bubblewrap", "landlock"])
 def test_each_boundary_holds_files_alone(wall: str, places: dict[str, Any]):
     """Where seccomp's list has a hole, the boundary stands."""
-    walls = ["restrict_files"] if wall == "landlock" else []
+    walls = ["restrict_by_landlock"] if wall == "landlock" else []
     output = with_walls(walls, script(FILES, **places), held_by(wall).command)
     assert open_ways(output, FILES) == []
 
@@ -139,7 +139,7 @@ def test_each_boundary_holds_files_alone(wall: str, places: dict[str, Any]):
 def with_walls(walls: list[str], code: str, command: tuple[str, ...] = ()) -> str:
     """What a script prints behind some walls only: the others are taken out of the sandbox's own code."""
     source = CHILD.read_text()
-    for wall in {"filter_calls", "restrict_files"} - set(walls):
+    for wall in {"filter_calls", "restrict_by_landlock"} - set(walls):
         assert source.count(f"\n    {wall}(") == 1
         source = source.replace(f"\n    {wall}(", "\n    (lambda *_, **__: None)(")
     config = {

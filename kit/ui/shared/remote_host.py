@@ -191,7 +191,10 @@ class RemoteHost(Host):
         return self._ask(plans[0].owner, read)
 
     def holds(self, plan: Plan) -> bool:
-        """Whether a plan is at work, as far as the service says."""
+        """Whether a plan is at work, as far as the service says.
+
+        One whose process died counts until a worker takes it up.
+        """
         return plan.holder is not None and plan.status not in (*OVER, *WAITING)
 
     def stop_plan(self, plan: Plan) -> None:
