@@ -1,6 +1,5 @@
 """What a client is told of a turn, what it is called by, and what history alone keeps (SAT-18)."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 from kit.core.bodies.speech import ResponseId, Separator, Text
 from kit.core.context import OPERATOR
 from kit.core.event import Event
-from kit.core.outcome import AgentCall, Answer, Outcome, Usage
+from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.models.scripted import Line
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
@@ -75,26 +74,6 @@ async def test_supports_answers_are_called_ft_and_every_other_by_its_provider():
     assert len(of_support) == 2
     # Its chain goes on under the provider's own name.
     assert [previous for previous, _ in support.asked] == [None, "resp_support_1"]
-
-
-# ── usage ───────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.req("SAT-18")
-async def test_an_agent_that_is_somebodys_service_uses_no_tokens_and_is_called_ft():
-    async def ask(query: str) -> str:
-        await asyncio.sleep(0.3)
-        return "Scan it again."
-
-    kit = kit_of(asks("support"), stitched)
-    kit.team = kit.team.with_services({"support": ask})
-    reply = await run_turn("my receipt didn't scan", ALICE, kit)
-    [outcome] = reply.outcomes
-    assert outcome.kind == "answer" and outcome.usage == Usage(untold_tokens=1, untold_costs=1)
-    assert [(agent, name[:3]) for agent, name in ids(reply.events)] == [("support", "ft_")]
-    lead = [event.body.usage for event in reply.events if event.body.kind == "model_ended"]
-    assert reply.usage.model_calls == len(lead) == 2
-    assert reply.usage.input_tokens == sum(usage.input_tokens for usage in lead)
 
 
 # ── the separator ───────────────────────────────────────────────────────────────────────────────────

@@ -78,6 +78,12 @@ def joint(
     return SmallKit(with_topologies(bound), SqliteStore(":memory:"))
 
 
+async def explained(
+    topology: Topology, models: Mapping[str, Any], cards: Mapping[str, AgentCard] = {}
+) -> Reply:
+    return await run_turn("explain this", ALICE, joint(topology, models, cards))
+
+
 def chosen(reply: Reply) -> AnswerChosen:
     [body] = bodies(reply, AnswerChosen)
     return body
@@ -85,11 +91,12 @@ def chosen(reply: Reply) -> AnswerChosen:
 
 def ended(reply: Reply) -> dict[str, tuple[str, float]]:
     """Agent -> how it ended, and when."""
-    bodies = [(e.at, e.body) for e in reply.events if isinstance(e.body, AgentEnded)]
-    return {
-        b.agent: ("answer" if isinstance(b.outcome, Answer) else b.outcome.reason, round(at, 6))
-        for at, b in bodies
-    }
+    ends: dict[str, tuple[str, float]] = {}
+    for event in reply.events:
+        if isinstance(event.body, AgentEnded):
+            reason = getattr(event.body.outcome, "reason", "answer")
+            ends[event.body.agent] = (reason, round(event.at, 6))
+    return ends
 
 
 RACE = Topology(kind="race", members=("explainer", "quick"))
@@ -101,7 +108,7 @@ async def test_race_the_first_answer_wins_the_rest_is_stopped_and_composition_fo
         "explainer": answering("Slow and thorough.", 3.0),
         "quick": answering("Quick and good.", 1.0),
     }
-    reply = await run_turn("explain this", ALICE, joint(RACE, models, {}))
+    reply = await explained(RACE, models)
     assert reply.text == "Quick and good." and reply.events[-1].at == pytest.approx(1.0)
     assert ended(reply) == {
         "quick": ("answer", 1.0),
@@ -118,19 +125,12 @@ async def test_race_the_first_answer_wins_the_rest_is_stopped_and_composition_fo
 @pytest.mark.req("SO-7", "SO-21")
 @pytest.mark.parametrize(
     ("sure", "winner", "at"),
-    [
-        (0.9, "quick", 1.0),
-        (0.6, "quick", 1.0),
-        (0.59, "explainer~1", 3.0),
-        (0.3, "explainer~1", 3.0),
-    ],
+    [(0.6, "quick", 1.0), (0.59, "explainer~1", 3.0)],
 )
 async def test_race_first_means_the_first_that_meets_the_bar(sure: float, winner: str, at: float):
     cards = {name: card(name, rated=True) for name in ("explainer", "quick")}
     models = {"explainer": rated("Slow", 0.8, 3.0), "quick": rated("Quick", sure, 1.0)}
-    reply = await run_turn(
-        "explain this", ALICE, joint(RACE.model_copy(update={"bar": 0.6}), models, cards)
-    )
+    reply = await explained(RACE.model_copy(update={"bar": 0.6}), models, cards)
     assert chosen(reply).winner == winner and reply.events[-1].at == pytest.approx(at)
 
 
@@ -146,7 +146,7 @@ async def test_race_when_none_meets_the_bar_the_surest_comes_marked_whenever_it_
         "third": failing(OSError("x"), 2.0),
     }
     race = Topology(kind="race", members=("explainer", "quick", "third"), bar=0.6)
-    reply = await run_turn("explain this", ALICE, joint(race, models, cards))
+    reply = await explained(race, models, cards)
     [outcome] = reply.outcomes
     assert isinstance(outcome, Answer) and "So-so" in outcome.text and outcome.caveat == UNSURE
     assert "with care" in reply.text, "a reservation is passed on"
@@ -155,12 +155,10 @@ async def test_race_when_none_meets_the_bar_the_surest_comes_marked_whenever_it_
 @pytest.mark.req("SO-21")
 async def test_race_where_nobody_answers_is_one_typed_failure():
     models = {"explainer": failing(OSError("x"), 1.0), "quick": failing(ValueError("y"), 2.0)}
-    reply = await run_turn("explain this", ALICE, joint(RACE, models, {}))
+    reply = await explained(RACE, models)
     [outcome] = reply.outcomes
-    assert isinstance(outcome, Failure) and (outcome.agent, outcome.reason) == (
-        "explainer",
-        "exception",
-    )
+    assert outcome.agent == "explainer"
+    assert isinstance(outcome, Failure) and outcome.reason == "exception"
     assert "explainer" in reply.text and chosen(reply).winner is None
 
 
@@ -175,8 +173,7 @@ async def test_members_count_against_the_cap_and_never_crowd_out_what_was_asked(
         "quick": answering("Q", 2.0),
         "shop": answering("S"),
     }
-    deck = joint(RACE.model_copy(update={"members": ("explainer", "quick")}), models, {}, cap=4)
-    reply = await run_turn("two things", ALICE, deck, cap=cap)
+    reply = await run_turn("two things", ALICE, joint(RACE, models, {}, cap=4), cap=cap)
     assert len(chosen(reply).members) == members
     assert reply.routing.dropped == dropped and ("S" in reply.text) == (not dropped)
 
@@ -196,7 +193,7 @@ async def test_ensemble_a_judge_with_the_rubric_picks_among_all_answers():
         "second": answering("Another view.", 1.0),
         "judge": judge,
     }
-    reply = await run_turn("explain this", ALICE, joint(ENSEMBLE, models, JUDGED))
+    reply = await explained(ENSEMBLE, models, JUDGED)
     assert reply.text == "Another view." and reply.events[-1].at == pytest.approx(3.0), (
         "both, then the judge"
     )
@@ -235,7 +232,7 @@ async def test_ensemble_what_a_judge_merges_has_the_form_the_card_asks_for(
         "second": rated("B.", 0.8),
         "judge": answering(json.dumps({"best": 2, "merged": merged})),
     }
-    reply = await run_turn("explain this", ALICE, joint(ENSEMBLE, models, judged))
+    reply = await explained(ENSEMBLE, models, judged)
     [outcome] = reply.outcomes
     assert (
         isinstance(outcome, Answer)
@@ -257,7 +254,7 @@ async def test_ensemble_without_a_verdict_an_answer_comes_with_a_reservation(
         "second": answering("Another view."),
         "judge": judge,
     }
-    reply = await run_turn("explain this", ALICE, joint(ENSEMBLE, models, JUDGED))
+    reply = await explained(ENSEMBLE, models, JUDGED)
     [outcome] = reply.outcomes
     assert (
         isinstance(outcome, Answer) and outcome.text == "One view." and outcome.caveat == UNJUDGED
@@ -271,40 +268,27 @@ PIPELINE = Topology(kind="pipeline", members=("explainer", "editor"))
 @pytest.mark.req("SO-7")
 async def test_pipeline_the_second_gets_the_firsts_answer_as_a_declared_field():
     editor = answering("A better text.", 1.0)
-    reply = await run_turn(
-        "explain",
-        ALICE,
-        joint(
-            PIPELINE,
-            {"explainer": answering("A draft.", 2.0), "editor": editor},
-            {"editor": EDITOR},
-        ),
-    )
+    models = {"explainer": answering("A draft.", 2.0), "editor": editor}
+    reply = await explained(PIPELINE, models, {"editor": EDITOR})
     assert reply.text == "A better text." and reply.events[-1].at == pytest.approx(3.0)
     assert "draft: A draft." in str(editor.seen[0][0].content)
 
 
 @pytest.mark.req("SO-7")
-@pytest.mark.parametrize(("sure", "asked"), [(0.9, 0), (0.6, 0), (0.59, 1), (0.3, 1)])
+@pytest.mark.parametrize(("sure", "asked"), [(0.6, 0), (0.59, 1)])
 async def test_pipeline_the_second_pass_may_depend_on_how_sure_the_first_is(
     sure: float, asked: int
 ):
     editor = answering('{"text": "Better", "confidence": 0.9}')
     cards = {"explainer": card("explainer", rated=True), "editor": EDITOR}
-    topology = PIPELINE.model_copy(update={"bar": 0.6})
-    await run_turn(
-        "explain this",
-        ALICE,
-        joint(topology, {"explainer": rated("Draft", sure), "editor": editor}, cards),
-    )
+    models = {"explainer": rated("Draft", sure), "editor": editor}
+    await explained(PIPELINE.model_copy(update={"bar": 0.6}), models, cards)
     assert len(editor.seen) == asked
 
 
 async def test_pipeline_a_draft_nobody_could_go_over_stands_with_a_reservation():
     models = {"explainer": answering("A draft."), "editor": failing(OSError("x"))}
-    [outcome] = (
-        await run_turn("explain this", ALICE, joint(PIPELINE, models, {"editor": EDITOR}))
-    ).outcomes
+    [outcome] = (await explained(PIPELINE, models, {"editor": EDITOR})).outcomes
     assert isinstance(outcome, Answer) and outcome.caveat == UNCHECKED
 
 
