@@ -145,6 +145,14 @@ def test_when_nothing_fits_the_prompt_decides():
     assert not greeted.tool_calls and "Hello" in greeted.text
 
 
+def test_a_field_of_a_routing_tool_that_names_its_choices_is_filled():
+    topics = {"type": "string", "enum": ["receipt_scan", "account_login", "other"]}
+    support = ask("support", support_category=topics, order_id={"type": "string"})
+    asked = called(say("my receipt would not scan at all", tools=[support, ask("play")]))
+    assert asked["ask_support"]["support_category"] == "receipt_scan"
+    assert "order_id" not in asked["ask_support"]
+
+
 # --- worker
 
 

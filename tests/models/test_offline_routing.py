@@ -5,13 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from kit.compose.deck import load_deck
 from kit.core.language.clauses import clauses
 from kit.core.language.small_talk import asks, small_talk
 from kit.models.offline.routing import Routes, Situation, SmallTalk, Unfit, decide
-from kit.models.offline.similarity import Document, spoken
+from kit.models.offline.similarity import Document
 from kit.models.offline.wording import LONG_TO_LEARN, WordingClassifier
-from kit.settings import HOME
 
 AGENTS = {
     "shop": "Finds products, deals, coupons and offers in the catalogue, compares prices and suggests things to buy.",
@@ -165,60 +163,3 @@ def test_a_deck_that_lists_requests_refuses_what_is_asked_elsewhere():
     )
     assert isinstance(decide(Situation("who wrote the great symphony", listed), 4), Unfit)
     assert isinstance(decide(Situation("are the ferns dry", listed), 4), Routes)
-
-
-@pytest.fixture(scope="module")
-def consumer() -> tuple[Document, ...]:
-    """The sub-agents of the shipped deck, with the requests that their cards list."""
-    deck = load_deck(HOME / "cards" / "consumer")
-    cards = [card for card in deck.cards.values() if card.id != "orchestrator"]
-    return tuple(Document(spoken(card.id), card.description, card.requests) for card in cards)
-
-
-@pytest.mark.parametrize(
-    ("message", "parts"),
-    [
-        (
-            "gift card code says invalid how much did that 25 dollar card cost me in points",
-            {
-                "support": "gift card code says invalid",
-                "rewards": "how much did that 25 dollar card cost me in points",
-            },
-        ),
-        (
-            "whats a good cheap shampoo for dry hair n how many points 4 a ten dollar gift card",
-            {
-                "shop": "whats a good cheap shampoo for dry hair",
-                "rewards": "how many points 4 a ten dollar gift card",
-            },
-        ),
-        (
-            "next milestone in Word Harvest and the address of the supermarket in Brandon",
-            {
-                "play": "next milestone in Word Harvest",
-                "retailer context": "the address of the supermarket in Brandon",
-            },
-        ),
-    ],
-)
-def test_requests_without_a_mark_between_them_are_told_apart(
-    consumer: tuple[Document, ...], message: str, parts: dict[str, str]
-):
-    decision = decide(Situation(message, consumer), 8)
-    assert isinstance(decision, Routes)
-    assert {consumer[part.tool].name: part.text for part in decision.parts} == parts
-
-
-@pytest.mark.parametrize(
-    ("request_of_own", "agent"),
-    [("dealz on la croix", "shop"), ("sushi tonight", "restaurants"), ("decaf", "support")],
-)
-def test_a_few_words_go_on_with_what_was_asked_unless_they_are_worded_like_a_request(
-    request_of_own: str, agent: str, consumer: tuple[Document, ...]
-):
-    desks = [document for document in consumer if document.name.replace(" ", "_") in NAMES]
-    [support] = [place for place, desk in enumerate(desks) if desk.name == "support"]
-    situation = Situation(request_of_own, tuple(desks), in_play=frozenset({support}))
-    decision = decide(situation, 5)
-    assert isinstance(decision, Routes)
-    assert [desks[part.tool].name for part in decision.parts] == [agent]

@@ -1,7 +1,6 @@
 """A hotel desk in Pydantic AI, built as its introduction builds a support agent: instructions, tools, a run context."""
 
 from collections.abc import AsyncIterator
-from decimal import Decimal
 
 from pydantic_ai import Agent, RunContext
 from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
@@ -38,14 +37,3 @@ hotel_agent = Agent(
 async def find_room(ctx: RunContext[Principal], city: str) -> str:
     """Find a free room in a city."""
     return f"{ROOMS[city]} has a room for {ctx.deps.user_id}."
-
-
-def price_of(nights: int) -> Decimal:
-    """What a stay costs."""
-    return Decimal(90) * nights
-
-
-@hotel_agent.tool_plain
-async def price(nights: int) -> str:
-    """Say what a number of nights costs."""
-    return f"{price_of(nights)} euros"
