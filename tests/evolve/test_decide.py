@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import subprocess
 from collections.abc import Sequence
 from contextlib import closing
@@ -32,16 +33,24 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
-@pytest.fixture
-def deck(tmp_path: Path) -> Path:
-    """The deck, committed as v1, and a store beside it that the commands read."""
-    folder = write_deck(tmp_path)
-    git(tmp_path, "init", "-q")
-    (tmp_path / ".gitignore").write_text("*.db*\n")
-    git(tmp_path, "add", "-A")
-    git(tmp_path, "commit", "-qm", "first")
-    git(tmp_path, "tag", "v1")
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The deck, committed as v1."""
+    folder = tmp_path_factory.mktemp("repository")
+    write_deck(folder)
+    git(folder, "init", "-q")
+    (folder / ".gitignore").write_text("*.db*\n")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "first")
+    git(folder, "tag", "v1")
     return folder
+
+
+@pytest.fixture
+def deck(repository: Path, tmp_path: Path) -> Path:
+    """A copy of the deck and of its repository; the commands keep a store beside it."""
+    shutil.copytree(repository, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "cards" / "desk"
 
 
 def evolve(deck: Path, *words: str, code: int = 0) -> str:

@@ -11,10 +11,18 @@ from streamlit.testing.v1 import AppTest
 from kit.cli import main
 from tests.app.rooms import app_over, room, shown
 from tests.evolve.shared_deck import FILES
-from tests.evolve.test_decide import GOOD, NEXT, POOR, deck, git, judge_sessions
+from tests.evolve.test_decide import (
+    GOOD,
+    NEXT,
+    POOR,
+    deck,
+    git,
+    judge_sessions,
+    repository,
+)
 from tests.security.test_visitors import HEADER, SECRET, token
 
-__all__ = ["deck"]
+__all__ = ["deck", "repository"]
 SIGNED_IN = {
     "VISITOR": f"header:{HEADER}",
     "VISITOR_KEY": SECRET,

@@ -23,7 +23,7 @@ from kit.core.documents.document import (
 )
 from kit.core.errors import MemoryLockError, StorageSchemaError, StoreError, VersionConflict
 from kit.runtime.clock import run_virtual
-from kit.stores.documents.protocol import Documents, EventFilter, PlanFilter
+from kit.stores.documents.protocol import Documents, EventFilter, MemoryStore, PlanFilter
 from kit.stores.documents.sql import open_documents, open_sessions
 from kit.stores.opening import open_store
 from kit.stores.turn_store import TurnStore
@@ -256,26 +256,26 @@ async def test_a_memory_ends_at_its_time_by_the_clock_of_the_kit(backend: Backen
     assert await keys() == [["long"], ["long"]]  # a clock that goes back brings nothing back
 
 
-@settings(max_examples=8, deadline=None)
+@pytest.fixture(scope="module", params=DATABASES)
+def red_door(request: pytest.FixtureRequest) -> Iterator[MemoryStore]:
+    """Memories of one database among which one is of a red door."""
+    with closing(open_store(new_place(request.param))) as store:
+        memory = open_documents(store, dimension=3).memory
+        run_virtual(memory.write(a_memory("k", text="a red door")))
+        yield memory
+
+
+@settings(max_examples=15, deadline=None)
 @given(
     st.text(st.characters() | st.sampled_from('"*()^:\0\ud800'), max_size=40),
     st.sampled_from([0, 5_000]),
 )
 @example('door" OR "', 0)
 @example("\ud800 \0 NEAR(", 5_000)
-@pytest.mark.parametrize("database", DATABASES)
-def test_any_text_can_be_searched_for(database: str, text: str, more: int) -> None:
-    async def play() -> None:
-        store = open_store(new_place(database))
-        memory = open_documents(store, dimension=3).memory
-        await memory.write(a_memory("k", text="a red door"))
-        matches = await memory.search(
-            ANN, "session", " ".join(["door", text, *map(str, range(more))]), session_id="s1"
-        )
-        store.close()
-        assert [one.key for one in matches] == ["k"]
-
-    run_virtual(play())
+def test_any_text_can_be_searched_for(red_door: MemoryStore, text: str, more: int) -> None:
+    words = " ".join(["door", text, *map(str, range(more))])
+    matches = run_virtual(red_door.search(ANN, "session", words, session_id="s1"))
+    assert [one.key for one in matches] == ["k"]
 
 
 async def test_a_key_is_held_by_one_task_until_it_gives_it_back_or_its_time_is_over(
