@@ -24,6 +24,8 @@ from typing import Any
 
 from kit.core.documents.document import Plan
 from kit.planning.plan import new_plan
+from kit.planning.record import LEASE
+from kit.service import queue, worker
 from kit.service.queued_plans import QueuedPlans, open_queued_plans
 from kit.service.worker import work
 from kit.settings import Settings
@@ -71,6 +73,7 @@ async def run_worker(workers: "Workers", works: Event) -> None:
             redis=workers.redis,
             store=workers.store,
             documents=workers.documents or None,
+            lease=workers.lease,
         ) as kit,
         open_queued_plans(settings) as plans,
     ):
@@ -83,6 +86,8 @@ def run_worker_by(clock: float, workers: "Workers", works: Event) -> None:
     """Runs a worker whose clock is so many seconds off."""
     true_time = time.time
     time.time = lambda: true_time() + clock
+    worker.LEASE = workers.lease
+    queue.IDLE = min(queue.IDLE, workers.lease)
     asyncio.run(run_worker(workers, works))
 
 
@@ -97,6 +102,8 @@ class Workers:
     """Where documents are that are not in the store; empty for none."""
     clocks: tuple[float, ...]
     """By how many seconds the clock of each is off."""
+    lease: float = LEASE
+    """Seconds without a word after which a plan counts as left behind."""
     processes: list[BaseProcess] = field(default_factory=list[BaseProcess])
 
     def start(self, number: int) -> BaseProcess:

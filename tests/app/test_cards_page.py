@@ -8,13 +8,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from kit.compose.deck import load_deck
-from kit.compose.prompts import plan_prompt
 from kit.core.card import AgentCard, Handoff, HandoffField
-from kit.core.context import OPERATOR, DynamicContext
+from kit.core.context import OPERATOR
 from kit.settings import HOME
 from kit.ui.cards import page as cards
 from kit.ui.cards.card import card_html
-from kit.ui.cards.prompt import assembled, prefix_share, prompt_html
 from kit.ui.shared import frame
 from kit.ui.shared.wording import label
 from tests.app.rooms import app_over, room, shown
@@ -77,19 +75,6 @@ def test_a_card_says_its_size_model_limits_and_what_crosses():
         and "confidence of 0.4" in said
         and "Not bound here" in card_html(rewards, DECK, None)
     )
-
-
-def test_the_prompt_is_drawn_whole_with_its_border():
-    card = DECK.cards["orchestrator"]
-    dynamic = DynamicContext(date="2026-11-01", user_id="u-007", locale="en-US")
-    prompt, pieces = assembled(card, DECK, dynamic)
-    assert "\n\n".join(piece.text for piece in pieces) == prompt.text
-    assert [piece.name for piece in pieces if piece.personal] == [
-        "request"
-    ] and "u-007" not in prompt.prefix
-    above, below = prompt_html(prompt, pieces).split("Stable prefix ends here")
-    assert "u-007" in below and "u-007" not in above and plan_prompt(card, DECK).cohort in below
-    assert 0.9 < prefix_share(prompt) < 1
 
 
 @pytest.mark.req("PC1-S5.5b")

@@ -34,16 +34,9 @@ def envelope(verified: bool) -> Envelope:
 
 
 def test_foreign_replies_are_counted_apart_from_verified_ones():
-    mine, both, theirs = (
-        known(envelope(True)),
-        known(envelope(True), envelope(False)),
-        known(envelope(False)),
-    )
-    assert [tag.text for tag in mine["principal"].tags] == ["1 verified"] and mine[
-        "principal"
-    ].text == str(WHO)
-    assert [tag.text for tag in both["principal"].tags] == ["1 verified", "1 blocked"]
-    assert [(tag.text, tag.tone) for tag in theirs["principal"].tags] == [("1 blocked", "bad")]
+    both = known(envelope(True), envelope(False))["principal"]
+    assert [tag.text for tag in both.tags] == ["1 verified", "1 blocked"]
+    assert (both.text, both.tags[1].tone) == (str(WHO), "bad")
     assert [tag.text for tag in known()["principal"].tags] == ["none was fetched"]
     looked_up = ToolEnded(agent="rewards", tool="stock", call_id="c", result="4 packs")
     assert [tag.text for tag in known(looked_up)["principal"].tags] == ["not checked"]

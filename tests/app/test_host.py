@@ -10,7 +10,6 @@ import pytest
 from case_pictures import draw_picture
 from kit.core.bodies.call import AgentStarted
 from kit.core.bodies.speech import Text
-from kit.core.bodies.turn import TurnStarted
 from kit.core.context import OPERATOR, Session
 from kit.core.errors import BindError, FaultError, UnknownId
 from kit.core.event import Event
@@ -155,13 +154,8 @@ def test_turns_that_a_page_shows_are_read_from_the_store_once(host: Host):
 def test_pictures_go_with_the_turn_and_stay_at_hand_for_a_while(host: Host):
     receipt = draw_picture("receipt")
     turn_id = host.start("why was this refused?", own(host), images=[receipt])
-    begun = next(
-        event.body for event in ended(host, turn_id) if isinstance(event.body, TurnStarted)
-    )
-    assert (
-        begun.pictures == (receipt.ref,)
-        and begun.message == "[picture: receipt.png] why was this refused?"
-    )
+    view = host.view(turn_id, own(host).principal)
+    assert view is not None and view.question == "[picture: receipt.png] why was this refused?"
     assert host.pictures.of(turn_id) == (receipt,) and host.pictures.of("another") == ()
     small = PictureCache(room=len(receipt.data))
     for turn in ("first", "second"):

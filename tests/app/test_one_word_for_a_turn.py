@@ -31,7 +31,7 @@ from kit.ui.traces.turn_list import table
 from kit.wire import open_kit
 from tests.app.rooms import app_over, room, shown
 from tests.kits import SmallKit, answering, asks, classifies, small_kit, stitched
-from tests.plan_kits import draft, gives_rows, plan_kit
+from tests.plan_kits import PlanKit, draft, gives_rows, plan_kit
 from tests.planning.test_plans import raises
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
@@ -54,6 +54,18 @@ EXPECTED = {
 }
 
 
+OUTSIDE = "Who painted the Mona Lisa?"
+ASKED: dict[str, tuple[str, list[str]]] = {
+    "complete": (MIXED, []),
+    "one failed": (MIXED, ["rewards=raise"]),
+    "nobody asked": ("hello", []),
+    "off script": ("What is the weather in Paris?", []),
+    "all failed": (MIXED, ["rewards=raise", "shop=raise", "support=raise"]),
+    "no question": ("", []),
+}
+"""What the consumer deck is asked, and what is broken then."""
+
+
 @dataclass
 class Played:
     """The turns of this file: their store, and their replies by name."""
@@ -74,60 +86,42 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     async def of_the_deck() -> None:
         settings = Settings(store=str(path), pace=0, model="offline")
         async with open_kit(settings, faults=True) as kit:
-            replies["complete"] = await kit.ask(MIXED, session("complete"))
-            replies["one failed"] = await kit.ask(
-                MIXED, session("one failed"), faults=["rewards=raise"]
-            )
-            replies["nobody asked"] = await kit.ask("hello", session("nobody asked"))
-            replies["off script"] = await kit.ask(
-                "What is the weather in Paris?", session("off script")
-            )
-            replies["all failed"] = await kit.ask(
-                MIXED,
-                session("all failed"),
-                faults=["rewards=raise", "shop=raise", "support=raise"],
-            )
-            replies["no question"] = await kit.ask("", session("no question"))
+            for name, (question, faults) in ASKED.items():
+                replies[name] = await kit.ask(question, session(name), faults=faults)
             turn = kit.ask(MIXED, session("stopped"), faults=["rewards=hang"])
             async for event in turn:
                 if event.kind == "agent_started":
                     turn.cancel()
             replies["stopped"] = await turn
+        gateway = "classifier_gateway"
         models = classifies("support", "ereceipts", part="My receipt didn't scan")
         async with open_kit(settings, models=models) as kit:
-            replies["part left out"] = await kit.ask(
-                MIXED, session("part left out"), pattern="classifier_gateway"
-            )
-        settings = Settings(store=str(path), pace=0, model="offline", deck=HOME / "cards/gifts")
+            replies["part left out"] = await kit.ask(MIXED, session("part left out"), gateway)
+        settings = settings.with_(deck=HOME / "cards/gifts")
         async with open_kit(settings) as kit:
-            replies["outside"] = await kit.ask("Who painted the Mona Lisa?", session("outside"))
+            replies["outside"] = await kit.ask(OUTSIDE, session("outside"))
         models = {"desk": ScriptedModel(Line("")), "*": "offline"}
         async with open_kit(settings, models=models) as kit:
-            replies["no label"] = await kit.ask(
-                "Who painted the Mona Lisa?", session("no label"), pattern="classifier_gateway"
-            )
+            replies["no label"] = await kit.ask(OUTSIDE, session("no label"), gateway)
+
+    async def of_kit(name: str, message: str, kit: SmallKit | PlanKit) -> None:
+        if isinstance(kit, SmallKit):
+            kit.store = SqliteStore(path)
+        replies[name] = await run_turn(message, session(name), kit)
+        kit.store.close()
 
     async def of_small_kits() -> None:
         models = {"a": answering("A is known."), "b": answering("B is known.")}
-        capped: SmallKit = small_kit([asks("a", "b"), stitched, stitched], models, cap=1)
-        capped.store = SqliteStore(path)
-        replies["over the cap"] = await run_turn(
-            "about a and about b", session("over the cap"), capped
-        )
-        capped.store.close()
+        capped = small_kit([asks("a", "b"), stitched, stitched], models, cap=1)
+        await of_kit("over the cap", "about a and about b", capped)
         # What a model declines in words of its own counts as what the stand-in declines.
-        declining: SmallKit = small_kit([Line("Sorry, I can't help with that.")], models)
-        declining.store = SqliteStore(path)
-        replies["declined"] = await run_turn("Tell me a joke.", session("declined"), declining)
-        declining.store.close()
-        hopeless = plan_kit(folder, "nobody flies")
-        replies["plan failed"] = await run_turn("Do it.", session("plan failed"), hopeless)
-        hopeless.store.close()
+        declining = small_kit([Line("Sorry, I can't help with that.")], models)
+        await of_kit("declined", "Tell me a joke.", declining)
+        await of_kit("plan failed", "Do it.", plan_kit(folder, "nobody flies"))
         runs = iter([raises, gives_rows])
         drafts = (draft("one"), draft("one again"))
         mended = plan_kit(folder, *drafts, doing=lambda *args: next(runs)(*args))
-        replies["plan mended"] = await run_turn("Do it.", session("plan mended"), mended)
-        mended.store.close()
+        await of_kit("plan mended", "Do it.", mended)
 
     asyncio.run(of_the_deck())
     asyncio.run(of_small_kits())

@@ -108,18 +108,6 @@ def test_somebody_elses_trace_cannot_be_opened_by_its_address(page: AppTest, ask
     assert "no such trace of yours" in shown(page) and len(page.dataframe[0].value) == 3
 
 
-def test_the_address_chooses_the_span_and_a_choice_changes_the_address(page: AppTest, asked: Path):
-    turn = stored(asked)[2]
-    spans = trace_of(SqliteStore(asked).events(turn.id, OPERATOR)).spans
-    tool = next(span for span in spans if span.kind == "tool")
-    open_turn(page, turn, tool.id)
-    assert f'data-span="{tool.id}"' in shown(page)
-    other = next(span for span in spans if span.kind == "model")
-    page.selectbox[0].set_value(other.id).run()
-    assert f'data-span="{other.id}"' in shown(page)
-    assert page.query_params["span"] in (other.id, [other.id])
-
-
 def test_a_turn_whose_process_died_has_an_explanation(page: AppTest, asked: Path):
     lost = a_turn("lost", "mine", "u-001")
     store = SqliteStore(asked)

@@ -1,6 +1,5 @@
 """The fold from events to what a person sees."""
 
-import itertools
 import re
 from typing import get_args
 
@@ -10,64 +9,14 @@ from hypothesis import strategies as some
 from markdown_it import MarkdownIt
 
 from kit.core.bodies.call import AgentStarted, ToolEnded, ToolStarted
-from kit.core.bodies.guard import CallDropped
-from kit.core.bodies.speech import StatusLine, Text, TextReplaced
-from kit.core.event import Event
+from kit.core.bodies.speech import StatusLine
 from kit.core.outcome import Failure, Reason
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.wording import literal, prose
-from tests.app.logs import begin, end, failed, mixed, stamp
+from tests.app.logs import begin, mixed, stamp
 from tests.effort import effort
 from tests.pages import marks, unescaped
-
-AGENTS = ("rewards", "shop", "offer_details")
-TEXTS = some.text("abc $\n", min_size=1, max_size=6)
-
-
-def _stamped(index: int, made: tuple[str, str, str]) -> tuple[float, str, str | None, object]:
-    kind, agent, text = made
-    span = f"a-{agent}"
-    at = index / 10
-    return {
-        "lead": (at, "s1", None, Text(channel="lead", text=text)),
-        "answer": (at, "s1", None, Text(channel="answer", text=text)),
-        "replaced": (at, "s1", None, TextReplaced(from_seq=max(0, index - 2), text=text)),
-        "started": (at, span, "s1", AgentStarted(agent=agent, call_id=agent, query=text)),
-        "line": (at, f"tool-{index}", span, StatusLine(agent=agent, text=text)),
-        "failed": (at, span, "s1", failed(agent, "timeout")),
-        "dropped": (at, "s1", None, CallDropped(agent=agent, call_id=agent, reason="over_cap")),
-    }[kind]
-
-
-@some.composite
-def logs(draw: some.DrawFn) -> list[Event]:
-    kinds = some.sampled_from(
-        ("lead", "answer", "replaced", "started", "line", "failed", "dropped")
-    )
-    made = draw(some.lists(some.tuples(kinds, some.sampled_from(AGENTS), TEXTS), max_size=25))
-    bodies = [*begin(), *(_stamped(index, one) for index, one in enumerate(made))]
-    return stamp(bodies + (end("done", "rewards") if draw(some.booleans()) else []))  # type: ignore[arg-type]
-
-
-@given(logs(), some.lists(some.integers(0, 30), max_size=6))
-def test_a_log_reduced_in_any_batches_gives_the_same_view(log: list[Event], cuts: list[int]):
-    whole = advance(TurnView(), log)
-    one_by_one, batched = TurnView(), TurnView()
-    for event in log:
-        one_by_one = advance(one_by_one, [event])
-        assert (
-            one_by_one.lead + one_by_one.answer + str(one_by_one.ttft) + str(one_by_one.trace)
-        )  # reading must not fix anything
-    edges = sorted({0, len(log), *(min(cut, len(log)) for cut in cuts)})
-    for start, stop in itertools.pairwise(edges):
-        batched = advance(batched, log[start:stop])
-    assert one_by_one == whole == batched
-    assert (one_by_one.lead, one_by_one.answer, one_by_one.trace) == (
-        whole.lead,
-        whole.answer,
-        whole.trace,
-    )
 
 
 def test_a_step_at_work_says_whether_anything_is_heard_of_it_and_never_what_came_back():

@@ -39,24 +39,6 @@ async def test_two_users_of_one_kit_are_in_two_cohorts_at_once():
 
 
 @pytest.mark.req("PC1-S3.3")
-async def test_a_cohorts_team_is_bound_when_it_is_first_needed_and_kept():
-    async with open_kit(EMBEDDED) as kit:
-        before = len(kit.stages.bound)
-        one, other = people(kit)
-        await kit.ask(GAMES, one)
-        assert len(kit.stages.bound) == before
-        for _ in range(2):
-            await kit.ask(GAMES, other)
-        again = kit.session(
-            "c", user="u-003", flags={"location_aware": False, "play": False, "wide_search": False}
-        )
-        await kit.ask(GAMES, again)
-        assert len(kit.stages.bound) == before + 1, (
-            "a flag that says what the deck says makes no cohort of its own"
-        )
-
-
-@pytest.mark.req("PC1-S3.3")
 async def test_a_sub_agent_is_in_a_cohort_of_its_own_which_covers_its_tools_configuration():
     async with open_kit(EMBEDDED) as kit:
         asked = [

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kit.compose.deck import Block, Deck, DeckSettings, load_deck
-from kit.core.card import AgentCard, Policy
+from kit.core.card import AgentCard
 from kit.core.errors import BindError, DeckError
 from kit.core.model import ModelSpec
 from kit.runtime.team import bind
@@ -461,21 +461,6 @@ def test_a_deck_of_values_says_itself_that_no_block_is_required(settings: DeckSe
     assert bare == Deck.of([card], required_blocks=())
     assert bare == Deck.of([card], settings=DeckSettings(orchestrator="a"), required_blocks=())
     assert [warning for warning in bare.warnings if "no block is required" in warning]
-
-
-def test_limits_come_from_the_card_then_the_deck_then_the_kit():
-    card = AgentCard(id="a", description="a", model="offline", policy=Policy(max_tool_calls=2))
-    deck = Deck.of(
-        [card],
-        settings=DeckSettings(
-            orchestrator="a",
-            required_blocks=(),
-            defaults=Policy(time_budget_ms=500, max_tool_calls=9),
-        ),
-    )
-    policy = deck.policy(card)
-    assert (policy.max_tool_calls, policy.time_budget_ms) == (2, 500)
-    assert all(value is not None for name, value in policy if name not in ("cost", "model_time_ms"))
 
 
 @pytest.mark.req("PC1-D4")

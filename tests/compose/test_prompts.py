@@ -79,13 +79,6 @@ def test_the_cohort_names_card_and_versions_and_nothing_of_the_request():
     )
 
 
-def test_a_flag_that_touches_nothing_in_a_prompt_leaves_its_cohort_alone():
-    assert (
-        plan_prompt(REWARDS, deck()).cohort
-        == plan_prompt(REWARDS, deck(location_aware=True)).cohort
-    )
-
-
 @pytest.mark.req("PC2-FR-7")
 def test_the_prefix_of_an_orchestrator_ends_with_the_cap_and_the_default():
     cap = "Call at most 3 tools in one turn; when the message has more parts, choose the 3 most relevant."

@@ -47,22 +47,14 @@ async def test_each_published_model_is_asked_over_its_api_with_its_effort(
 
 @pytest.mark.req("SAT-21")
 def test_strict_gating_is_a_block_that_a_grid_puts_into_the_prompt_and_nothing_else():
-    for path, prompts in ((PAID, PROMPTS), (HOME / "data" / "grids" / "real.yaml", PROMPTS[:1])):
-        spec = read_grid(path)
-        assert set(spec.grid.prompts) == set(prompts)
-        prefixes = {
-            p: plan_prompt(deck.cards["orchestrator"], deck).prefix
-            for (p, _), deck in spec.decks.items()
-        }
-        assert [STRICT in prefixes[prompt] for prompt in prompts] == [
-            prompt == "strict-gating" for prompt in prompts
-        ]
     spec = read_grid(PAID)
+    assert set(spec.grid.prompts) == set(PROMPTS)
     texts = {
         p: plan_prompt(deck.cards["orchestrator"], deck).prefix
         for (p, _), deck in spec.decks.items()
     }
     block = spec.deck.blocks["instructions-strict-gating"].text.strip()
+    assert STRICT in block
     assert texts["strict-gating"].replace(f"{block}\n\n", "") == texts["plain"]
 
 

@@ -11,6 +11,7 @@ import httpx
 import pytest
 import uvicorn
 
+from docs import embedding
 from docs.embedding import server
 from kit import Principal, open_kit
 from kit.compose.deck import Deck
@@ -114,11 +115,12 @@ async def test_a_client_is_who_its_token_says_and_not_who_it_says_itself() -> No
 
 @pytest.mark.realtime
 @pytest.mark.req("K-27")
-@pytest.mark.parametrize(("seconds", "status"), [(0.4, "ok"), (30.0, "cancelled")])
+@pytest.mark.parametrize(("seconds", "status"), [(0.2, "ok"), (30.0, "cancelled")])
 async def test_a_server_that_is_told_to_end_loses_no_turn(
-    tmp_path: Path, seconds: float, status: str
+    tmp_path: Path, seconds: float, status: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that end in time are answered to their end, the others are stopped; all are stored."""
+    monkeypatch.setattr(embedding, "DRAIN", 1.0)
     path = str(tmp_path / "kit.db")
     async with (
         served(seconds=seconds, store=path) as running,

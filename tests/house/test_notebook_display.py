@@ -12,7 +12,6 @@ import pytest
 from kit import open_kit
 from kit.compose.deck import Deck
 from kit.core.card import AgentCard
-from kit.core.display.html import CELL, MOST_ROWS, bar, notebook_html, table
 from kit.models.scripted import Line, ScriptedModel
 from tests.kits import OFFLINE, asks, stitched
 
@@ -106,13 +105,6 @@ async def test_they_are_small_and_take_their_colours_from_the_notebook():
         assert set(re.findall(r"[{;\s]color:([^;}]+)", source)) == {"inherit"}, (
             "text in a colour of its own vanishes on one ground"
         )
-
-
-def test_long_tables_and_cells_are_cut_and_say_so():
-    source = notebook_html(table(("n",), [(n,) for n in range(MOST_ROWS + 5)]))
-    assert source.count("<td") == MOST_ROWS and "and 5 more" in source
-    assert f"{'x' * CELL} …" in table(("n",), [("x" * 500,)])
-    assert "margin-left:99.0%;width:0.5%" in bar(1.0, 1.0)
 
 
 @pytest.mark.req("K-26")

@@ -236,25 +236,6 @@ def test_the_readme_maps_every_folder():
     assert missing == []
 
 
-def test_make_help_lists_the_commands_people_are_told_of():
-    said = subprocess.run(
-        ["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    listed = set(re.findall(r"^  make ([a-z]+) ", said, re.MULTILINE))
-    assert {
-        "setup",
-        "app",
-        "notebooks",
-        "docs",
-        "test",
-        "lint",
-        "type",
-        "matrix",
-        "bench",
-        "all",
-    } <= listed
-
-
 def test_every_install_line_installs_this_distribution():
     """A line with another name installs somebody else's package."""
     name = PYPROJECT["project"]["name"]

@@ -36,14 +36,3 @@ def test_a_failed_stage_keeps_no_other_from_running_and_the_table_names_it(tmp_p
     assert heading == "-- stages"
     assert [line.split()[1] for line in table] == ["first", "broken", "last"]
     assert [line.endswith("FAILED") for line in table] == [False, True, False]
-
-
-def test_without_a_failure_it_ends_well(tmp_path: Path):
-    assert run_stages(tmp_path, "first", "last").returncode == 0
-
-
-def test_whoever_collects_the_table_prints_it_once(tmp_path: Path):
-    table = tmp_path / "table.txt"
-    ended = run_stages(tmp_path, "first", "broken", KIT_STAGES=str(table))
-    assert ended.returncode == 1 and "-- stages" not in ended.stdout
-    assert [line.split()[1] for line in table.read_text().splitlines()] == ["first", "broken"]

@@ -111,16 +111,24 @@ async def test_a_server_with_a_schema_that_nobody_can_afford_is_not_accepted(
 
 
 @pytest.mark.req("AS-32")
-@pytest.mark.parametrize("case", [*COSTLY][:2])
-@pytest.mark.parametrize("which", ["input_schema", "output_schema"])
-async def test_a_skill_with_such_a_schema_is_a_fault_of_its_service(case: str, which: str):
-    schema, words = COSTLY[case]
+@pytest.mark.parametrize(
+    ("which", "value", "words"),
+    [
+        ("input_schema", chain(18), "more than 5,000 places"),
+        ("output_schema", wide_chain(8), "more than 5,000 places"),
+        ("input_schema", {"type": "no such type"}, ""),
+        ("id", "outlet_menu", ""),
+    ],
+)
+async def test_a_skill_with_such_a_schema_or_another_name_is_a_fault_of_its_service(
+    which: str, value: object, words: str
+):
     service = SkillService()
     honest = service.call
 
     def lie(scope: Scope, name: str, arguments: Mapping[str, Any], key: str | None = None) -> Any:
         answer: Any = honest(scope, name, arguments, key)
-        return {**answer, which: schema} if name == "load_skill" else answer
+        return {**answer, which: value} if name == "load_skill" else answer
 
     service.call = lie
     before = time.process_time()

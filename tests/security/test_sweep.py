@@ -103,10 +103,6 @@ ATTACKS: dict[str, Callable[[], dict[str, Any]]] = {
         "orchestrator": Flood(piece="word ", count=1_000_000),
         "shop": answering("x"),
     },
-    "one word without end": lambda: {
-        "orchestrator": Flood(piece="a" * 50, count=1_000_000),
-        "shop": answering("x"),
-    },
     "5,000 calls": lambda: {
         "orchestrator": ScriptedModel(
             Line(calls=[("ask_shop", {"query": str(n)}) for n in range(5_000)]), "Sorry."
@@ -127,12 +123,7 @@ ATTACKS: dict[str, Callable[[], dict[str, Any]]] = {
     "a component with a number that is none": lambda: said(
         component('{"id": "a", "price": 1e999, "x": NaN}')
     ),
-    "a component with a number of 400 digits": lambda: said(component(json.dumps({"id": 10**400}))),
     "components inside components": lambda: said("<comp<component/>onent" * 3_000),
-    "components around components": lambda: {
-        "orchestrator": ScriptedModel("<comp" * 8_000 + "<component/>" + "onent/>" * 8_000, "x"),
-        "shop": answering("x"),
-    },
     "a component that never ends": lambda: {
         "orchestrator": ScriptedModel(Line(pieces=["<component "] + ["x "] * 15_000), "x"),
         "shop": answering("x"),

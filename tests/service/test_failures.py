@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.stores.engines import sqlite_connection
+from kit.stores.documents import tables
 from tests.service.servers import ACME, chat
 
 pytestmark = pytest.mark.realtime
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.realtime
 async def test_while_somebody_else_writes_the_store_what_reads_goes_on_and_what_writes_is_told_to_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_connection, "PATIENCE", 1.0)
+    monkeypatch.setattr(tables, "PATIENCE", 1.0)
     path = tmp_path / "kit.db"
     soul = {"persona": {"name": "Ada"}}
     async with chat(store=path) as api:

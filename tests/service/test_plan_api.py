@@ -1,8 +1,6 @@
 """Plans over HTTP: what is told of them, and how their user stops them, answers and lets them go on."""
 
 import asyncio
-import json
-import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,9 +11,8 @@ import pytest
 from kit.core.documents.document import Soul
 from kit.tools.skill import SkillResult
 from kit.tools.tool import ToolLimits
-from tests.kits import content_of
 from tests.plan_kits import Rows, Waits, opened_plans
-from tests.service.servers import ACME, GLOBEX, KEYS, TASK, Api, frames, outlets, serving_kit
+from tests.service.servers import ACME, Api, frames, serving_kit
 
 pytestmark = pytest.mark.realtime
 
@@ -113,41 +110,3 @@ async def test_a_soul_that_is_put_is_that_of_the_next_turn(tmp_path: Path) -> No
         with_souls = api.kit.store.with_souls(session)
         assert "You are called Ada." in with_souls.tenant_persona and "warm" in with_souls.persona
         assert "warm" in log
-
-
-@pytest.mark.req("AS-15", "AS-19")
-async def test_the_key_of_a_request_reaches_its_tenants_skills_and_nothing_that_is_kept(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """Two tenants at once, in sessions of one id; neither finds anything of the other."""
-    caplog.set_level(logging.DEBUG, "kit")
-    seen: list[str] = []
-    async with outlets(tmp_path) as api:
-        lacking = (await api.run(TASK, session="lacking")).json()
-        assert (lacking["status"], lacking["failure"]) == ("needs_key", None)
-
-        async def ask(who: dict[str, str]) -> dict[str, Any]:
-            keyed = {**who, "X-Api-Key": KEYS[who["X-Tenant-Id"]]}
-            async with api.stream(TASK, keyed, session="same") as response:
-                told = [frame async for frame in frames(response)]
-            seen.extend(json.dumps(frame.data) for frame in told)
-            result = told[-1].data
-            path = f"/agent/plans/{result['plan_id']}"
-            for part in ("", "/trace"):
-                seen.append((await api.http.get(path + part, headers=who)).text)
-            return result
-
-        results = dict(zip(KEYS, await asyncio.gather(ask(ACME), ask(GLOBEX)), strict=True))
-        # Somebody may write it into a message as well.
-        key = {"X-Api-Key": KEYS["acme"]}
-        written = await api.run(f"{TASK} ({KEYS['acme']})", session="written", headers=key)
-        seen.append(written.text)
-        assert [result["status"] for result in results.values()] == ["ok", "ok"]
-        assert results["acme"]["response"] != results["globex"]["response"]
-        path = f"/agent/plans/{lacking['plan_id']}/resume"
-        keyed = {**ACME, "X-Api-Key": KEYS["acme"]}
-        assert (await api.http.post(path, json={}, headers=keyed)).json()["status"] == "ok"
-    kept = "\n".join([*seen, content_of(tmp_path), caplog.text, *capfd.readouterr()])
-    assert TASK in kept
-    for key in KEYS.values():
-        assert key not in kept

@@ -103,7 +103,10 @@ async def test_a_plan_of_a_worker_is_stopped_over_the_api(
 
 @pytest.mark.req("AS-22", "AS-19")
 async def test_a_key_reaches_the_worker_sealed_is_nowhere_else_and_is_left_alone_by_one_that_cannot_open_it(
-    tmp_path: Path, redis: RedisServer, caplog: pytest.LogCaptureFixture
+    tmp_path: Path,
+    redis: RedisServer,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     caplog.set_level(logging.DEBUG)
     async with AsyncExitStack() as stack:
@@ -130,7 +133,8 @@ async def test_a_key_reaches_the_worker_sealed_is_nowhere_else_and_is_left_alone
         path = f"/agent/plans/{unread['plan_id']}/resume"
         again = await api.http.post(path, json={}, headers={**ACME, **key})
         assert again.json()["status"] == "ok"
-        for place in (waiting, redis.content(), content_of(tmp_path), caplog.text):
+        told = "\n".join([str(result), str(unread), again.text, *capfd.readouterr()])
+        for place in (waiting, redis.content(), content_of(tmp_path), caplog.text, told):
             assert KEYS["acme"] not in place
 
 
@@ -182,7 +186,8 @@ def test_a_seal_key_of_another_form_is_refused_without_being_repeated() -> None:
 async def test_whoever_waits_for_a_plan_is_answered_though_its_worker_was_killed(
     tmp_path: Path, redis: RedisServer
 ) -> None:
-    workers = Workers(tmp_path, redis.url, str(tmp_path / "kit.db"), "", (0.0,))
+    place = str(tmp_path / "kit.db")
+    workers = Workers(tmp_path, redis.url, place, "", (0.0,), lease=1.0)
     acts = tmp_path / "acts.log"
     async with (
         opened_plans(tmp_path, Rows(), redis=redis.url) as kit,

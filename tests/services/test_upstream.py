@@ -254,16 +254,6 @@ def support(pace: float = 0.0) -> httpx.AsyncClient:
     return client(support_app(world(), pace=pace))
 
 
-async def test_support_streams_its_answer_sentence_by_sentence():
-    async with support(pace=1.0) as http:
-        chunks = await say(http, "my receipt didn't scan")
-    assert [at for at, _ in chunks] == [0.0, 0.4, 0.52, 0.64, 0.76, 0.76]
-    assert [chunk["kind"] for _, chunk in chunks] == ["opened", *["text"] * 4, "closed"]
-    assert chunks[-1][1]["article"] == "ha-rejected_receipt-1" and chunks[1][1]["text"].endswith(
-        "."
-    )
-
-
 async def test_a_conversation_continues_within_55_minutes_for_its_owner_only():
     async with support() as http:
         key = (await say(http, "my receipt didn't scan"))[0][1]["conversation_id"]

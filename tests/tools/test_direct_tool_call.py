@@ -107,28 +107,17 @@ async def runs_directly(tool: BaseTool, **args: Any) -> bool:
 TOOLS: dict[str, tuple[StructuredTool, dict[str, Any]]] = {
     "a JSON schema does not validate": (of_json(), {"limit": "many", "other": [1]}),
     "pydantic converts and fills in": (of_json(schema=Limits), {"limit": "3"}),
-    "pydantic refuses": (of_json(schema=Limits), {"limit": 0}),
     "an injected id": (of_json(schema=WithId), {"limit": 1}),
     "hints of a function": (
         StructuredTool.from_function(coroutine=hinted),
         {"limit": "4", "also": 1},
     ),
     "arguments the function lacks": (of_json(hinted), {"limt": 4}),
-    "a dict": (of_json(returning({"a": "ü"})), {}),
-    "nothing": (of_json(returning(None)), {}),
     "blocks": (of_json(returning([{"type": "text", "text": "hello"}])), {}),
     "a message": (of_json(returning(ToolMessage("hello", tool_call_id="c1"))), {}),
     "an odd artifact": (of_json(returning(("text", 1)), response_format=both), {}),
     "no pair": (of_json(returning("text"), response_format=both), {}),
-    "a message with an artifact beside it": (
-        of_json(
-            returning((ToolMessage("hello", tool_call_id="c1"), ToolResult(text="x"))),
-            response_format=both,
-        ),
-        {},
-    ),
     "an argument named like one of the wrapper's": (of_json(), {"config": 1, "limit": 2}),
-    "an error": (of_json(raising(OSError("gone"))), {}),
     "a tool's exception, handled": (
         of_json(raising(ToolException("not today")), handle_tool_error="Try tomorrow."),
         {},

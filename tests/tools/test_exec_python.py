@@ -20,12 +20,10 @@ from kit.sandbox.probe import find_boundary
 from kit.sandbox.process import ScriptLimits
 from kit.tools.enricher import structured
 from kit.tools.exec_python import TOOLS, exec_python_tool
-from kit.tools.large_result import put_away
-from kit.tools.task_memory import Task
 from kit.tools.temp_files import TOOLS as WRITING
 from kit.tools.temp_files import TempFiles, open_temp_files
-from kit.tools.tool import EXEC_PYTHON, UNAVAILABLE, ToolResult
-from tests.kits import ALICE, OFFLINE, bodies, desk_deck, desk_models, repeats
+from kit.tools.tool import EXEC_PYTHON, ToolResult
+from tests.kits import OFFLINE, bodies, desk_deck, desk_models, repeats
 from tests.step_kits import need_boundary
 
 SUM = "import json\nprint(sum(json.load(open(input_file))))"
@@ -218,17 +216,6 @@ async def test_what_fits_is_read_whole_and_so_is_everything_by_an_agent_that_run
     assert await text_read(desk_deck([TOOLS, menu_tool(fitting)], *both)) == fitting
     assert await text_read(desk_deck([TOOLS, menu_tool(longer)], *both)) != longer
     assert await text_read(desk_deck([menu_tool(longer)], "menu")) == longer
-
-
-async def test_a_large_result_that_no_disk_takes_is_unavailable(tmp_path: Path):
-    (tmp_path / "full").write_text("")
-    result = await put_away(
-        ToolResult(text=MENU), Task(ALICE.principal, "s", "t", "desk"), TempFiles(tmp_path / "full")
-    )
-    assert (result.fault, result.text) == (
-        "unavailable",
-        UNAVAILABLE,
-    ) and "Not a directory" in result.detail
 
 
 async def test_a_file_larger_than_a_script_may_read_is_no_input(files: TempFiles):

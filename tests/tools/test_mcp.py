@@ -15,7 +15,7 @@ from kit.core.bodies.call import ToolEnded
 from kit.models.scripted import Line, ScriptedModel
 from tests.cli.test_cli import refused, run
 from tests.kits import OFFLINE, bodies, desk_models, repeats
-from tests.mcp_servers import SERVER, over_http, rewrite, write_deck
+from tests.mcp_servers import SERVER, rewrite, write_deck
 
 QUESTION = "how many packs of tea are in stock?"
 SHELF = "There are 4 packs of tea on shelf 7."
@@ -61,16 +61,6 @@ def test_nothing_is_started_before_its_tools_are_accepted(tmp_path: Path):
         and '"description": "How many packs' in trusted.stdout
         and (folder / "ran").exists()
     )
-
-
-@pytest.mark.req("K-1")
-def test_the_same_server_over_http_answers_the_same(tmp_path: Path):
-    with over_http() as (url, headers):
-        folder = write_deck(tmp_path, url=url, headers={"Authorization": "Bearer $SHOP_PASS"})
-        told = {"SHOP_PASS": "pass-quokka-xyz\n"}
-        assert run("check", str(folder), "--trust", **told).returncode == 0
-        assert SHELF in run("ask", QUESTION, KIT_DECK=str(folder), **told).stdout
-    assert {entry["authorization"] for entry in headers} == {"Bearer pass-quokka-xyz"}
 
 
 @pytest.mark.req("K-1")

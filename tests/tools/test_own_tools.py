@@ -1,7 +1,5 @@
 """Tools of one's own: six short files outside the checkout, and no line of the kit changed."""
 
-import asyncio
-import pickle
 import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -90,31 +88,6 @@ def test_one_reference_may_stand_alone_and_a_file_means_its_tools(folder: Path, 
     checked = run("check", str(folder))
     assert checked.returncode == 0 and "tools.py:TOOLS (" in checked.stdout.splitlines()[0]
     assert re.search(r"^desk +offline +3 tools", checked.stdout, re.MULTILINE)
-
-
-@pytest.mark.req("K-1")
-def test_plain_async_and_raising_functions_are_tools_of_the_terminal(folder: Path):
-    assert (
-        "The printer of floor 3 stands beside the lift."
-        in ask(folder, "where is the printer on floor 3?").stdout
-    )
-    assert re.search(
-        r"That laptop of Ana.* is due in March 2027\.",
-        ask(folder, "when is the laptop of Ana due for renewal?").stdout,
-    )
-    failed = ask(folder, "please open a ticket, my screen is broken")
-    assert (
-        "I wasn't able to get an answer about desk" in failed.stdout
-        and "10.0.0.7" not in failed.stdout
-    )
-
-
-@pytest.mark.req("K-1")
-def test_a_fault_of_deck_yaml_is_the_only_one_and_blames_no_tool_it_names(folder: Path):
-    declare(folder, ["./tools.py"], zzz=3)
-    with pytest.raises(DeckError) as caught:
-        load_deck(folder)
-    assert [fault.split(": ")[1] for fault in caught.value.faults] == ["unknown field 'zzz'"]
 
 
 # What a deck may name
@@ -227,16 +200,6 @@ async def test_python_adds_tools_and_a_clash_is_an_error():
     with pytest.raises(BindError, match="tool 'lookup' is one of the deck's own already; rename"):
         async with open_kit(OFFLINE, deck=deck_of([lookup]), tools={"lookup": lookup}):
             pass
-
-
-def test_tools_cross_to_another_process_by_the_names_that_led_to_them(folder: Path):
-    copy = pickle.loads(pickle.dumps(load_deck(folder)))
-    assert copy.tools.ids == {"find_printer", "laptop_renewal", "open_ticket"}
-    [printer] = [entry for name, entry in copy.tools.tools.items() if name == "find_printer"]
-    assert (
-        asyncio.run(printer.ainvoke({"floor": 2}))
-        == "The printer of floor 2 stands beside the lift."
-    )
 
 
 # Faults of code are faults of the deck

@@ -186,26 +186,6 @@ async def _no_key(names: Sequence[str]) -> SkillFault:
 
 
 @pytest.mark.realtime
-async def test_the_service_holds_a_step_to_its_skills_when_the_client_does_not():
-    log = CallLog()
-    async with (
-        over_http(KEYS["acme"], SkillService(log=log)) as client,
-        client.step(["outlet_list"], FENCE) as step,
-    ):
-        step._allowed = [
-            *step._allowed,
-            "outlet_menu",
-            "outlet_details",
-            "outlet_note",
-        ]  # a client that has been tampered with
-        for skill in ("outlet_menu", "outlet_details", "outlet_note"):
-            arguments = {"outlet_id": OURS} | ({"text": "x"} if skill == "outlet_note" else {})
-            refused = await step.call(skill, arguments, "k")
-            assert isinstance(refused, SkillFault) and refused.reason == "skill_not_allowed"
-    assert log.calls() == []
-
-
-@pytest.mark.realtime
 async def test_a_key_of_a_step_that_cannot_be_read_is_not_quoted():
     """pydantic's words for what does not fit hold what was sent: here the token."""
     token = "step-token-0123456789"
@@ -315,27 +295,6 @@ async def test_a_wrong_key_a_dead_service_and_too_long_a_result_are_told_apart()
         assert (
             isinstance(outcome, SkillFault) and outcome.reason == "gone" and not outcome.uncertain
         )
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"input_schema": {"type": "no such type"}},
-        {"output_schema": {"type": "object", "required": "outlets"}},
-        {"id": "outlet_menu"},
-    ],
-)
-async def test_a_manifest_that_is_none_is_a_fault_of_its_service(change: dict[str, Any]):
-    service, honest = SkillService(), SkillService.call
-
-    def lie(scope: Scope, name: str, arguments: Mapping[str, Any], key: str | None = None) -> Any:
-        answer = honest(service, scope, name, arguments, key)
-        return {**answer, **change} if name == "load_skill" and isinstance(answer, dict) else answer
-
-    service.call = lie
-    async with in_memory(service) as client:
-        refused = await client.load("outlet_list")
-        assert isinstance(refused, SkillFault) and refused.reason == "schema_mismatch"
 
 
 # Acts, and the keys that make them once
