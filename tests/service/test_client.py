@@ -61,10 +61,13 @@ async def test_a_plan_is_asked_for_followed_told_of_and_found_again(tmp_path: Pa
         assert (await client.cancel_turn(first.turn_id)).status == "ok"
 
 
-@pytest.mark.req("AS-22")
-async def test_what_the_server_refuses_is_raised_in_its_words(tmp_path: Path) -> None:
+@pytest.mark.req("AS-22", "K-12")
+async def test_a_plan_waits_for_its_users_answer_and_what_the_server_refuses_is_raised_in_its_words(
+    tmp_path: Path,
+) -> None:
     confirm = {"call_skill": ToolLimits(confirm="Call {skill}?")}
-    async with opened_plans(tmp_path, Rows(), tool_limits=confirm) as kit, serving_kit(kit) as api:
+    rows = Rows()
+    async with opened_plans(tmp_path, rows, tool_limits=confirm) as kit, serving_kit(kit) as api:
         async with client_of(api) as client:
             asked = await client.run("s1", "the best three")
             assert asked.status == "paused" and asked.plan_id is not None
@@ -77,10 +80,14 @@ async def test_what_the_server_refuses_is_raised_in_its_words(tmp_path: Path) ->
             with pytest.raises(ServiceError, match="session_id") as refused:
                 await client.run("no id", "hello")
             assert refused.value.status == 422
-            stream = client.answer(asked.plan_id, answers=True)
-            await read(stream)
-            assert stream.result is not None and stream.result.status == "paused"
-            assert (await client.cancel(asked.plan_id)).status == "cancelled"
+            assert list(asked.questions.values()) == ["Call rows?"]
+            # The second step asks as well.
+            by_name = dict.fromkeys(asked.questions, True)
+            for answers, status, done in ((by_name, "paused", 1), (True, "ok", 2)):
+                stream = client.answer(asked.plan_id, answers=answers)
+                await read(stream)
+                assert stream.result is not None and stream.result.status == status
+                assert len(rows.tasks) == done
         url = str(api.http.base_url)
     async with ServiceClient(url, ALICE) as client:
         assert not await client.ready()

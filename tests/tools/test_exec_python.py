@@ -53,6 +53,23 @@ def boundary() -> None:
 
 @pytest.mark.req("AS-7")
 async def test_a_card_that_lists_it_computes_and_the_trace_has_the_scripts_hash():
+    """Without data a script reads what the agent's tools have found."""
+
+    async def search() -> tuple[str, ToolResult]:
+        rows = tuple(ComponentPayload(type="offer", payload={"points": n}) for n in (20, 22))
+        return "two offers", ToolResult(text="two offers", components=rows)
+
+    tools = [TOOLS, structured("search", "Search offers.", {}, (), search)]
+    script_of_rows = SUM.replace(
+        "json.load(open(input_file))",
+        "item['payload']['points'] for item in json.load(open(input_file))",
+    )
+    lines = [
+        Line(calls=[("search", {})]),
+        Line(calls=[(EXEC_PYTHON, {"script": script_of_rows})]),
+        repeats,
+    ]
+    assert "42" in (await ask(desk_deck(tools, "search", EXEC_PYTHON), *lines)).text
     reply = await ask(
         desk_deck([TOOLS], EXEC_PYTHON),
         Line(calls=[(EXEC_PYTHON, {"script": SUM, "data": "[1, 2, 39]"})]),
@@ -74,21 +91,6 @@ async def test_a_card_that_lists_it_computes_and_the_trace_has_the_scripts_hash(
         if isinstance(event.body, Script | ToolEnded)
     }
     assert spans[Script] == spans[ToolEnded]
-
-
-async def test_without_data_it_reads_what_the_agents_tools_have_found():
-    async def search() -> tuple[str, ToolResult]:
-        rows = tuple(
-            ComponentPayload(type="offer", payload={"points": points}) for points in (20, 22)
-        )
-        return "two offers", ToolResult(text="two offers", components=rows)
-
-    tools = [TOOLS, structured("search", "Search offers.", {}, (), search)]
-    script = (
-        "import json\nprint(sum(item['payload']['points'] for item in json.load(open(input_file))))"
-    )
-    lines = [Line(calls=[("search", {})]), Line(calls=[(EXEC_PYTHON, {"script": script})]), repeats]
-    assert "42" in (await ask(desk_deck(tools, "search", EXEC_PYTHON), *lines)).text
 
 
 @pytest.mark.req("AS-25")
