@@ -260,12 +260,6 @@ async def test_a_model_cannot_loosen_the_contract_of_its_card_and_reads_what_was
         "actual": {"x": "integer"},
     }
     assert "bad_arguments" in (result.error or "")
-    reply = await ask({}, [Line(calls=[(WRITE, loose)]), Line("Kept.")])
-    assert json.loads(results(reply, WRITE)[0].result)["status"] == "written"
-    reply = await ask(
-        {}, [Line(calls=[(WRITE, {**loose, "return_spec": {"shape": "arrray"}})]), Line("No.")]
-    )
-    assert "did you mean 'array'" in results(reply, WRITE)[0].result
 
 
 async def test_a_shape_on_a_card_that_is_none_is_refused_when_the_kit_opens():
