@@ -12,7 +12,6 @@ from kit.compose.read import read_outline
 from kit.conformance.table import Table
 from kit.settings import HOME
 from kit.ui.compare.others import RESULT
-from kit.ui.demo.page import WHY
 from tests.app.rooms import app_over, room, shown
 
 
@@ -41,19 +40,6 @@ def figures(page: AppTest) -> str:
         for element in page.get("html")
         if '<p class="figure"' in element.proto.body
     )
-
-
-@pytest.mark.req("K-18")
-def test_the_page_opens_with_why_and_every_scene_has_a_key(store: Path):
-    page = room("demo").run()
-    words = shown(page)
-    assert all(sentence in words for sentence in WHY)
-    scenes = read_outline(HOME / "cards" / "consumer").page.scenes
-    labels = [scene.label.rstrip(".") for scene in scenes]
-    buttons = [button.label for button in page.button]
-    assert buttons == [*labels, "What other systems would have said", "Begin"]
-    assert [button.proto.shortcut for button in page.button] == [*"12345", "right"]
-    assert "A rule-based stand-in answers" in words
 
 
 @pytest.mark.req("K-18")

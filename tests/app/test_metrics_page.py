@@ -267,12 +267,8 @@ def test_how_plans_do_stands_on_the_page_with_the_alert_that_fires_and_since_whe
     assert "78% of 40 plans were done without being planned anew" in said
     assert "Replans of a plan, mean: ranking" in said and "0.23" in said
     asyncio.run(Monitor(documents, clock=lambda: now).look())
-    bare.session_state["m-window"] = "Last hour"
-    said = unescape(shown(bare.run()))
+    assert f"Alert since {moment(now)}" in unescape(shown(bare.run()))
     store.close()
-    assert f"Alert since {moment(now)}" in said
-    charts = [chart.proto.alt for chart in bare.get("vega_lite_chart")]
-    assert any("below 80%. done: 78% to 78%" in words for words in charts)
 
 
 def test_labels_add_what_only_a_judge_knows(page: AppTest, asked: Path):
