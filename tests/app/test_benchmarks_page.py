@@ -334,9 +334,11 @@ def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(
     odd = tmp_path / "odd.yaml"
     odd.write_text("models: [nobody]\ncases: [{file: data/cases/mixed.jsonl}]\n")
     monkeypatch.setattr(launch, "grid_files", lambda: {"odd": odd, "few": file})
-    # As the app starts it, but not at the pace of what lets everything else go first.
-    start = f"import sys\nfrom {grid_process.__name__} import main\nsys.exit(main(*sys.argv[1:3]))"
-    monkeypatch.setattr(launch, "Grids", lambda: Grids([sys.executable, "-c", start]))
+    # Nothing is played of the first, which waits for its stop.
+    waits = script(
+        "say(done=0, total=8)\nsys.stdin.read()\nsay(done=0, total=8, complete=False, dollars=0)"
+    )
+    monkeypatch.setattr(launch, "Grids", lambda: waits)
     page.session_state["bench-view"] = "Start a grid"
     assert "unknown model 'nobody'" in unescaped(page.run().error[0].value)
     told = shown(choose(page, "Grid", "few"))
@@ -351,6 +353,9 @@ def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(
         and "was stopped: " in shown(page.run())
         and "goes on from there" in shown(page)
     )
+    # As the app starts it, but not at the pace of what lets everything else go first.
+    start = f"import sys\nfrom {grid_process.__name__} import main\nsys.exit(main(*sys.argv[1:3]))"
+    monkeypatch.setattr(grids, "_command", [sys.executable, "-c", start])
     press(page, "bench-again")
     again = ended(grids)
     assert again is not job and (again.state, again.done, again.total) == ("complete", 8, 8)
