@@ -42,6 +42,9 @@ async def test_a_plan_is_asked_for_followed_told_of_and_found_again(tmp_path: Pa
         assert await client.ready()
         soul = await client.put_soul(Persona(name="Ada"), {"prices": "in euros"})
         assert (soul.persona.name, soul.tenant_id) == ("Ada", "acme")
+        with pytest.raises(ServiceError) as refused:
+            await client.put_soul(Persona(name="Eve"), {}, user_id="bob")
+        assert refused.value.status == 400
         stream = client.stream("s1", "the best three")
         events = await read(stream)
         result = stream.result
