@@ -1,6 +1,5 @@
 """A deck's faults: each with file and line, all in one report, warnings apart."""
 
-import string
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -363,18 +362,14 @@ def test_a_deck_loads_from_inside_its_own_folder(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.req("PC2-S5.2b", "PC1-S9.1-1", "PC2-S9.1-2")
-@given(
-    st.text(min_size=1, max_size=70)
-    | st.text(string.ascii_letters + string.digits + "_-", min_size=55, max_size=65)
-)
-def test_a_card_id_passes_exactly_when_it_makes_a_legal_tool_name(name: str):
-    legal = set(string.ascii_letters + string.digits + "_-")
-    cards = [AgentCard(id=name, description="x", model="offline")]
-    if set(name) <= legal and len(f"ask_{name}") <= 64:
-        assert Deck.of(cards, required_blocks=()).cards[name].tool_name == f"ask_{name}"
-    else:
+def test_a_card_id_passes_exactly_when_it_makes_a_legal_tool_name():
+    for name in ("a", "Shop_2-b", "-", "a" * 60):
+        card = AgentCard(id=name, description="x", model="offline")
+        assert Deck.of([card], required_blocks=()).cards[name].tool_name == f"ask_{name}"
+    for name in ("gift cards", "a" * 61, "é", "a.b", "a\n"):
+        card = AgentCard(id=name, description="x", model="offline")
         with pytest.raises(DeckError, match="makes no tool name"):
-            Deck.of(cards, required_blocks=())
+            Deck.of([card], required_blocks=())
 
 
 ODD = [

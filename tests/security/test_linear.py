@@ -11,11 +11,6 @@ from collections.abc import Iterator
 import pytest
 
 import kit
-from kit.models.offline.routing import Situation, decide
-from kit.models.offline.similarity import Document
-from kit.runtime.answer.clauses import clauses
-from kit.runtime.message import LONGEST
-from tests.effort import effort
 from tests.house.test_repository import sources
 
 REPEATED = (
@@ -144,25 +139,3 @@ def test_a_pattern_that_is_not_linear_is_noticed(pattern: str):
         for repeated in (" ", "x", "left ", "a")
         for frame in FRAMES
     )
-
-
-MESSAGES = [
-    *(
-        repeated * (LONGEST // len(repeated))
-        for repeated in ("x. ", "and then ", "a, b, ", "? ", "1. ", "coffee deals near me. ")
-    ),
-    "x" + " " * (LONGEST - 2) + "x",
-    '"' + " " * (LONGEST - 4) + 'x "',
-]
-
-
-@pytest.mark.req("S-1")
-@pytest.mark.parametrize("message", MESSAGES, ids=lambda text: repr(text[:8]))
-def test_the_longest_message_is_routed_and_read_in_no_time(message: str):
-    tools = (
-        Document("shop", "Finds offers and coffee deals."),
-        Document("support", "Helps with receipts that did not scan."),
-    )
-    situation = Situation(request=message, tools=tools)
-    decide(situation, 4)
-    assert effort(lambda: (decide(situation, 4), clauses(message)), enough=0.08) < 0.08

@@ -18,11 +18,9 @@ from kit.core.outcome import ComponentPayload
 from kit.models.asynchronous import AsyncChatModel
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.handle import Reply
-from kit.runtime.speech.narration import NarrationFilter
 from kit.runtime.turn import run_turn
 from kit.settings import Settings
 from kit.wire import open_kit
-from tests.effort import effort
 from tests.kits import ALICE, SmallKit, answering, asks, failing, small_kit, stitched
 from tests.security.loop_gap import LONGEST_GAP, LoopGap
 
@@ -131,17 +129,6 @@ ATTACKS: dict[str, Callable[[], dict[str, Any]]] = {
     "usage beyond belief": lambda: {"orchestrator": Reports(10**19), "shop": answering("x")},
     "usage below nothing": lambda: {"orchestrator": Reports(-(10**6)), "shop": answering("x")},
 }
-
-
-@pytest.mark.req("S-1")
-@pytest.mark.parametrize("piece", ["x> ", "</component  "])
-def test_a_component_that_streams_without_end_is_read_in_linear_time(piece: str):
-    def stream() -> None:
-        hear = NarrationFilter(lambda piece, tool="": None)
-        for part in ("<component x>", *[piece] * 20_000):
-            hear(part)
-
-    assert effort(stream, enough=2.0) < 2.0
 
 
 async def play(models: dict[str, Any]) -> tuple[SmallKit, Reply, float]:
