@@ -87,6 +87,16 @@ OF_SOME_HOSTS = {
 KILLED = "call the kernel as 32-bit code does"
 """What seccomp ends the script for: the last of the list, so that the others have been tried by then."""
 
+ALONE = [
+    "start a program",
+    "end another process",
+    "be debugged",
+    "make a namespace",
+    "mount",
+    *([KILLED] if X86 else []),
+]
+"""After these, where nothing holds, a script is another program, stands still at the next signal or is elsewhere."""
+
 
 def script(names: Iterable[str], **places: object) -> str:
     """The script of escapes: of each it prints the name, and ESCAPED, held, or the name of the error.
