@@ -72,21 +72,12 @@ async def test_another_question_is_asked_as_it_is():
 
 
 async def test_a_bare_yes_answers_the_question_that_was_asked():
-    models = {
-        "shop": answering("From shop."),
-        "support": answering("I can open a ticket. Shall I?"),
-        "rewards": answering("From rewards."),
-    }
-    composed = f"I left out “{OWED}” for now. From rewards. I can open a ticket. Shall I?"
-    lead = ScriptedModel(
-        line(("rewards", "how many points do I have"), ("support", "my app crashed")),
-        composed,
-        line(("support", "yes please")),
-        stitched,
-    )
-    kit = small_kit(
-        lead, models, guards=Guards(), default_sub_agent="shop", support_agent="support"
-    )
+    question = "I can open a ticket. Shall I?"
+    models = {"support": answering(question), "rewards": answering("From rewards.")}
+    first_calls = line(("rewards", "how many points do I have"), ("support", "my app crashed"))
+    composed = f"I left out “{OWED}” for now. From rewards. {question}"
+    lead = ScriptedModel(first_calls, composed, line(("support", "yes please")), stitched)
+    kit = small_kit(lead, models, guards=Guards(), support_agent="support")
     message = "how many points do I have, my app crashed, and is my refund through?"
     first = await run_turn(message, ALICE, kit)
     assert first.routing.left_out.parts == (OWED,) and first.text.endswith("Shall I?")

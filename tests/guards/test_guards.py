@@ -1,7 +1,5 @@
 """Guards between decision and execution: what each does, how they interplay, and that each can be switched off."""
 
-from dataclasses import replace
-
 import pytest
 from langchain_core.messages import ToolMessage
 
@@ -34,7 +32,9 @@ def line(
     )
 
 
-def kit_of(*lines: Line | str, guards: Guards | None = None, cap: int = 4) -> SmallKit:
+def kit_of(
+    *lines: Line | str, guards: Guards | None = None, cap: int = 4, default: str | None = "shop"
+) -> SmallKit:
     """Five agents that say their name, and a lead that says these lines and then composes by joining its results."""
     models = {agent: answering(f"From {agent}.") for agent in AGENTS}
     lead = ScriptedModel(*lines, stitched)
@@ -42,7 +42,7 @@ def kit_of(*lines: Line | str, guards: Guards | None = None, cap: int = 4) -> Sm
         lead,
         models,
         guards=guards or Guards(),
-        default_sub_agent="shop",
+        default_sub_agent=default,
         support_agent="support",
         cap=cap,
     )
@@ -87,28 +87,17 @@ def answered_once(kit: SmallKit) -> bool:
 
 @pytest.mark.req("SAT-2", "PC1-S9.5-3")
 async def test_a_call_missing_by_the_models_own_count_is_asked_for_by_name_and_added():
-    first = line(("support", "my receipt didn't scan"), intents=2)
-    kit = kit_of(
-        first,
-        line(
-            ("support", "my receipt didn't scan"), ("shop", "find me coffee deals"), text="Sorry!"
-        ),
-    )
+    support, shop = ("support", "my receipt didn't scan"), ("shop", "find me coffee deals")
+    kit = kit_of(line(support, intents=2), line(support, shop, text="Sorry!"))
     reply = await turn(kit, MIXED)
-    assert agents_asked(reply) == [
-        ("support", "my receipt didn't scan"),
-        ("shop", "find me coffee deals"),
-    ]
+    assert agents_asked(reply) == [support, shop]
     assert acted(reply, "failsafe") == ["asked_again", "merged"]
-    demand = str(lead(kit).seen[1][0].content)
+    first, again = lead(kit).seen[:2]
+    demand = str(again[0].content)
     assert 'ask_support with "my receipt didn\'t scan"' in demand
-    assert "missing 1" in demand and "find coffee deals" in demand
-    assert lead(kit).seen[1][1:] == lead(kit).seen[0][1:]
-    assert (
-        reply.routing.intent_count,
-        reply.routing.later_calls,
-        reply.routing.reported_intents,
-    ) == (1, 1, 2)
+    assert "missing 1" in demand and "find coffee deals" in demand and again[1:] == first[1:]
+    routing = reply.routing
+    assert (routing.intent_count, routing.later_calls, routing.reported_intents) == (1, 1, 2)
     assert answered_once(kit)
     assert "Sorry" not in reply.preamble + reply.text
 
@@ -473,20 +462,13 @@ async def test_the_limit_of_one_turn_is_in_the_prompt_of_that_turn():
 async def test_off_the_list_the_models_own_refusal_or_question_is_never_shown_and_the_default_agent_is_asked(
     said: str,
 ):
+    question = "what is the capital of France?"
     pieces = tuple(f"{word} " for word in said.split())
-    reply = await turn(
-        kit_of(Line(said, pieces=pieces, pace=0.2)), "what is the capital of France?"
-    )
+    reply = await turn(kit_of(Line(said, pieces=pieces, pace=0.2)), question)
     shown = "".join(body.text for body in bodies(reply, Text, TextReplaced))
     assert said[:8] not in shown
-    assert (
-        agents_asked(reply) == [("shop", "what is the capital of France?")]
-        and reply.text == "From shop."
-    )
-    for stands in (Guards(fastpath=False), Guards()):
-        kit = kit_of(Line(said), guards=stands)
-        settings = kit.team.deck.settings.model_copy(
-            update={"default_sub_agent": "shop" if not stands.fastpath else None}
-        )
-        kit.team = replace(kit.team, deck=replace(kit.team.deck, settings=settings))
-        assert (await turn(kit, "what is the capital of France?")).text == said
+    assert agents_asked(reply) == [("shop", question)] and reply.text == "From shop."
+    # It stands where the guard is off, and where there is nobody else to ask.
+    for guards, default in ((Guards(fastpath=False), "shop"), (Guards(), None)):
+        kit = kit_of(Line(said), guards=guards, default=default)
+        assert (await turn(kit, question)).text == said

@@ -17,10 +17,10 @@ from kit.models.access import NO_KEY, ModelAccess
 from kit.models.json_routing import JsonRouting
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.team import bind
-from kit.settings import HOME, Settings
+from kit.settings import HOME
 from kit.wire import open_kit
 from tests.cli.test_cli import run
-from tests.kits import small_deck
+from tests.kits import OFFLINE, small_deck
 from tests.loopback_openai import Loopback, Say
 
 KEY, OTHER = "sk-own-endpoint-4711", "sk-the-users-openai-key"
@@ -234,18 +234,15 @@ class Counted(ScriptedModel):
 
 
 async def test_a_model_passed_in_python_carries_its_price_with_cached_and_reasoning_tokens_apart():
-    priced = spec(price_in=10, price_out=100, price_cached=1, price_reasoning=200)
     assert spec(price_in=10, price_out=100).price(1000, 100, 400, 60) == 0.02
-    async with open_kit(
-        Settings(store=":memory:", pace=0.0),
-        models=(cast("Any", Counted)("Hello there."), priced),
-        deck=small_deck([]),
-    ) as kit:
+    priced = spec(price_in=10, price_out=100, price_cached=1, price_reasoning=200)
+    cost = (600 * 10 + 400 * 1 + 40 * 100 + 60 * 200) / 1e6
+    counted: Any = Counted
+    models = (counted("Hello there."), priced)
+    async with open_kit(OFFLINE, models=models, deck=small_deck([])) as kit:
         reply = await kit.ask("hello", kit.session("s"))
     assert kit.model == "mine"
-    assert reply.usage.cost == pytest.approx(
-        (600 * 10 + 400 * 1 + 40 * 100 + 60 * 200) / 1e6 * reply.usage.model_calls
-    )
+    assert reply.usage.cost == pytest.approx(cost * reply.usage.model_calls)
 
 
 def test_a_model_for_a_card_that_is_not_there_is_refused_with_the_nearest_name():

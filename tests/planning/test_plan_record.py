@@ -262,16 +262,12 @@ async def test_no_key_stands_in_a_plan_or_its_events(tmp_path: Path) -> None:
             return None
         raise OSError(f"401 for {key}")
 
-    kit = plan_kit(
-        tmp_path, draft("one"), draft("two"), f"the service refuses {key}", doing=gives_up
-    )
+    drafts = (draft("one"), draft("two"), f"the service refuses {key}")
+    kit = plan_kit(tmp_path, *drafts, doing=gives_up)
     kit.team = replace(kit.team, secrets=frozenset({key}))
     reply = await run_turn(f"Do it with {key}.", ALICE, kit)
     plan = await plan_of(kit, reply)
-    stored = [
-        plan,
-        *await events_of(kit),
-    ]
+    stored = (plan, *await events_of(kit))
     text = " ".join(document.model_dump_json() for document in stored)
     assert key not in text and len(plan.replan_history) == 2 and text.count("[secret]") >= 5
 
