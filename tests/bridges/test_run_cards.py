@@ -70,21 +70,18 @@ async def test_functions_of_a_file_answer_as_sub_agents_with_their_calls_and_the
     assert reply.status == "ok"
     assert "leaves at noon" in reply.text and "visitor stays at the Grand." in reply.text
     assert "Let me look" not in reply.text, "what it said before its call is no part of its answer"
-    [started] = bodies(reply, ToolStarted)
-    [ended] = bodies(reply, ToolEnded)
-    assert (started.agent, started.tool, started.args) == (
-        "hotels",
-        "find_hotel",
-        {"city": "Leeds"},
+    [call], [ended], [span] = (
+        bodies(reply, ToolStarted),
+        bodies(reply, ToolEnded),
+        spans(reply, "tool"),
     )
-    assert ended.result == "Grand" and ended.error is None
-    [span] = spans(reply, "tool")
+    assert (call.agent, call.tool, call.args) == ("hotels", "find_hotel", {"city": "Leeds"})
+    assert (ended.result, ended.error) == ("Grand", None)
     assert span.seconds == pytest.approx(1.0, abs=0.01)
-    usage = {outcome.agent: outcome.usage for outcome in reply.outcomes}
-    assert usage["hotels"] == Usage(
-        input_tokens=100, output_tokens=10, model_calls=1, tool_calls=1, cost=0.02
-    )
-    assert usage["flights"] == Usage(untold_tokens=1, untold_costs=1), "unknown is not 0"
+    flights, hotels = (outcome.usage for outcome in reply.outcomes)
+    told = Usage(input_tokens=100, output_tokens=10, model_calls=1, tool_calls=1, cost=0.02)
+    untold = Usage(untold_tokens=1, untold_costs=1)
+    assert (flights, hotels) == (untold, told), "unknown is not 0"
     assert reply.usage.cost == pytest.approx(0.02)
     assert (reply.usage.untold_tokens, reply.usage.untold_costs) == (1, 1)
 

@@ -207,19 +207,18 @@ async def test_a_personal_field_reaches_the_agent_and_no_event_beside_the_answer
 
     card = MANGA.model_copy(update={"tools": ("look_up",)})
     mail = "reader@example.org"
-    model = ScriptedModel(
-        Line(calls=[("look_up", {"who": f"<{mail}>"})]), Line(ranked(f"For {mail}."))
-    )
+    looking = Line(calls=[("look_up", {"who": f"<{mail}>"})])
+    model = ScriptedModel(looking, Line(ranked(f"For {mail}.")))
     call = asking({"email": mail, "query": f"mail it to {mail}"})
     kit = small_kit([call, Line("Done.")], {"explainer": model}, {"look_up": look_up}, cards=[card])
     reply = await run_turn("one", ALICE, kit)
-    assert started(reply).query == "mail it to [personal]" and mail in str(model.seen[0][1].content)
-    assert mail in str(model.seen[0][0].content) and mail in str(model.seen[1][-1].content)
+    (system, question), (*_, result) = model.seen[0][:2], model.seen[1]
+    assert all(mail in str(message.content) for message in (system, question, result))
     assert isinstance(reply.outcomes[0], Answer) and mail in reply.outcomes[0].text
     told = ("text", "text_replaced", "completed")  # what the user reads may name what the user gave
-    assert mail not in "".join(
-        event.model_dump_json() for event in reply.events if event.kind not in told
-    )
+    for event in reply.events:
+        assert event.kind in told or mail not in event.model_dump_json()
+    assert started(reply).query == "mail it to [personal]"
     assert started(reply).fields["email"] == "[personal]"
 
 
@@ -419,16 +418,14 @@ def spoke(reply: Reply) -> list[tuple[str, bool]]:
 async def test_the_fallback_model_answers_once_after_an_error_or_a_time_out_and_the_span_says_so(
     first: ScriptedModel,
 ):
-    reply = await run_turn(
-        "one", ALICE, backed(first, answering("Second here.", 0.4), model_time_ms=1500)
-    )
-    assert isinstance(reply.outcomes[0], Answer) and reply.outcomes[0].text == "Second here."
+    kit = backed(first, answering("Second here.", 0.4), model_time_ms=1500)
+    reply = await run_turn("one", ALICE, kit)
+    [outcome] = reply.outcomes
+    assert isinstance(outcome, Answer) and outcome.text == "Second here."
     assert spoke(reply) == [("scripted", False), ("second", True)]
-    assert [body.instead_of for body in bodies(reply, ModelStarted)][1:3] == [
-        None,
-        "scripted",
-    ]
-    assert reply.outcomes[0].timing and reply.outcomes[0].timing.seconds <= 2.0
+    instead = [body.instead_of for body in bodies(reply, ModelStarted)]
+    assert instead[1:3] == [None, "scripted"]
+    assert outcome.timing and outcome.timing.seconds <= 2.0
 
 
 @pytest.mark.req("SO-4")

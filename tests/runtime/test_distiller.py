@@ -131,9 +131,9 @@ async def test_what_the_helper_gets_wrong_is_left_out_and_the_agent_runs_without
 ):
     replies, _ = await second_turn(ScriptedModel(line), "why?", tastes="own")
     begun = one(replies[1], AgentStarted)
-    assert begun.fields == fields and len(begun.limited) == len(limited)
-    assert all(note.startswith(words) for note, words in zip(begun.limited, limited, strict=True))
-    assert isinstance(replies[1].outcomes[0], Answer)
+    assert begun.fields == fields and isinstance(replies[1].outcomes[0], Answer)
+    for note, words in zip(begun.limited, limited, strict=True):
+        assert note.startswith(words)
 
 
 @pytest.mark.req("SO-24")
