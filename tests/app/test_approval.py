@@ -24,7 +24,13 @@ FILES = {
         "id": "lead",
         "description": "Talks with the visitor.",
         "model": "offline",
-        "sub_agents": ["tickets"],
+        "sub_agents": ["tickets", "keys"],
+    },
+    "keys.yaml": {
+        "id": "keys",
+        "description": "Orders keys for doors.",
+        "model": "offline",
+        "tools": ["order_key"],
     },
     "tickets.yaml": {
         "id": "tickets",
@@ -116,12 +122,6 @@ def test_of_two_questions_each_stands_whole_beside_its_buttons(folder: Path):
     ticket, key = questions.values()
     limits = {"open_ticket": {"confirm": ticket}, "order_key": {"confirm": key}}
     (folder / "deck.yaml").write_text(yaml.safe_dump(FILES["deck.yaml"] | {"tool_limits": limits}))
-    lead = FILES["lead.yaml"] | {"sub_agents": ["tickets", "keys"]}
-    keys = FILES["tickets.yaml"] | {"id": "keys", "tools": ["order_key"]}
-    (folder / "lead.yaml").write_text(yaml.safe_dump(lead))
-    (folder / "keys.yaml").write_text(
-        yaml.safe_dump(keys | {"description": "Orders keys for doors."})
-    )
     page = opened()
     page.chat_input[0].set_value(
         "open a ticket with the office, and order a key for the door"

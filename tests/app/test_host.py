@@ -106,35 +106,27 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_a_turn_that_runs_elsewhere_is_shown_as_that_and_followed(host: Host, tmp_path: Path):
+@pytest.mark.req("K-21")
+def test_a_turn_that_runs_elsewhere_is_shown_and_followed_and_an_interrupted_one_shown_again(
+    host: Host, tmp_path: Path
+):
     other = SqliteStore(tmp_path / "kit.db")  # alive, so the store leaves its turn alone
     turn = accepted("t1")
-    other.begin_turn(turn)
-    assert host.newest(own(host)) == "t1"
-    (view,) = host.views(own(host))
-    assert (view.headline, view.running, view.elsewhere) == ("Runs on another server", True, True)
-    other.end_turn(turn.model_copy(update={"status": "ok", "text": "Hello."}), [], [])
-    until(lambda: host.follow("t1").done)
-    assert [(view.status, view.answer) for view in host.views(own(host))] == [("ok", "Hello.")]
-    other.close()
-
-
-@pytest.mark.req("K-21")
-def test_what_an_interrupted_turn_had_said_is_shown_again(host: Host, tmp_path: Path):
-    other = SqliteStore(tmp_path / "kit.db")
     shop = AgentStarted(agent="shop", call_id="a", query="q")
     said = (0.2, "s1", None, Text(channel="answer", text="Three beans and"))
     log = stamp([*begin(), (0.1, "s2", "s1", shop), said])
-    other.begin_turn(accepted("t1"), events=log)
-    until(lambda: bool(other.events("t1", OPERATOR)))
+    other.begin_turn(turn, events=log)
+    assert host.newest(own(host)) == "t1"
     until(lambda: bool(host.views(own(host))[0].answer))
     (view,) = host.views(own(host))
-    assert (view.headline, view.answer) == ("Runs on another server", "Three beans and")
-    assert [(step.agent, step.state) for step in view.steps] == [("shop", "running")]
+    assert (view.headline, view.running, view.elsewhere) == ("Runs on another server", True, True)
+    dead = stored_view(turn.replace(status="interrupted"), log)
+    assert view.answer == dead.answer == "Three beans and" and dead.status == "interrupted"
+    assert [view.steps[0].state, dead.steps[0].state] == ["running", "stopped"]
+    other.end_turn(turn.replace(status="ok", text="Hello."), [], [])
+    until(lambda: host.follow("t1").done)
+    assert [(view.status, view.answer) for view in host.views(own(host))] == [("ok", "Hello.")]
     other.close()
-    dead = stored_view(accepted("t1").model_copy(update={"status": "interrupted"}), log)
-    assert (dead.status, dead.answer) == ("interrupted", "Three beans and")
-    assert [(step.agent, step.state) for step in dead.steps] == [("shop", "stopped")]
 
 
 @pytest.mark.req("K-24")
