@@ -232,6 +232,15 @@ def test_a_bad_grid_is_one_sentence_of_its_process(
     assert "grid.yaml:" in json.loads(line)["error"] and "did you mean 'mediated'" in line
 
 
+def test_a_grid_whose_stdin_has_ended_is_stopped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """The stdin of a test has ended."""
+    assert grid_process.main(str(grid(tmp_path)), str(tmp_path / "out")) == 0
+    *_, last = capsys.readouterr().out.splitlines()
+    assert json.loads(last)["complete"] is False
+
+
 # figures
 
 
