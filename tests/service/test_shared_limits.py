@@ -110,7 +110,7 @@ async def test_the_slots_of_a_process_that_died_are_free_again_after_their_lease
             await asyncio.sleep(0.05)
         assert time.monotonic() - began > 0.5
         # Renewed, a slot outlasts its lease.
-        await asyncio.sleep(1.5)
+        await asyncio.sleep(1.2)
         assert await living.take("carol", "third", 1)
 
 

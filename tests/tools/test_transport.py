@@ -14,7 +14,7 @@ from kit.tools.asgi_transport import StreamingASGITransport
 from kit.worlds.service.serve import serving
 from tests.kits import nothing_runs
 
-DELAYS = (0.1, 0.05, 0.15)
+DELAYS = (0.05, 0.05, 0.2)
 left: list[str] = []
 
 
@@ -35,7 +35,7 @@ async def stream(_: Request) -> StreamingResponse:
 
 async def slow(_: Request) -> PlainTextResponse:
     try:
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.2)
     except asyncio.CancelledError:
         left.append("cancelled")
         raise
@@ -90,10 +90,10 @@ async def outcome(client: httpx.AsyncClient, path: str, read: float) -> str:
 
 
 TIMEOUTS = [
-    ("/slow", 0.2, "ReadTimeout"),
-    ("/slow", 0.6, "late"),
+    ("/slow", 0.1, "ReadTimeout"),
+    ("/slow", 1.0, "late"),
     ("/stream", 0.12, "ReadTimeout"),
-    ("/stream", 0.4, "0\n1\n2\n"),
+    ("/stream", 1.0, "0\n1\n2\n"),
 ]
 
 
