@@ -46,6 +46,9 @@ _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:'[^\W_{_UNSPACED}]+)?")
 def words(text: str) -> list[str]:
     """The words of a text in any alphabet, in lower case and in order; shorthand is written out."""
     found: list[str] = _WORD.findall(text.lower().replace("’", "'"))
+    # Nearly every text has none, and each is read several times in a turn.
+    if SHORTHAND.keys().isdisjoint(found):
+        return found
     return [SHORTHAND.get(word, word) for word in found]
 
 
