@@ -150,10 +150,6 @@ class Fault(Value):
         return self.seconds
 
     @property
-    def axis(self) -> FaultAxis:
-        return CATALOGUE[self.kind].axis
-
-    @property
     def needs_agent(self) -> bool:
         """Whether it happens only where the agent itself is at work; others happen at its services
         and tools, whoever asks."""

@@ -16,6 +16,7 @@ from kit.core.errors import FaultError, KitError, UnknownId
 from kit.core.fault import (
     CANARY,
     CANARY_NUMBER,
+    CATALOGUE,
     RAW,
     STRANGE_STATUS,
     Fault,
@@ -163,7 +164,7 @@ def test_a_fault_has_short_words_too_and_each_kind_is_tried_here():
 async def test_a_lost_part_is_owned_up_to_and_its_siblings_answers_are_there():
     async with asking() as ask:
         for (kind, reasons), agent in zip(LOST.items(), cycle(AGENTS), strict=False):
-            axis = Fault(where=agent, kind=kind).axis
+            axis = CATALOGUE[kind].axis
             reply = await ask(f"{agent}={kind}")
             plain(reply)
             assert reply.status == "ok"
