@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, tool
 
 from kit.compose.deck import Deck, DeckSettings, load_deck
@@ -79,9 +80,10 @@ async def test_llm_feedback_stores_what_the_thumbs_store():
         tools=("llm_feedback",),
         sub_agents=("a",),
     )
-    say = Line(calls=[("llm_feedback", {"verdict": "bad", "note": "wrong store"})])
+    given = ("llm_feedback", {"verdict": "bad", "note": "wrong store"})
+    say = Line(calls=[given], ids=["x"])
     kit = small_kit(ScriptedModel(), {"a": answering("A")})
-    model = ScriptedModel("First answer.", say, "Thanks for telling me.")
+    model = ScriptedModel("First answer.", say, say, "Thanks for telling me.")
     tools = {"llm_feedback": feedback_tool("llm_feedback", kit.store)}
     kit.team = bind(small_deck(["a"], [lead]), {"orchestrator": model, "a": answering("A")}, tools)
     first = await run_turn("which store?", ALICE, kit)
@@ -89,6 +91,8 @@ async def test_llm_feedback_stores_what_the_thumbs_store():
     kept = kit.store.feedback(first.turn_id)
     assert kept is not None and (kept.score, kept.note) == (0, "wrong store")
     assert second.text == "Thanks for telling me." and second.routing.invoked == ()
+    answered = [m.tool_call_id for m in model.seen[-1] if isinstance(m, ToolMessage)]
+    assert len(set(answered)) == 2, "each call is answered under an id of its own"
 
 
 @pytest.mark.req("PC1-D4")
