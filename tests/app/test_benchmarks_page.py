@@ -172,24 +172,14 @@ def script(text: str) -> Grids:
     )
 
 
-def test_one_grid_at_a_time_and_stop_asks_the_process_to_end(tmp_path: Path):
-    grids = script(
-        "say(done=3, total=9)\nsys.stdin.read()\nsay(done=4, total=9, complete=False, dollars=0.5)"
-    )
+def test_one_grid_is_played_at_a_time_and_ends_with_the_app(tmp_path: Path):
+    grids = script("sys.stdin.read()\nsay(done=4, total=9, complete=False, dollars=0.5)")
     job = grids.start(tmp_path / "g.yaml", tmp_path / "first")
     with pytest.raises(DataError, match="one grid is played at a time: wait for first, or stop it"):
         grids.start(tmp_path / "g.yaml", tmp_path / "second")
-    grids.stop()
-    assert ended(grids) is job and (job.state, job.done, job.total, job.dollars) == (
-        "stopped",
-        4,
-        9,
-        0.5,
-    )
-    grids.stop()
-    assert grids.start(tmp_path / "g.yaml", tmp_path / "second") is not job
     grids.close()
-    assert ended(grids).state == "stopped"
+    assert ended(grids) is job
+    assert (job.state, job.done, job.total, job.dollars) == ("stopped", 4, 9, 0.5)
 
 
 @pytest.mark.parametrize(

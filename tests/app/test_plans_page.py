@@ -167,23 +167,21 @@ def test_the_time_in_which_nobody_worked_is_no_time_of_the_picture_or_of_a_step(
 ) -> None:
     host = frame.open_host(Settings.read())
     plan = host.plan(planned[1]["done"], MINE.principal)
-    assert plan is not None and plan.steps[1].started_at and plan.steps[1].finished_at
-    late = plan.steps[1].replace(
-        started_at=plan.steps[1].started_at + 86_400, finished_at=plan.steps[1].finished_at + 86_400
-    )
-    html = picture_html(plan.replace(steps=(plan.steps[0], late)), [], False, "Planner")
-    ends = {float(end) for end in re.findall(r"--end:([\d.]+)", html)}
-    assert max(ends) < 60
-    # A process dies at the end of a step; another takes the plan up an hour later and notes that end.
+    assert plan is not None
+    first, second = plan.steps
+    assert first.finished_at and second.started_at and second.finished_at
+    day = 86_400
+    late = second.replace(started_at=second.started_at + day, finished_at=second.finished_at + day)
+    html = picture_html(plan.replace(steps=(first, late)), [], False, "Planner")
+    assert max(map(float, re.findall(r"--end:([\d.]+)", html))) < 60
+    # A process dies at the end of a step; another takes the plan up a day later and notes that end.
     events = host.plan_events(MINE.principal, plan.plan_id)
     unfinished = [event for event in events if event.event_type != "subagent.finish"]
-    first = plan.steps[0]
-    assert first.finished_at is not None
-    late = first.replace(finished_at=first.finished_at + 3600)
+    late = first.replace(finished_at=first.finished_at + day)
     for noted in (events, unfinished):
-        html = steps_html(plan.replace(steps=(late, *plan.steps[1:])), {}, noted, False)
-        seconds = [float(text) for text in re.findall(r"<span>([\d.]+) s</span>", html)]
-        assert len(seconds) == 2 and max(seconds) < 600
+        html = steps_html(plan.replace(steps=(late, second)), {}, noted, False)
+        seconds = re.findall(r"<span>([\d.]+) s</span>", html)
+        assert len(seconds) == 2 and max(map(float, seconds)) < 600
 
 
 def test_where_nobody_plans_the_page_says_which_deck_does(
