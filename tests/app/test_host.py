@@ -80,6 +80,9 @@ def test_a_sub_agent_of_a_running_turn_is_broken_and_its_lead_is_not(host: Host)
     assert view is not None and view.faults == ("shop=raise",)
     with pytest.raises(FaultError, match="it is over"):
         host.break_agent(turn_id, "shop", "raise")
+    stopped = host.start(MIXED, own(host))
+    host.cancel(stopped)
+    assert advance(TurnView(), ended(host, stopped)).status == "cancelled"
 
 
 def test_closing_stops_running_turns_and_stores_them(tmp_path: Path):

@@ -194,7 +194,8 @@ def test_a_metric_added_in_one_place_is_on_the_page_in_the_command_and_in_the_ta
 
 
 def test_the_window_chooses_turns_and_they_are_drawn_over_time(bare: AppTest, tmp_path: Path):
-    assert "ask something in the chat" in shown(bare.run())
+    for empty in (bare, room("traces")):
+        assert "ask something in the chat" in shown(empty.run())
     bare.session_state["m-window"] = "Last hour"
     assert "Choose a longer one" in shown(bare.run())
     bare.session_state["m-window"] = "All time"
