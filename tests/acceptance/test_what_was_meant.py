@@ -203,6 +203,36 @@ async def test_what_nothing_found_speaks_of_is_said_beside_what_was_found():
         assert "says nothing about" not in text
 
 
+async def test_what_is_written_nearly_like_a_word_is_offered_and_not_taken_for_it():
+    texts = await answers("consumer", "find coffe deals", "any deals on zzyzx")
+    for text, name, offered in zip(texts, ("coffe", "zzyzx"), (True, False), strict=True):
+        assert text.startswith(f'No offers for "{name}" were found.')
+        assert ("Ground Coffee" in text) == offered
+
+
+async def test_a_condition_that_nothing_found_speaks_of_is_said():
+    texts = await answers(
+        "consumer",
+        "deals on pasta without gluten",
+        "any italian place with outdoor seating",
+        "find coffee deals with cashback",
+        "stores with a pharmacy",
+    )
+    assert [text.startswith("What I found says nothing about") for text in texts] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert "“gluten”" in texts[0] and "Pasta offers" in texts[0]
+
+
+@pytest.mark.realtime
+async def test_outlets_with_what_no_outlet_tells_are_not_all_of_them_unsaid():
+    (text,) = await answers("outlets", "find outlets with a terrace")
+    assert text.startswith("What I found says nothing about “terrace”. Here is what I have.")
+
+
 @pytest.mark.realtime
 async def test_a_follow_up_is_about_the_one_thing_that_was_shown():
     sittings = (

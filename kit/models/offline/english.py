@@ -16,7 +16,8 @@ TIMES = word_set("expire expires expired expiring end ends ending start starts v
 """Words that ask for a date."""
 
 SAY_LITTLE = word_set(
-    """something anything nothing everything somewhere anywhere thing what hmm since pls finish finishing address"""
+    """something anything nothing everything somewhere anywhere thing what hmm since pls finish finishing address
+    best most good great extra reason family kids"""
 )
 """Words of a follow-up that an answer need not take up, or takes up in words that are not near to them."""
 
@@ -80,6 +81,14 @@ NARROWS = re.compile(
     re.I,
 )
 """What a message begins with that says more about what was asked before: "only at Harvest Market"."""
+
+CONDITION = re.compile(
+    r"""\b(?:with|without|(?:that|(?:which|what)\ \w{1,30})\ (?:have|has|offers?|serves?))
+        \ (?:(?:an?|the|any|some|free)\ )?([a-zà-ÿ]{4,40})\b""",
+    re.X,
+)
+"""What is asked of the things that somebody looks for: "outlets with a terrace", "which ones have parking". In a
+name it begins with a capital: "Words With Friends"."""
 
 CORRECTION = re.compile(
     r"""^\W*(?:no+|nope|not\ that|sorry|wait)\b[^.!?\n]{0,30}?

@@ -281,14 +281,19 @@ def _compose(request: Request) -> Reply | None:
 
 
 def _words_not_spoken_of(request: Request) -> str:
-    """Returns the words of a short follow-up that nothing found here is about: "parking", of "do they have parking"."""
+    """Returns the words of a request that nothing found here is about: those of a short follow-up ("parking", of
+    "do they have parking"), else a condition ("terrace", of "outlets with a terrace")."""
     talk = request.talk
-    if request.can_act or not leans(talk) or talk.referent or retries(talk.request):
+    if request.can_act or talk.referent or retries(talk.request):
         return ""
     if any(result.failed for result in talk.results):
         return ""
+    if leans(talk):
+        asked_words = words(english.REFERENCE.sub(" ", talk.request))
+    else:
+        asked_words = english.CONDITION.findall(talk.request)
     subject: list[str] = []
-    for word in words(english.REFERENCE.sub(" ", talk.request)):
+    for word in asked_words:
         if content_words(word) - english.FAINT - english.SAY_LITTLE:
             subject.append(word)
     if not 1 <= len(subject) <= MOST_SUBJECTS:

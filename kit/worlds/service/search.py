@@ -5,6 +5,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
 from math import log
@@ -15,6 +16,8 @@ Match = Literal["named", "closest", "all"]
 """Rows that fit the words asked for; the best of all, because none fits; all, because no word was asked for."""
 SCORE_SHARE = 0.5
 """Share of the best row's score a row needs to be found beside it."""
+NEARLY = 0.85
+"""How alike two words are, of 1, that differ by a slip of the finger: "coffe" and "coffee" are 0.91."""
 
 _TOKEN = re.compile(r"[a-z0-9]+(?:-[0-9]+)?")
 _GRAMMAR = """
@@ -89,7 +92,10 @@ def weigh(parts: Iterable[tuple[float, str]]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult(Generic[T]):
-    """What a search gave, best first; never empty unless there is no row at all."""
+    """What a search gave, best first; never empty unless there is no row at all.
+
+    Where no row fits (`closest`), the rows are those whose words are written nearly like the ones asked for, or all.
+    """
 
     rows: tuple[T, ...]
     match: Match
@@ -124,7 +130,9 @@ class Index(Generic[T]):
         terms = [token for token in query if token in self._rarity]
         if not terms:
             names = [query[token] for token in query if not {token, query[token]} & self._talk]
-            return SearchResult(self.rows, "closest" if names else "all", _few(names))
+            if names:
+                return SearchResult(self._close_to(names), "closest", _few(names))
+            return SearchResult(self.rows, "all")
         scores = [
             sum(self._rarity[token] * words.get(token, 0.0) for token in terms)
             for words in self._words
@@ -141,6 +149,15 @@ class Index(Generic[T]):
             hit = [token for token in terms if any(token in self._words[row] for row in ranked)]
             topic = _few([query[token] for token in hit], joint=" or ")
         return SearchResult(tuple(self.rows[index] for index in ranked), "named", topic)
+
+    def _close_to(self, names: Iterable[str]) -> tuple[T, ...]:
+        """Returns the rows with words that are written nearly like these, which no row has; all, where none has any."""
+        close: list[str] = []
+        for name in names:
+            close += get_close_matches(fold(name), self._rarity, n=1, cutoff=NEARLY)
+        if not close:
+            return self.rows
+        return self.search(" ".join(close)).rows
 
 
 def _few(words: Iterable[str], most: int = 5, joint: str = " ") -> str:
