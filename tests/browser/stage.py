@@ -197,9 +197,9 @@ def told(line: str, figure: float, unit: str = "ms") -> None:
 
 def within(line: str, seconds: float, promised: float) -> None:
     """Prints a time, and fails well past what was promised: beside other work a machine of two
-    cores takes up to twice as long, on a crowded one (QUIET) its load times that."""
+    cores takes up to twice as long, on a crowded one (QUIET) twice its load times that."""
     told(line, 1000 * seconds)
     crowd = os.getloadavg()[0]
-    assert seconds <= promised * (SLACK if crowd < QUIET else crowd), (
+    assert seconds <= promised * (SLACK if crowd < QUIET else SLACK * crowd), (
         f"{line}: {seconds:.2f} s at load {crowd:.1f}, not {promised} s"
     )

@@ -7,6 +7,7 @@ import pytest
 
 from kit.core.language.clauses import clauses
 from kit.core.language.small_talk import asks, small_talk
+from kit.models.offline import wording
 from kit.models.offline.routing import Routes, Situation, SmallTalk, Unfit, decide
 from kit.models.offline.similarity import Document
 from kit.models.offline.wording import LONG_TO_LEARN, WordingClassifier
@@ -150,6 +151,10 @@ def test_what_was_learnt_is_kept_and_a_broken_file_of_it_is_learnt_anew(
     kept.write_bytes(kept.read_bytes()[:1000])
     assert WordingClassifier.of(requests).score("water my garden").tolist() == first
     assert first[0] > first[1]
+    # With another code that tells words apart, nothing is read of what was learnt before.
+    monkeypatch.setattr(wording, "words", lambda text: text.split())
+    WordingClassifier.of(requests)
+    assert len(list(tmp_path.rglob("wording.*.npz"))) == 2
 
 
 def test_a_deck_that_lists_requests_refuses_what_is_asked_elsewhere():

@@ -4,6 +4,7 @@ Word vectors say what a text is about. Only its wording says that "find a coffee
 end" are for two agents, and that "how do I boil an egg" is for none of them.
 """
 
+import inspect
 import json
 import logging
 import math
@@ -37,6 +38,8 @@ MOST_REQUESTS = 8000
 """Requests that are learnt from, about: six thousand take three seconds, and the time grows with their number."""
 LONG_TO_LEARN = 500
 """Requests from which on what was learnt is kept in a file."""
+LEARNERS = ("wording.py", "sentence_classifier.py", "minilm.py")
+"""The modules beside this one, and itself, whose code decides what is learnt."""
 MOST_KEPT = 60
 """Files of what was learnt, a megabyte each at most: every change of a card's requests makes new ones."""
 MOST_AGAINST = 4
@@ -227,8 +230,10 @@ def keep_arrays(path: Path, **arrays: NDArray[Any]) -> None:
 
 def path_of(requests: Sequence[Sequence[str]], learner: str) -> Path:
     """The file of what a learner makes of these requests, beside the bytecode of this module: derived, as that is."""
-    digest = blake2s(Path(__file__).read_bytes())
-    digest.update(json.dumps([learner, requests]).encode())
+    digest = blake2s(json.dumps([learner, requests]).encode())
+    # What other code has learnt, or from words that were told apart otherwise, is nothing to read.
+    for file in (*map(Path(__file__).with_name, LEARNERS), Path(inspect.getfile(words))):
+        digest.update(file.read_bytes())
     return Path(cache_from_source(__file__)).with_name(f"wording.{digest.hexdigest()[:16]}.npz")
 
 
