@@ -61,3 +61,5 @@ async def test_nothing_that_is_said_acts_on_the_terminal(where: str):
     if where != "lead":
         (outcome,) = reply.outcomes
         assert outcome.kind == "answer" and outcome.text == PLAIN
+    if where == "tool":
+        assert not controls("".join(str(message.content) for message in desk.seen[-1]))
