@@ -65,6 +65,7 @@ LIST_MARK = re.compile(r"\n|;|/|\d[.)]|\b[a-h]\)|•", re.IGNORECASE)
 NARRATORS = word_set("any i i'd i'm i'll i've we we're we've it it's he she they")
 """Words that tell what is the case, where "my" and "any" as often begin what is wished for."""
 WISH = re.compile(r"(?:i\s+(?:would|should)|i['’]?d)\s+(?:like|love)\s+to\b", re.IGNORECASE)
+"""Asks, where "I" otherwise tells."""
 BACK = re.compile(r"\b(?:it|that|them|those|lo|los|eso)\b", re.IGNORECASE)
 THEY = re.compile(r"\bthey\b", re.IGNORECASE)
 SAYS_ENOUGH = 3
@@ -77,8 +78,7 @@ THANKS = re.compile(
 """Thanks for something, up to the next mark: whoever says them asks for nothing by them."""
 ASIDE = re.compile(
     r"""(?:(?:(?:u+gh|argh|hm+|phew|sigh|lol|haha|omg|o[hk]|okay|well|so|listen)\b\W*+)++
-        |(?:(?:kind|best|warm)\ )?regards(?:,?\ \w+)?|(?:un\ )?saludos?(?:,?\ \w+)?
-        )""",
+        |(?:(?:kind|best|warm)\ )?regards(?:,?\ \w+)?|(?:un\ )?saludos?(?:,?\ \w+)?)""",
     re.IGNORECASE | re.VERBOSE,
 )
 """Sighs ("omg ok so"), or the end of a letter: a clause of nothing else asks for nothing."""
@@ -107,8 +107,6 @@ SHORT = 3
 """Words that say something, up to which a clause with "it" or "that" belongs to the one before it."""
 FITS = 0.2
 """The closeness from which on words that ask for nothing ("tacos nearby") are a part of their own."""
-
-
 PREFERRED = 0.3
 """The preference from which on words are clearly for a card."""
 
@@ -355,9 +353,7 @@ def _merge(
     preferences = [_preference(stretch.text, cards) for stretch in stretches]
     # where no card knows the words, as in another language, closeness says nothing about what is a request
     cards_tell = any(max(scores.values(), default=0.0) >= FITS for scores in closeness)
-    nearest: list[str | None] = []
-    for scores in closeness:
-        nearest.append(max(scores, key=scores.__getitem__, default=None))
+    nearest = [max(scores, key=scores.__getitem__, default=None) for scores in closeness]
     whole_parts: list[str] = []
     waiting = ""
     waiting_is_listed = False
@@ -390,10 +386,9 @@ def _merge(
         goes_on = vague or (only_tells and same_card)
         goes_on = goes_on or (stretch.after_comma and stretch.narrates)
         goes_on = goes_on and not stretch.asks and not is_listed
-        refers_back = stretch.refers_back and not starts_anew
         # "The hours of the shop next to it" points at a place, and asks somebody else all the same.
-        if number > 0 and _prefer_different_cards(preferences[number - 1], preferences[number]):
-            refers_back = False
+        is_of_others = number > 0 and _prefer_different_cards(*preferences[number - 1 : number + 1])
+        refers_back = stretch.refers_back and not starts_anew and not is_of_others
         belongs_to_the_last = goes_on or refers_back
         if whole_parts and whole_parts[-1] in for_nobody:
             belongs_to_the_last = False

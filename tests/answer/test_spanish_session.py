@@ -34,6 +34,17 @@ def in_spanish(session_id: str) -> Session:
     )
 
 
+def lead(preamble: str | None) -> AgentCard:
+    return AgentCard(
+        id="orchestrator",
+        role="orchestrator",
+        description="Routes.",
+        model="offline",
+        sub_agents=("shop",),
+        preamble=preamble,
+    )
+
+
 def shown(reply: Reply) -> str:
     texts = [body.text for body in bodies(reply, Text)]
     return "\n".join([*texts, reply.preamble, reply.text])
@@ -124,16 +135,10 @@ def test_a_bare_why_not_is_still_a_yes():
 async def test_a_cards_preamble_is_said_where_it_is_of_the_language(
     preamble: str | None, spoken: str
 ):
-    card = AgentCard(
-        id="orchestrator",
-        role="orchestrator",
-        description="Routes.",
-        model="offline",
-        sub_agents=("shop",),
-        preamble=preamble,
-    )
     kit = small_kit(
-        [asks("shop", text=""), Line("Hay 3.")], {"shop": answering("Hay 3.")}, cards=[card]
+        [asks("shop", text=""), Line("Hay 3.")],
+        {"shop": answering("Hay 3.")},
+        cards=[lead(preamble)],
     )
     assert (await run_turn("ofertas", in_spanish("p"), kit)).preamble == spoken
 
@@ -151,18 +156,10 @@ async def test_a_plan_begins_in_the_language():
 
 @pytest.mark.req("PC2-L")
 async def test_a_request_that_the_model_answers_itself_is_sent_on_in_the_language():
-    card = AgentCard(
-        id="orchestrator",
-        role="orchestrator",
-        description="Routes.",
-        model="offline",
-        sub_agents=("shop",),
-        preamble="One moment, I'm looking through the library.",
-    )
     kit = small_kit(
         [Line("¡Claro que sí!"), Line("Hay 3.")],
         {"shop": answering("Hay 3.")},
-        cards=[card],
+        cards=[lead("One moment, I'm looking through the library.")],
         guards=Guards(),
         default_sub_agent="shop",
     )
