@@ -23,11 +23,9 @@ from kit.core.errors import CodeError, FaultError
 from kit.core.extra import require
 from kit.core.fault import Fault, parse_all
 from kit.core.fault_injection import current_injection, inject_faults
-from kit.core.model import OFFLINE
 from kit.core.picture import Picture
 from kit.core.record import SessionRecall, TurnRecord
 from kit.models.access import NO_KEY, OPENAI
-from kit.models.offline import OfflineModel
 from kit.patterns import pattern_of
 from kit.patterns.agents_as_tools import MEDIATED
 from kit.patterns.elsewhere import join_turn
@@ -358,14 +356,7 @@ async def _bind_first(stages: Stages, deck: Deck) -> Team:
     for card_id in deck.next_cards:
         # One that cannot be bound is no fault of the first turn that gets it.
         stages.team(MEDIATED, newer=frozenset((card_id,)))
-    team = stages.team(MEDIATED)
-    spec = team.orchestrator.model.spec
-    if spec.provider == OFFLINE.provider:
-        # The first question would wait for it: a fresh install learns from 6,000 requests for three seconds.
-        sub_agents = deck.active_sub_agents(team.orchestrator.card)
-        requests = dict.fromkeys(agent.requests for agent in sub_agents if agent.requests)
-        await asyncio.to_thread(OfflineModel.warm, spec.embedder, tuple(requests))
-    return team
+    return await stages.prepare(MEDIATED)
 
 
 def _open_store(settings: Settings) -> TurnStore:

@@ -1,14 +1,20 @@
 """The team of each pattern and cohort, bound when a turn first asks for it."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
+from langchain_core.messages import HumanMessage
+
 from kit.compose.canary import NOBODY, versions_of, with_next
 from kit.compose.deck import Deck
 from kit.compose.prompts import with_persona
 from kit.core.errors import UnknownId
+from kit.core.model import OFFLINE
+from kit.models.direct_call import langsmith_hears
+from kit.models.offline import similarity
 from kit.patterns.topology import with_topologies
 from kit.runtime.pattern import Pattern
 from kit.runtime.team import Team
@@ -82,6 +88,21 @@ class Stages:
             for oldest in with_personas[:-TEAMS]:
                 self.retired.extend(self.bound.pop(oldest).closing)
         return self.bound[key]
+
+    async def prepare(self, pattern: Pattern) -> Team:
+        """The deck's own team of a pattern, for whose first turn nothing is left to be learnt: what its cards' requests
+        tell takes seconds. Raises BindError as `team` does."""
+        team = self.team(pattern)
+        lists = sorted({card.requests for card in team.cards if card.requests})
+        if lists:
+            # Messages are cut into parts by it, whatever the model.
+            await asyncio.to_thread(similarity.learn, tuple(lists), "words")
+        model = team.orchestrator.model
+        if model.spec.provider == OFFLINE.provider:
+            # The stand-in routes by more than that: of a monolith by its own requests too.
+            with langsmith_hears(False):
+                await model.runnable.ainvoke([HumanMessage("Which of you answers this question?")])
+        return team
 
     async def aclose(self) -> None:
         """Closes the connections of every team that was bound."""

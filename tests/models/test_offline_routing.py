@@ -7,10 +7,11 @@ import pytest
 
 from kit.core.language.clauses import clauses
 from kit.core.language.small_talk import asks, small_talk
-from kit.models.offline import wording
+from kit.models.offline import OfflineModel, wording
 from kit.models.offline.routing import Routes, Situation, SmallTalk, Unfit, decide
 from kit.models.offline.similarity import Document
 from kit.models.offline.wording import LONG_TO_LEARN, WordingClassifier
+from tests.security.loop_gap import LONGEST_GAP, LoopGap
 
 AGENTS = {
     "shop": "Finds products, deals, coupons and offers in the catalogue, compares prices and suggests things to buy.",
@@ -155,6 +156,29 @@ def test_what_was_learnt_is_kept_and_a_broken_file_of_it_is_learnt_anew(
     monkeypatch.setattr(wording, "words", lambda text: text.split())
     WordingClassifier.of(requests)
     assert len(list(tmp_path.rglob("wording.*.npz"))) == 2
+
+
+@pytest.mark.realtime
+async def test_nothing_else_waits_while_the_first_reply_learns_from_thousands_of_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
+    numbers = range(2000)
+    requests = {
+        "garden": tuple(f"water the garden of house {number}" for number in numbers),
+        "trains": tuple(f"when does train {number} leave" for number in numbers),
+    }
+    tools: list[dict[str, object]] = []
+    for name in requests:
+        arguments = {"type": "object", "properties": {"query": {"type": "string"}}}
+        tools.append({"name": f"ask_{name}", "description": name, "parameters": arguments})
+    OfflineModel.warm()
+    model = OfflineModel(think=0).bind_tools(tools, requests=requests)
+    async with LoopGap() as gap:
+        reply = await model.ainvoke("water my garden and tell me when train 7 leaves")
+    assert [call["name"] for call in reply.tool_calls] == ["ask_garden", "ask_trains"]
+    assert list(tmp_path.rglob("wording.*.npz")), "it had learnt from them before"
+    assert gap.longest < LONGEST_GAP
 
 
 def test_a_deck_that_lists_requests_refuses_what_is_asked_elsewhere():

@@ -26,6 +26,7 @@ from kit.models.message import call_chunks, chosen_tool, token_count
 from kit.models.offline import similarity
 from kit.models.offline.conversation import Conversation, Tool, text_of, tool_of
 from kit.models.offline.reply import Reply, Request, reply
+from kit.models.offline.wording import LONG_TO_LEARN
 
 NAME = "offline stand-in"
 _LOCKS: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
@@ -65,12 +66,9 @@ class OfflineModel(BaseChatModel):
         return self.model_copy(update={"pace": self.pace * factor, "think": self.think * factor})
 
     @staticmethod
-    def warm(embedder: EmbedderName = "words", requests: tuple[tuple[str, ...], ...] = ()) -> None:
-        """Reads the vectors now (about 0.3 s of CPU), and learns from the requests of each card, instead of at the
-        first question."""
+    def warm(embedder: EmbedderName = "words") -> None:
+        """Reads the vectors now (about 0.3 s of CPU), instead of at the first question."""
         similarity.load(embedder)
-        if requests:
-            similarity.learn(requests, embedder)
 
     def bind_tools(
         self,
@@ -109,9 +107,13 @@ class OfflineModel(BaseChatModel):
         """Composes a reply, one in each step of the loop: a hundred turns that ask at the same moment kept
         it silent for half a second."""
         lock = _LOCKS.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+        requests: Mapping[str, tuple[str, ...]] = kwargs.get("requests") or {}
         async with lock:
             await asyncio.sleep(0)
-            return self._chunks(messages, kwargs)
+            if sum(map(len, requests.values())) < LONG_TO_LEARN:
+                return self._chunks(messages, kwargs)
+            # It may have to learn from them first, for seconds, in which the rest of the process goes on.
+            return await asyncio.to_thread(self._chunks, messages, kwargs)
 
     def _chunks(
         self, messages: list[BaseMessage], kwargs: dict[str, Any]

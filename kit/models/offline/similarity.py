@@ -237,8 +237,10 @@ class Index:
         self._terms = TermTable.of(terms, base=1.0)
         self._term_rows = self._terms.rows(terms)
         self._description_words = [content_words(" . ".join(units)) for units in parts]
-        # Documents with the same list, such as the lookups of one agent, are not told from each other by it.
-        self._lists = list(dict.fromkeys(d.requests for d in documents if d.requests))
+        # Documents with the same list, such as the lookups of one agent, are not told from each other by it. Sorted,
+        # for what is learnt in one order serves every other.
+        self._lists = sorted({d.requests for d in documents if d.requests})
+        self._learnt: RequestClassifier | None = None
         self._list_of: list[int] = []
         """Of each document the position of its list; -1 where it has none."""
         for document in documents:
@@ -257,9 +259,12 @@ class Index:
         """Returns the vector of a text; `vectors` are those of its words."""
         return _unit(vectors.sum(axis=0))
 
-    @cached_property
+    @property
     def _wordings(self) -> RequestClassifier:
-        return learn(tuple(self._lists), self.embedder)
+        # No `cached_property`: that of Python 3.11 locks out every other index as long as one learns.
+        if self._learnt is None:
+            self._learnt = learn(tuple(self._lists), self.embedder)
+        return self._learnt
 
     def score(self, text: str) -> Floats:
         """Closeness of a text to each document, about -0.1 (unrelated) to 1 (the same)."""

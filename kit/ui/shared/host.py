@@ -126,7 +126,7 @@ class Host:
             stages = self.on(model).stages
             modes = modes_of(self.kit.deck)
             for pattern in patterns:
-                stages.team(modes[pattern])
+                await stages.prepare(modes[pattern])
 
         self.wait(bind(), timeout=60)
 
