@@ -103,6 +103,7 @@ class Reservations(Value):
     unchecked: str
     unjudged: str
     declined: str
+    done_before: str
     broken_off: str
     before_yes: str
 

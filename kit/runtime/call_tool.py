@@ -28,6 +28,7 @@ from kit.core.card import AgentCard
 from kit.core.errors import StoreError, describe_error
 from kit.core.event import Body
 from kit.core.language.controls import CONTROL, without_controls
+from kit.core.language.retry import retries
 from kit.core.limits import excerpt
 from kit.core.outcome import NO_TEXT, ComponentPayload, Reason, Usage
 from kit.core.value import builder
@@ -366,6 +367,7 @@ def watched_since(since: datetime.date | None, today: str) -> str | None:
 
 
 DECLINED = "This was not done, because you said no."
+DONE_BEFORE = "This was done before and is not done twice: ask for it in full if you want it again."
 UNCERTAIN = "Whether this was done is not known: it was interrupted in the middle, and it is not tried again."
 
 
@@ -383,6 +385,15 @@ async def act(
     """
     key = lookup_key(call)
     entry = ctx.turn.acts.entry(key)
+    if entry.state == "new" and retries(ctx.turn.message):
+        # Whoever only says "go on" or "again" asks for nothing twice that was done, or may have been.
+        earlier = ctx.turn.memory.act_of_earlier_turn(key)
+        if earlier is not None:
+            entry.act = earlier
+            if earlier.text is not None:
+                return ToolResult(text=f"{earlier.text} {DONE_BEFORE}", caveat=DONE_BEFORE)
+            # Of an idempotent tool too: it knows a call by the turn that made it.
+            return _result_of(entry)
     if entry.state == "done" or (entry.state == "started" and not limits.idempotent):
         return _result_of(entry)
     tool = call["name"]

@@ -15,6 +15,7 @@ from kit.compose.parts import DeckSettings
 from kit.core.bodies.call import Envelope
 from kit.core.bodies.guard import GuardActed, GuardAction
 from kit.core.bodies.speech import Status, TextReplaced
+from kit.core.bodies.turn import Act
 from kit.core.card import AgentCard
 from kit.core.context import DynamicContext, InheritedContext
 from kit.core.event import Body, Event
@@ -73,6 +74,10 @@ class SessionMemory:
         """The same calls with what they need of earlier turns: prior_context on a switch, fields
         where a card has them filled."""
         return list(calls)
+
+    def act_of_earlier_turn(self, key: str) -> Act | None:
+        """What an earlier turn of the session did, or may have done, under the key of an act."""
+        return None
 
 
 @dataclass(slots=True)

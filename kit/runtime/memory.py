@@ -19,6 +19,7 @@ from kit.compose.reference import kinds_of, leans_back, points_back, resolve
 from kit.core.bodies.call import ModelEnded
 from kit.core.bodies.memory import Compacted, ContextCarried
 from kit.core.bodies.speech import Separator
+from kit.core.bodies.turn import Act
 from kit.core.context import Session
 from kit.core.language.retry import retries
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
@@ -36,6 +37,7 @@ from kit.core.secret import without_secret_words
 from kit.core.transcript import transcript
 from kit.core.value import builder
 from kit.models.message import human_text
+from kit.runtime.act_ledger import acts_of
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.budget import GRACE
 from kit.runtime.context import RunContext, SessionMemory, TurnState
@@ -321,6 +323,16 @@ class Memory(SessionMemory):
         text = await run_job(PRIOR_CONTEXT, self._material(self.history("")), request, ctx)
         ctx.emit(ContextCarried(agents=tuple(call.agent for call in unaware), text=text))
         return [call.replace(prior_context=text) if call in unaware else call for call in calls]
+
+    def act_of_earlier_turn(self, key: str) -> Act | None:
+        """What an earlier turn did, or may have done, under the key of an act; an act that failed may be tried again."""
+        user = self._session.principal
+        newest = self._store.turns(self._session.id, user.tenant_id, user.user_id, LINES)
+        for record in newest:
+            act = acts_of(self._store.events(record.id, user)).entry(key).act
+            if act is not None and act.failure is None:
+                return act
+        return None
 
     # compaction
 

@@ -12,7 +12,7 @@ from kit.core.context import Principal, Session
 from kit.core.language.small_talk import small_talk
 from kit.models.offline import phrases
 from kit.models.scripted import Line
-from kit.runtime.call_tool import DECLINED, UNCERTAIN, question_of
+from kit.runtime.call_tool import DECLINED, DONE_BEFORE, UNCERTAIN, question_of
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import HOME, Settings
 from kit.tools.tool import ToolLimits
@@ -173,6 +173,7 @@ def test_the_words_about_acts_are_known_to_the_languages():
     assert ENGLISH.reservation(DECLINED) == DECLINED == ENGLISH.reservations.declined
     assert SPANISH.reservation(DECLINED) == SPANISH.reservations.declined
     assert SPANISH.reservation(UNCERTAIN) == SPANISH.reservations.broken_off
+    assert SPANISH.reservation(DONE_BEFORE) == SPANISH.reservations.done_before
     question = question_of(ToolLimits(confirm=True), "send_mail", {"to": "Ana"}, SPANISH.sentences)
     assert question == "¿Puedo ejecutar send mail con to: Ana?"
 

@@ -19,7 +19,7 @@ from kit.core.context import OPERATOR, Principal
 from kit.core.errors import ResumeError
 from kit.core.outcome import BEFORE_YES
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.call_tool import DECLINED, UNCERTAIN
+from kit.runtime.call_tool import DECLINED, DONE_BEFORE, UNCERTAIN
 from kit.settings import Settings
 from kit.tools.loading import function_tool
 from kit.tools.tool import LimitedTool, ToolLimits, tool_context
@@ -265,6 +265,38 @@ async def test_an_act_whose_process_died_is_never_done_again_and_is_said_to_be_u
         reply = await kit.resume(turn.id)
     assert world.tickets == 1, "it was done twice"
     assert reply.status == "ok" and UNCERTAIN in reply.text and "4,975" in reply.text
+
+
+@pytest.mark.req("SO-12")
+@pytest.mark.parametrize("limits", [ASKS, ToolLimits(once=True)])
+@pytest.mark.parametrize("words", ["go on", "Try again, please"])
+async def test_words_that_only_ask_to_go_on_do_no_act_of_an_earlier_turn_twice(
+    tmp_path: Path, limits: ToolLimits, words: str
+):
+    world = Desk(tmp_path, limits)
+    async with world.opened() as kit:
+        first = await kit.ask(QUESTION, kit.session("talk"))
+        if first.status == "paused":
+            first = await kit.resume(first.turn_id, True)
+        assert "Ticket 12 says" in first.text
+        again = await kit.ask(words, kit.session("talk"))
+        assert world.tickets == 1 and again.status == "ok" and DONE_BEFORE in again.text
+        in_full = await kit.ask(QUESTION, kit.session("talk"))
+        if in_full.status == "paused":
+            in_full = await kit.resume(in_full.turn_id, True)
+        assert world.tickets == 2 and DONE_BEFORE not in in_full.text
+
+
+@pytest.mark.realtime
+@pytest.mark.req("SO-12", "K-12")
+async def test_an_act_that_a_dead_process_may_have_done_is_not_done_by_words_that_only_ask_to_go_on(
+    tmp_path: Path,
+):
+    world = Desk(tmp_path, ToolLimits(confirm="Open a ticket?", idempotent=True))
+    assert exit_code(die, tmp_path) == -signal.SIGKILL
+    async with world.opened() as kit:
+        reply = await kit.ask("go on", kit.session("talk"))
+    assert world.tickets == 1 and UNCERTAIN in reply.text
 
 
 async def resumed_after(kit: Kit, whole: Reply, length: int) -> Reply:
