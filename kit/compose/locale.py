@@ -51,6 +51,7 @@ class Sentences(Value):
     unread: str
     askable: str
     no_question: str
+    still_asked: str
     too_long: str
     unseen: str
     preamble: str

@@ -75,6 +75,10 @@ class SessionMemory:
         where a card has them filled."""
         return list(calls)
 
+    def waiting_question(self) -> str | None:
+        """What the newest turn before this one asks its user; None where it waits for nothing."""
+        return None
+
     def act_of_earlier_turn(self, key: str) -> Act | None:
         """What an earlier turn of the session did, or may have done, under the key of an act."""
         return None

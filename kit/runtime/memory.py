@@ -324,6 +324,15 @@ class Memory(SessionMemory):
         ctx.emit(ContextCarried(agents=tuple(call.agent for call in unaware), text=text))
         return [call.replace(prior_context=text) if call in unaware else call for call in calls]
 
+    def waiting_question(self) -> str | None:
+        """What the newest turn before this one asks its user; None where it waits for nothing."""
+        user = self._session.principal
+        newest = self._store.turns(self._session.id, user.tenant_id, user.user_id, 2)
+        for record in newest:
+            if record.status != "running":
+                return record.text if record.status == "paused" else None
+        return None
+
     def act_of_earlier_turn(self, key: str) -> Act | None:
         """What an earlier turn did, or may have done, under the key of an act; an act that failed may be tried again."""
         user = self._session.principal

@@ -43,7 +43,7 @@ from kit.models.json_prose import prose
 from kit.runtime.act_ledger import Paused, Resumption
 from kit.runtime.answer.acknowledge import rescued
 from kit.runtime.answer.clauses import only_refuses
-from kit.runtime.answer.owed import help_with, mention_pictures, stopped, unread
+from kit.runtime.answer.owed import help_with, mention_pictures, still_asked, stopped, unread
 from kit.runtime.budget import Ledger
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import run_to_outcome, unrecorded
@@ -384,7 +384,7 @@ class _Runner:
         fixed = decline(self.message, self.state.locale.sentences)
         if fixed is not None:
             return "failed", fixed, None
-        fixed = help_with(self.message, self.ctx)
+        fixed = still_asked(self.message, self.ctx) or help_with(self.message, self.ctx)
         if fixed is not None:
             return "ok", fixed, None
         if self.root.model.spec.provider == OFFLINE.provider:

@@ -14,6 +14,7 @@ from kit.core.documents.document import AgentEvent, Persona, Plan, Scope, Soul
 from kit.core.errors import KitError
 from kit.core.event import Event
 from kit.core.value import Value
+from kit.patterns.plan_execute import PLAN
 from kit.service import bodies
 
 V = TypeVar("V", bound=Value)
@@ -42,6 +43,13 @@ def open_http(url: str) -> httpx.AsyncClient:
     """Returns connections to a server: a turn takes as long as it takes, and each stream has one of its own."""
     limits = httpx.Limits(max_connections=None)
     return httpx.AsyncClient(base_url=url, timeout=httpx.Timeout(10, read=None), limits=limits)
+
+
+def _path_of(name: str) -> str:
+    """Returns where a turn or a plan stands."""
+    if name.startswith(PLAN):
+        return f"/agent/plans/{name}"
+    return f"/agent/turns/{name}"
 
 
 class ServiceClient:
@@ -129,15 +137,16 @@ class ServiceClient:
         """Stops a plan; `resume` lets it go on."""
         return await self._ask(bodies.PlanNow, "POST", f"/agent/plans/{plan_id}/cancel")
 
-    def resume(self, plan_id: str) -> "EventStream":
-        """Lets a plan go on that was stopped or interrupted, or that waits for a key, and follows it."""
+    def resume(self, name: str) -> "EventStream":
+        """Lets a plan go on that was stopped or interrupted, or that waits for a key, or a turn whose process died;
+        and follows it."""
         body = bodies.ResumeRequest(stream=True)
-        return EventStream(self, f"/agent/plans/{plan_id}/resume", body, {})
+        return EventStream(self, f"{_path_of(name)}/resume", body, {})
 
-    def answer(self, plan_id: str, answers: bool | dict[str, bool]) -> "EventStream":
-        """Answers what a plan asks, all or by key, and follows it."""
+    def answer(self, name: str, answers: bool | dict[str, bool]) -> "EventStream":
+        """Answers what a plan or a turn asks, all or by key, and follows it."""
         body = bodies.AnswerRequest(answers=answers, stream=True)
-        return EventStream(self, f"/agent/plans/{plan_id}/answer", body, {})
+        return EventStream(self, f"{_path_of(name)}/answer", body, {})
 
     async def put_soul(
         self, persona: Persona, policies: dict[str, Any], user_id: str | None = None

@@ -1,7 +1,6 @@
 """Endpoints of plans: what is stored of them, and their user's stop, resume and answer."""
 
 import asyncio
-from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
@@ -97,6 +96,5 @@ async def _go_on(
     request: Request,
 ) -> Any:
     await service.plan(plan_id, caller.principal)
-    start = partial(service.kit.resume, plan_id, answers, who=caller.principal, key=caller.key)
-    served = await service.begin(caller, start, is_plan=True)
-    return await service.reply(request, served.turn.id, caller, stream=stream)
+    turn_id = await service.go_on(plan_id, answers, caller, is_plan=True)
+    return await service.reply(request, turn_id, caller, stream=stream)

@@ -24,7 +24,7 @@ from kit.core.record import TurnRecord
 from kit.core.secret import with_key, without_secret_words
 from kit.patterns import pattern_of
 from kit.patterns.plan_execute import PLAN, PLAN_EXECUTE
-from kit.patterns.resume import last_turn_of, plan_of
+from kit.patterns.resume import Answers, last_turn_of, plan_of
 from kit.planning.plan import OVER, new_plan
 from kit.runtime.handle import Reply, Turn
 from kit.runtime.message import clean
@@ -106,6 +106,12 @@ class Service:
         """Begins a turn. Raises HTTPException 429 where the tenant has too many, and what `start` raises."""
         async with self._slot(caller) as slot:
             return self._serve(caller, slot, start(), is_plan=is_plan)
+
+    async def go_on(self, name: str, answers: Answers, caller: Caller, *, is_plan: bool) -> str:
+        """Lets a turn or a plan go on, and returns the turn's id. Raises what `begin` and `Kit.resume` raise."""
+        start = partial(self.kit.resume, name, answers, who=caller.principal, key=caller.key)
+        served = await self.begin(caller, start, is_plan=is_plan)
+        return served.turn.id
 
     def _serve(self, caller: Caller, slot: str, turn: Turn, *, is_plan: bool) -> ServedTurn:
         asker = _asker(caller)
@@ -201,8 +207,7 @@ class Service:
             if not self.kit.store.events(turn_id, principal):
                 # Its process died before anything of it was stored: nothing was done, and it begins again.
                 return False
-            resume = partial(self.kit.resume, turn_id, who=principal, key=caller.key)
-            await self.begin(caller, resume, is_plan=False)
+            await self.go_on(turn_id, None, caller, is_plan=False)
         return True
 
     async def reply(self, request: Request, turn_id: str, caller: Caller, *, stream: bool) -> Any:

@@ -267,6 +267,19 @@ async def test_an_act_whose_process_died_is_never_done_again_and_is_said_to_be_u
     assert reply.status == "ok" and UNCERTAIN in reply.text and "4,975" in reply.text
 
 
+@pytest.mark.parametrize("word", ["yes", "no", "Yes, please!"])
+async def test_a_typed_yes_or_no_is_told_what_still_waits_for_one(tmp_path: Path, word: str):
+    world = Desk(tmp_path)
+    async with world.opened() as kit:
+        first = await paused(kit)
+        typed = await kit.ask(word, kit.session("talk"))
+        assert first.text in typed.text and "yes or no" in typed.text
+        assert world.tickets == 0 and not typed.routing.invoked
+        assert "Ticket 12 says" in (await kit.resume(first.turn_id, True)).text
+        later = await kit.ask(word, kit.session("talk"))
+        assert "yes or no" not in later.text
+
+
 @pytest.mark.req("SO-12")
 @pytest.mark.parametrize("limits", [ASKS, ToolLimits(once=True)])
 @pytest.mark.parametrize("words", ["go on", "Try again, please"])

@@ -9,14 +9,18 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from kit import open_kit
 from kit.cli.story import reply_line
 from kit.core.context import Principal
 from kit.core.documents.document import Persona
 from kit.core.event import INTERNAL, Event
+from kit.runtime.call_tool import DECLINED
 from kit.service.client import EventStream, ServiceClient, ServiceError, ServiceUnavailable
 from kit.service.limits import Limits
 from kit.service.remote_turn import RemoteTurn
+from kit.settings import HOME
 from kit.tools.tool import ToolLimits
+from tests.kits import OFFLINE
 from tests.plan_kits import Rows, opened_plans
 from tests.service.servers import Api, chat, serving_kit
 
@@ -99,6 +103,35 @@ async def test_a_plan_waits_for_its_users_answer_and_what_the_server_refuses_is_
 
 
 @pytest.mark.req("AS-22")
+@pytest.mark.req("AS-22", "K-12")
+@pytest.mark.parametrize("answer", [True, False])
+async def test_a_turn_waits_for_its_users_answer_and_nobody_elses(answer: bool) -> None:
+    settings = OFFLINE.with_(deck=HOME / "cards/gifts")
+    async with (
+        open_kit(settings) as kit,
+        serving_kit(kit) as api,
+        client_of(api) as client,
+        client_of(api, ALICE.replace(user_id="mallory")) as mallory,
+    ):
+        stream = client.stream("s1", "redeem 500 points for a gift card")
+        await read(stream)
+        asked = stream.result
+        assert asked is not None and asked.status == "paused" and asked.plan_id is None
+        (question,) = asked.questions.values()
+        assert "500 points" in question
+        with pytest.raises(ServiceError) as refused:
+            await read(mallory.answer(asked.turn_id, True))
+        assert refused.value.status == 404
+        answered = client.answer(asked.turn_id, answer)
+        await read(answered)
+        result = answered.result
+        assert result is not None and result.turn_id == asked.turn_id and result.status == "ok"
+        assert (DECLINED in result.response) is not answer
+        with pytest.raises(ServiceError) as refused:
+            await read(client.answer(asked.turn_id, True))
+        assert refused.value.status == 409
+
+
 async def test_a_tenant_with_too_many_turns_is_told_by_the_client_when_to_come_back() -> None:
     async with (
         chat(seconds=30, limits=Limits(turns_at_once=1)) as api,

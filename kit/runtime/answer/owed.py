@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from kit.compose.locale import Locale
 from kit.core.bodies.call import ModelStarted
 from kit.core.bodies.speech import Text
-from kit.core.language.small_talk import asks_for_help
+from kit.core.language.small_talk import asks_for_help, bare_answer
 from kit.core.language.tongue import tongue_of
 from kit.core.model import ModelSpec
 from kit.core.outcome import NOTHING_LEFT, Answer, Failure, LeftOut, quoted
@@ -266,6 +266,19 @@ def help_with(message: str, ctx: RunContext) -> str | None:
     if not ctx.turn.settings.guards.fastpath or not asks_for_help(message):
         return None
     return askable(ctx) or None
+
+
+def still_asked(message: str, ctx: RunContext) -> str | None:
+    """Returns what still waits for its user, when a message is a bare yes or no to it; None for any other message.
+
+    A yes counts for one question, and only where it is shown beside what will be done.
+    """
+    if not bare_answer(message):
+        return None
+    question = ctx.turn.memory.waiting_question()
+    if question is None:
+        return None
+    return ctx.turn.locale.sentences.still_asked.format(question=question)
 
 
 def unread(message: str, locale: Locale) -> str | None:

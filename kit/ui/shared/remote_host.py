@@ -90,15 +90,20 @@ class RemoteHost(Host):
         return self._begin(client, client.stream(session.id, message), session, message)
 
     def go_on(self, name: str, principal: Principal, answers: Answers = None) -> None:
-        plan = self.plan(PLAN + name.removeprefix(PLAN), principal)
-        if plan is None:
-            raise SettingsError("a service lets plans go on, and this turn is none: ask again")
         client = self._client(principal)
-        stream = client.resume(plan.plan_id)
-        if plan.status == "paused":
-            stream = client.answer(plan.plan_id, _plain(answers))
-        session = Session(id=plan.session_id, principal=plan.owner)
-        self._begin(client, stream, session, plan.original_task)
+        plan = self.plan(PLAN + name.removeprefix(PLAN), principal)
+        if plan is not None:
+            name = plan.plan_id
+            session_id = plan.session_id
+            message = plan.original_task
+            is_paused = plan.status == "paused"
+        else:
+            view = self._views[name]
+            session_id = view.session_id
+            message = view.question
+            is_paused = view.status == "paused"
+        stream = client.answer(name, _plain(answers)) if is_paused else client.resume(name)
+        self._begin(client, stream, Session(id=session_id, principal=principal), message)
 
     def _begin(
         self, client: ServiceClient, stream: EventStream, session: Session, message: str
