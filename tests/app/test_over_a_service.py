@@ -2,27 +2,43 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
 
+from kit import open_kit
+from kit.settings import HOME
 from tests.app.rooms import app_over, room, shown
-from tests.service.servers import KEYS, TASK, outlets
+from tests.kits import OFFLINE
+from tests.service.servers import KEYS, TASK, Api, outlets, serving_kit
 
 WHO = {"TENANT": "acme", "USER": "u-1"}
 
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[str]:
-    """A service that answers from a thread of its own; its address."""
+    """The service of the outlets, which answers from a thread of its own; its address."""
+    with on_a_thread(outlets(tmp_path)) as url:
+        yield url
+
+
+@asynccontextmanager
+async def gifts() -> AsyncGenerator[Api]:
+    async with open_kit(OFFLINE.with_(deck=HOME / "cards/gifts")) as kit, serving_kit(kit) as api:
+        yield api
+
+
+@contextmanager
+def on_a_thread(opened: AbstractAsyncContextManager[Api]) -> Iterator[str]:
     began: Future[str] = Future()
     loop = asyncio.new_event_loop()
     ending = asyncio.Event()
 
     async def serve() -> None:
-        async with outlets(tmp_path) as api:
+        async with opened as api:
             began.set_result(str(api.http.base_url).rstrip("/"))
             await ending.wait()
 
@@ -66,6 +82,20 @@ def test_chat_and_plans_run_over_a_service_and_other_pages_say_what_they_lack(
         monkeypatch.setenv("KIT_VISITOR_DOLLARS_A_DAY", "1")
         assert "unset one of the two" in shown(room("chat").run())
     assert not own.exists()
+
+
+@pytest.mark.req("AS-24", "K-12")
+def test_a_turn_that_waits_at_a_service_is_answered_by_the_buttons_of_the_chat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with on_a_thread(gifts()) as url:
+        settings = {"DECK": "cards/gifts", "SERVICE_URL": url}
+        with app_over(tmp_path / "own.db", monkeypatch, **settings, **WHO):
+            chat = room("chat").run()
+            chat.chat_input[0].set_value("redeem 500 points for a gift card").run()
+            (yes,) = [button for button in chat.button if button.label == "Yes"]
+            yes.click().run()
+            assert "500 points were redeemed" in shown(chat)
 
 
 def _plan_ids(url: str) -> list[str]:
