@@ -31,7 +31,7 @@ endif
 # Whoever starts a process here would else compile every package that it imports again, the tests a hundred times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup app notebooks report test lint type unit run-notebooks browser installed docs pythons matrix bench bench-peers conformance logs sweeps small-model stack opensearch opensearch-tests all format lock
+.PHONY: help setup app notebooks report test lint type unit run-notebooks browser installed docs pythons python3.12 python3.13 matrix bench bench-peers conformance logs sweeps small-model stack opensearch opensearch-tests all format lock
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -51,8 +51,11 @@ notebooks: setup ## open the notebooks in JupyterLab
 report: setup ## run every notebook and write it as a page, with an index, into .kit/report; ARGS=06_models: that one
 	@$(py) notebooks/make_report.py $(ARGS)
 
+# Two at a time: stages that keep one core busy, or wait for a server. What has times on a page stays alone.
+beside := opensearch-tests type installed
+
 test: setup ## everything that must hold: lint, type, tests, notebooks, browser, the installed wheel
-	@.ci/stages lint type unit opensearch-tests run-notebooks browser installed docs
+	@.ci/stages lint unit "$(beside) $(PYTHONS)" run-notebooks browser docs
 
 lint: setup ## ruff, notebooks without outputs, import order
 	@$(stage) lint 30 .ci/lint "$(py)"
@@ -78,7 +81,10 @@ docs: setup ## the documentation as a site, in docs/site; every link and every n
 	@$(stage) docs 120 .ci/docs "$(py)"
 
 pythons: setup ## the unit tests under every other Python that the package names and this machine has; TESTS="tests/core": those
-	@.ci/pythons "$(py)" "$(TESTS)" 3.12 3.13
+	@.ci/stages python3.12 python3.13
+
+python3.12 python3.13: setup
+	@.ci/python "$(py)" "$(TESTS)" $(@:python%=%)
 
 matrix: setup ## which requirement is proven by which test
 	@$(stage) matrix 30 $(py) -m tests.matrix
@@ -135,7 +141,7 @@ small-model: ## serve SmolLM2-135M on http://127.0.0.1:8080/v1, from an environm
 	@.kit/serve/bin/python .ci/serve.py
 
 all: setup ## lint, type, test, matrix and bench
-	@.ci/stages lint type unit opensearch-tests run-notebooks browser installed docs matrix bench
+	@.ci/stages lint unit "$(beside)" run-notebooks browser docs matrix bench
 
 format: setup
 	@$(py) -m ruff check --fix . && $(py) -m ruff format . && $(py) -m nbstripout --keep-id notebooks/*.ipynb

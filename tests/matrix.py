@@ -7,6 +7,7 @@ row, or fewer rows are proven than the floor. The tests are run again only when 
 since that note was made.
 """
 
+import fcntl
 import json
 import re
 import subprocess
@@ -38,7 +39,7 @@ SOURCES = (
 SUITE = (sys.executable, "-m", "pytest", "-q", "-p", "tests.matrix", "--ignore=tests/browser")
 
 STAGES = ("opensearch", "installed")
-"""Marks of tests that have a stage of their own, after that of the others."""
+"""Marks of tests that have a stage of their own, after that of the others, and two of them at a time."""
 Endings = dict[str, dict[str, str]]
 """Requirement id -> test -> passed, failed or skipped."""
 
@@ -122,17 +123,19 @@ class Register:
 
     worker: bool = False
     """Whether this is one of several processes, whose reports another one gathers."""
+    adds: bool = False
+    """Whether it adds to what the run before has noted of the same sources."""
     begun: float = field(default_factory=time.time)
     endings: Endings = field(default_factory=lambda: defaultdict(dict))
 
     def go_on(self) -> None:
-        """Adds to what the run before has noted of the same sources."""
+        """Goes on with what the run before has noted of the same sources."""
         endings = read_endings()
         if endings is None:
             return
         self.begun = json.loads(NOTE.read_text())["begun"]
         for id, tests in endings.items():
-            self.endings[id].update(tests)
+            self.endings[id] = {**tests, **self.endings[id]}
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
@@ -151,21 +154,26 @@ class Register:
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         if self.worker:
             return
-        NOTE.unlink(missing_ok=True)
-        if exitstatus in (
-            pytest.ExitCode.OK,
-            pytest.ExitCode.TESTS_FAILED,
-            pytest.ExitCode.NO_TESTS_COLLECTED,
-        ):
-            NOTE.parent.mkdir(exist_ok=True)
-            NOTE.write_text(json.dumps({"begun": self.begun, "endings": self.endings}, indent=1))
+        NOTE.parent.mkdir(exist_ok=True)
+        # Another stage that adds may end at the same time.
+        with NOTE.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if self.adds:
+                self.go_on()
+            NOTE.unlink(missing_ok=True)
+            if exitstatus in (
+                pytest.ExitCode.OK,
+                pytest.ExitCode.TESTS_FAILED,
+                pytest.ExitCode.NO_TESTS_COLLECTED,
+            ):
+                note = {"begun": self.begun, "endings": self.endings}
+                NOTE.write_text(json.dumps(note, indent=1))
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Makes this module a plugin: `pytest -p tests.matrix`."""
-    register = Register(worker=hasattr(config, "workerinput"))
-    if config.option.markexpr in STAGES:
-        register.go_on()
+    worker = hasattr(config, "workerinput")
+    register = Register(worker, adds=config.option.markexpr in STAGES)
     config.pluginmanager.register(register, "requirements")
 
 
