@@ -334,7 +334,7 @@ class Memory(SessionMemory):
         return None
 
     def act_of_earlier_turn(self, key: str) -> Act | None:
-        """What an earlier turn did, or may have done, under the key of an act; an act that failed may be tried again."""
+        """What an earlier turn did, or may have done, under the key of an act; one that failed may be tried again."""
         user = self._session.principal
         newest = self._store.turns(self._session.id, user.tenant_id, user.user_id, LINES)
         for record in newest:
