@@ -23,6 +23,7 @@ PATTERNS = (
     "denial",
     "courtesy",
     "personal",
+    "wholeness",
     "period",
     "address",
 )
@@ -131,6 +132,8 @@ class Checks(Value):
     courtesy: str
     personal: str
     """Says something of the user: what they have, are or get."""
+    wholeness: str
+    """Says that nothing is missing: "everything was done"."""
     period: str
     """A number of days, hours and the like."""
     address: str

@@ -125,6 +125,8 @@ class TurnState(CallLedger):
     """Stores the log as it stands."""
     key: SecretStr | None = field(default=None, repr=False)
     """What opens the skill service for this request; the turn takes it nowhere else."""
+    was_cut_off: bool = False
+    """Whether the newest reply of the orchestrator ended in mid-sentence, without a call."""
     was_stopped: bool = False
     """Whether the user has stopped the turn; one that ends with its process was not."""
     private: list[str] = field(default_factory=new_list)

@@ -416,6 +416,9 @@ class _Runner:
             if not self.state.outcomes and only_refuses(prose(text)):
                 # Nobody was asked, and the orchestrator says that it cannot help: nothing is answered.
                 return "failed", text, "refusal: the model says that it cannot help with this"
+            if not self.state.outcomes and self.state.was_cut_off and self.root.callees:
+                # It broke off before it asked anybody.
+                return "failed", text, "insufficient: the reply was cut off before its end"
             return "ok", text, None
         error = f"{outcome.reason}: {outcome.detail}"
         if outcome.reason == "refusal" and outcome.suggestion and not self.state.outcomes:

@@ -83,6 +83,13 @@ async def test_a_preamble_that_claims_nothing_stands(text: str):
         "Congratulations on reaching Gold!",
         "Llegaste al nivel Gold.",
         "Te quedan pocos puntos.",
+        "Everything you asked for was done successfully.",
+        "All is well, all parts were answered.",
+        "Good news on the other matter too: nothing to worry about there.",
+        "You're all set!",
+        "Nothing is missing.",
+        "Todo está hecho.",
+        "No te falta nada.",
     ],
 )
 async def test_a_claim_in_words_beside_a_failed_part_does_not_stand(claim: str):
@@ -103,6 +110,9 @@ async def test_a_claim_in_words_beside_a_failed_part_does_not_stand(claim: str):
         "Let me know if you have another question.",
         "Here is what I have for you.",
         "Your best match: Ember Hill.",
+        "Everything else is answered.",
+        "Not everything could be answered.",
+        "All coffee offers at Ember Hill are complete.",
     ],
 )
 async def test_what_repeats_an_answer_or_is_polite_beside_a_failed_part_stands(beside: str):

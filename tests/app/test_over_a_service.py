@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterator
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -32,7 +32,7 @@ async def gifts() -> AsyncGenerator[Api]:
 
 
 @contextmanager
-def on_a_thread(opened: AbstractAsyncContextManager[Api]) -> Iterator[str]:
+def on_a_thread(opened: AbstractAsyncContextManager[Api]) -> Generator[str]:
     began: Future[str] = Future()
     loop = asyncio.new_event_loop()
     ending = asyncio.Event()

@@ -11,7 +11,7 @@ from langchain_core.tools import StructuredTool
 from kit.core.bodies.call import ToolEnded
 from kit.core.bodies.guard import AccessDenied
 from kit.core.card import AgentCard
-from kit.core.outcome import Answer, Failure
+from kit.core.outcome import WITHOUT, Answer, Failure
 from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.agents.llm_agent import BORNE
@@ -80,6 +80,24 @@ async def test_a_sub_agent_is_told_calls_again_and_its_answer_is_whole(
     assert metrics(kit.store).number("model_faults_total") == 1
     [refused, done] = [body.error for body in bodies(reply, ToolEnded)]
     assert refused is not None and done is None
+
+
+@pytest.mark.parametrize("bad", [BROKEN, NONSENSE])
+async def test_a_model_whose_only_calls_nobody_could_read_has_looked_up_nothing(
+    bad: tuple[str, Any],
+):
+    def repeat(messages: list[BaseMessage]) -> Line:
+        return Line(str(messages[-1].content))
+
+    reply, _ = await turn([asks("shop"), stitched], [Line(calls=[bad]), repeat])
+    [failure] = reply.outcomes
+    assert isinstance(failure, Failure) and failure.reason == "bad_arguments"
+    assert "shop" in reply.text and "could not be read" not in reply.text
+    advice = "Coffee keeps best in a closed tin."
+    reply, _ = await turn([asks("shop"), stitched], [Line(calls=[bad]), advice])
+    [answer] = reply.outcomes
+    assert isinstance(answer, Answer) and answer.data_faults == ("bad_arguments",)
+    assert advice in reply.text and WITHOUT in reply.text
 
 
 async def test_a_bad_call_beside_a_good_one_costs_neither_the_good_one_nor_the_answer():

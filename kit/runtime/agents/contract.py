@@ -240,6 +240,9 @@ def outcome_of_reply(
     if not text and over is not None and not results:
         return Answer(call_id=call_id, agent=agent, text="", hands_to=over)
     lookups = [(tool_call, result) for tool_call, result in results if result.fault not in OF_MODEL]
+    if not lookups:
+        # A model that made no call that could be read has looked up nothing of what it then says.
+        lookups = [pair for pair in results if pair[1].fault == "bad_arguments"]
     parts = answer_parts(lookups)
     components = (*parts["components"], *reply.components)
     # Whoever reads the answer, a model or a person, has to read that there is one.
@@ -249,8 +252,10 @@ def outcome_of_reply(
     if parts["data_faults"]:
         faults = [result for _, result in lookups if result.fault]
         words = prose(text)
-        is_made_up = nothing_came_back and _makes_up(words, thread)
-        if not text or only_owns_up(words) or is_made_up:
+        # What a model is told of a call that failed is no answer, though it passes it on.
+        passes_on = any(result.text in words for result in faults)
+        is_unfounded = nothing_came_back and (passes_on or _makes_up(words, thread))
+        if not text or only_owns_up(words) or is_unfounded:
             return failed(*data_reason(faults), axis="data")
     if not text:
         return failed("insufficient", "the model said nothing")

@@ -156,7 +156,7 @@ class LLMAgent:
                 voice, thread, ctx, agent=self.card.id, purpose="work", hear=hear, news=news
             )
             if self._is_void(reply):
-                reply = await self._ask_again(reply, voice, thread, ctx, "work")
+                reply = await self._ask_again(reply, voice, thread, ctx, "work", results)
             own_calls = reply.calls
             if self.sub_cards:
                 own_calls, hand_over = self._split_calls(reply, call, hand_over)
@@ -295,9 +295,15 @@ class LLMAgent:
         return bool(calls)
 
     async def _ask_again(
-        self, reply: ModelReply, voice: Voice, thread: Thread, ctx: RunContext, purpose: Purpose
+        self,
+        reply: ModelReply,
+        voice: Voice,
+        thread: Thread,
+        ctx: RunContext,
+        purpose: Purpose,
+        results: list[tuple[ToolCall, ToolResult]],
     ) -> ModelReply:
-        """Tells the model in its thread that none of its calls was made, and asks again.
+        """Tells the model in its thread that none of its calls was made, and asks again; adds to the results.
 
         After BORNE such replies in a row the next one counts for nothing: it has neither text nor calls.
         """
@@ -307,8 +313,10 @@ class LLMAgent:
             for call in reply.calls:
                 # an id may come again, and an endpoint takes each one once
                 calls.append(ToolCall({**call, "id": f"{call['id']}-void-{len(thread)}"}))
-            answers = [message for message, _ in await self.call_tools(calls, ctx)]
+            tool_runs = await self.call_tools(calls, ctx)
+            answers = [message for message, _ in tool_runs]
             thread += [with_calls(reply.message, calls), *answers]
+            results += zip(calls, [result for _, result in tool_runs], strict=True)
             if not attempts_left:
                 break
             reply = await call_with_fallback(
@@ -367,9 +375,10 @@ class LLMAgent:
         purpose: Purpose = "decide",
     ) -> Decision:
         if self._is_void(reply):
-            reply = await self._ask_again(reply, self._lead(ctx), thread, ctx, purpose)
+            reply = await self._ask_again(reply, self._lead(ctx), thread, ctx, purpose, [])
         # With calls in it a cut reply is not what the user reads.
-        if reply.truncated and reply.text and not reply.calls:
+        ctx.turn.was_cut_off = reply.truncated and not reply.calls
+        if ctx.turn.was_cut_off and reply.text:
             reply = replace(reply, text=f"{reply.text}\n\n{ctx.turn.locale.reservation(CUT)}")
         asks: list[AgentCall] = []
         own_calls: list[ToolCall] = []

@@ -30,6 +30,7 @@ from kit.runtime.answer.clauses import (
     admits,
     admits_rest,
     assures,
+    claims_all,
     clauses,
     denies,
     loses,
@@ -183,6 +184,8 @@ def _unowned(
         assurance = assures(read, answer_words | stems(f"{turn.message} {requests}"))
         if assurance:
             claims.append(assurance)
+        if claim := claims_all(read, answer_words):
+            claims.append(claim)
     return silent, claims
 
 

@@ -27,6 +27,7 @@ _LOCALES = [*BY_LANGUAGE.values()]
     _DENIAL,
     _COURTESY,
     _PERSONAL,
+    _WHOLENESS,
     _PERIOD,
     _ADDRESS,
 ) = (pattern(check, _LOCALES) for check in PATTERNS)
@@ -196,6 +197,18 @@ def assures(read: Sequence[Clause], known_words: frozenset[str]) -> str:
             continue
         clause_words = stems(clause.text)
         if clause_words and clause_words.isdisjoint(known_words):
+            return clause.text
+    return ""
+
+
+def claims_all(read: Sequence[Clause], answer_words: frozenset[str]) -> str:
+    """Returns a clause that says that everything was answered or done; empty where none does, other than in words of
+    an answer in hand."""
+    for clause in read:
+        if clause.heads or clause.owns or _WHOLENESS.search(clause.text) is None:
+            continue
+        clause_words = stems(clause.text)
+        if len(clause_words & answer_words) < 0.5 * len(clause_words):
             return clause.text
     return ""
 
