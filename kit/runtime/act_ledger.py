@@ -1,6 +1,7 @@
 """A turn that pauses for its user, and the ledger of its acts: what was asked, what was answered,
 and what was done, read back from the turn's events."""
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -10,6 +11,9 @@ from kit.core.bodies.turn import Act, ActStarted, ApprovalAsked, Resumed
 from kit.core.event import Event
 from kit.core.value import new_dict
 
+DECLINED = "This was not done, because you said no."
+DONE_BEFORE = "This was done before and is not done twice: ask for it in full if you want it again."
+UNCERTAIN = "Whether this was done is not known: it was interrupted in the middle, and it is not tried again."
 UNKNOWN = ("cancelled", "timeout")
 """Failures of a tool call that may have done its work all the same."""
 ActState = Literal["new", "asked", "confirmed", "declined", "started", "done"]
@@ -32,6 +36,10 @@ class LedgerEntry:
     """The user's yes or no."""
     act: Act | None = None
     """What became of it; None where it has not begun."""
+    path: str = ""
+    """The path of the agent that first asked for it in this turn, or this part of it."""
+    at_work: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by one call at a time: the same one beside it waits for what comes of it."""
 
     @property
     def state(self) -> ActState:
@@ -65,6 +73,14 @@ class ActLedger:
             if entry.state == "asked" and entry.question is not None:
                 questions[key] = entry.question.question
         return questions
+
+    def acts_at(self, path: str) -> dict[str, Act]:
+        """Returns what the agent at a path has done, or may have done, by key; what failed is left out."""
+        acts: dict[str, Act] = {}
+        for key, entry in self.entries.items():
+            if entry.path == path and entry.act is not None and entry.act.failure is None:
+                acts[key] = entry.act
+        return acts
 
     def has_yes(self) -> bool:
         """Returns whether the user said yes to anything."""

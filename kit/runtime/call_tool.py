@@ -34,7 +34,7 @@ from kit.core.outcome import NO_TEXT, ComponentPayload, Reason, Usage
 from kit.core.value import builder
 from kit.models.deadline import seconds_left
 from kit.models.message import tool_text
-from kit.runtime.act_ledger import LedgerEntry, Paused
+from kit.runtime.act_ledger import DECLINED, DONE_BEFORE, UNCERTAIN, LedgerEntry, Paused
 from kit.runtime.context import RunContext
 from kit.runtime.handoff import hide
 from kit.runtime.message import UNREAD
@@ -366,11 +366,6 @@ def watched_since(since: datetime.date | None, today: str) -> str | None:
     return None
 
 
-DECLINED = "This was not done, because you said no."
-DONE_BEFORE = "This was done before and is not done twice: ask for it in full if you want it again."
-UNCERTAIN = "Whether this was done is not known: it was interrupted in the middle, and it is not tried again."
-
-
 async def act(
     target: BaseTool,
     call: ToolCall,
@@ -385,6 +380,21 @@ async def act(
     """
     key = lookup_key(call)
     entry = ctx.turn.acts.entry(key)
+    entry.path = entry.path or ctx.path
+    async with entry.at_work:
+        return await _act_once(entry, key, target, call, limits, agent, ctx, run)
+
+
+async def _act_once(
+    entry: LedgerEntry,
+    key: str,
+    target: BaseTool,
+    call: ToolCall,
+    limits: ToolLimits,
+    agent: str,
+    ctx: RunContext,
+    run: Callable[[], Awaitable[ToolResult]],
+) -> ToolResult:
     if entry.state == "new" and retries(ctx.turn.message):
         # Whoever only says "go on" or "again" asks for nothing twice that was done, or may have been.
         earlier = ctx.turn.memory.act_of_earlier_turn(key)

@@ -9,10 +9,10 @@ from kit.core.bodies.guard import AccessDenied, CallDropped
 from kit.core.bodies.speech import Component, ResponseId
 from kit.core.errors import describe_error
 from kit.core.language.controls import CONTROL, without_controls
-from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
+from kit.core.outcome import PARTLY, AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
 from kit.core.value import builder
 from kit.models.diagnosis import status_of
-from kit.runtime.act_ledger import Paused
+from kit.runtime.act_ledger import UNCERTAIN, Paused
 from kit.runtime.budget import Deadline, Ledger, OverBudget
 from kit.runtime.context import Agent, RunContext, TurnState
 from kit.runtime.handoff import HandoffResult, apply_handoff, hide, hide_outcome
@@ -60,7 +60,7 @@ async def dispatch(
         if isinstance(stop, Paused):
             failure = call.failed("paused", "it waits for the user's answer")
         else:
-            failure = _interruption(call, turn)
+            failure = _with_its_acts(_interruption(call, turn), path, turn)
         _close(failure.replace(usage=ledger.settle(), timing=timing), span, position, endings)
         raise
     finally:
@@ -70,11 +70,35 @@ async def dispatch(
         for put_away in ledger.at_end:
             put_away()
     assert outcome is not None
+    if isinstance(outcome, Failure):
+        outcome = _with_its_acts(outcome, path, turn)
     if isinstance(outcome, Answer):
         outcome = _cleaned(outcome, call.agent, span)
     outcome = outcome.replace(usage=usage, timing=_new_timing(started=began, ended=turn.log.now()))
     _close(outcome, span, position, endings)
     return outcome
+
+
+def _with_its_acts(failure: Failure, path: str, turn: TurnState) -> Outcome:
+    """An agent that has done something, or may have, and then failed: its user is told of each act all the same."""
+    texts: list[str] = []
+    caveat = PARTLY
+    for key, act in turn.acts.acts_at(path).items():
+        if act.text is not None:
+            texts.append(act.text)
+            continue
+        tool = key.partition(" ")[0].replace("_", " ")
+        texts.append(f"{tool}: {turn.locale.reservation(UNCERTAIN)}")
+        caveat = UNCERTAIN
+    if not texts:
+        return failure
+    return Answer(
+        call_id=failure.call_id,
+        agent=failure.agent,
+        text=" ".join(texts),
+        caveat=caveat,
+        data_faults=(failure.reason,),
+    )
 
 
 def _cleaned(answer: Answer, agent: str, span: RunContext) -> Answer:

@@ -377,20 +377,27 @@ class _Runner:
                 self.stop_requested = True
             waited += pause
 
-    async def _answer(self) -> tuple[Status, str, str | None]:
+    def _fixed_answer(self) -> tuple[Status, str] | None:
+        """Returns what some messages are answered with before any model is asked; None for any other message."""
         fixed = answer_to_danger(self.message, self.kit.team.dangers, self.ctx)
         if fixed is not None:
-            return "ok", fixed, None
+            return "ok", fixed
         fixed = decline(self.message, self.state.locale.sentences)
         if fixed is not None:
-            return "failed", fixed, None
+            return "failed", fixed
         fixed = still_asked(self.message, self.ctx) or help_with(self.message, self.ctx)
         if fixed is not None:
-            return "ok", fixed, None
+            return "ok", fixed
         if self.root.model.spec.provider == OFFLINE.provider:
             fixed = unread(self.message, self.state.locale)
             if fixed is not None:
-                return "failed", fixed, None
+                return "failed", fixed
+        return None
+
+    async def _answer(self) -> tuple[Status, str, str | None]:
+        fixed = self._fixed_answer()
+        if fixed is not None:
+            return *fixed, None
         self.memory.tidy(self.ctx)
         agent = self.root.card.id
         owed = self.memory.owed

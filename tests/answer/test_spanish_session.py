@@ -12,7 +12,8 @@ from kit.core.context import Principal, Session
 from kit.core.language.small_talk import small_talk
 from kit.models.offline import phrases
 from kit.models.scripted import Line
-from kit.runtime.call_tool import DECLINED, DONE_BEFORE, UNCERTAIN, question_of
+from kit.runtime.act_ledger import DECLINED, DONE_BEFORE, UNCERTAIN
+from kit.runtime.call_tool import question_of
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import HOME, Settings
 from kit.tools.tool import ToolLimits

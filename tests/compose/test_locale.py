@@ -10,6 +10,7 @@ from kit.core.errors import DeckError
 from kit.core.outcome import BEFORE_YES, CUT, PARTLY, WITHOUT
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.topology import UNCHECKED, UNJUDGED, UNSURE
+from kit.runtime.act_ledger import DECLINED, DONE_BEFORE, UNCERTAIN
 from kit.runtime.answer.clauses import (
     Part,
     admits,
@@ -17,7 +18,6 @@ from kit.runtime.answer.clauses import (
     only_owns_up,
     only_refuses,
 )
-from kit.runtime.call_tool import DECLINED, UNCERTAIN
 from kit.runtime.message import LONGEST
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
@@ -131,6 +131,7 @@ def test_reservations_are_said_in_the_language_and_known_by_their_english():
         UNJUDGED,
         DECLINED,
         UNCERTAIN,
+        DONE_BEFORE,
         BEFORE_YES,
     }
     assert told == set(ENGLISH.reservations.model_dump().values())

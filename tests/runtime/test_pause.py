@@ -17,9 +17,9 @@ from kit.compose.topology import Topology
 from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import OPERATOR, Principal
 from kit.core.errors import ResumeError
-from kit.core.outcome import BEFORE_YES
+from kit.core.outcome import BEFORE_YES, PARTLY
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.call_tool import DECLINED, DONE_BEFORE, UNCERTAIN
+from kit.runtime.act_ledger import DECLINED, DONE_BEFORE, UNCERTAIN
 from kit.settings import Settings
 from kit.tools.loading import function_tool
 from kit.tools.tool import LimitedTool, ToolLimits, tool_context
@@ -265,6 +265,68 @@ async def test_an_act_whose_process_died_is_never_done_again_and_is_said_to_be_u
         reply = await kit.resume(turn.id)
     assert world.tickets == 1, "it was done twice"
     assert reply.status == "ok" and UNCERTAIN in reply.text and "4,975" in reply.text
+
+
+class FailingDesk(Desk):
+    """Opens a ticket, and then its model is gone."""
+
+    def scripts(self) -> dict[str, Callable[[list[BaseMessage]], Line]]:
+        def fail(messages: list[BaseMessage]) -> Line:
+            if isinstance(messages[-1], ToolMessage):
+                raise OSError("gone")
+            return desk(messages)
+
+        return {**super().scripts(), "desk": fail}
+
+
+@pytest.mark.req("SO-12", "K-12")
+@pytest.mark.parametrize("limits", [ASKS, ToolLimits(once=True)])
+async def test_an_act_is_told_of_though_its_agent_failed_after_it(
+    tmp_path: Path, limits: ToolLimits
+):
+    world = FailingDesk(tmp_path, limits)
+    async with world.opened() as kit:
+        reply = await kit.ask(QUESTION, kit.session("talk"))
+        if reply.status == "paused":
+            reply = await kit.resume(reply.turn_id, True)
+        assert world.tickets == 1
+        assert "Ticket 12 says: the printer is out of ink." in reply.text and PARTLY in reply.text
+        assert (reply.parts.whole, reply.parts.partly, reply.parts.failed) == (1, 1, 0)
+        again = await kit.ask("try again", kit.session("talk"))
+        assert world.tickets == 1 and "Ticket 12 says" in again.text
+
+
+@pytest.mark.req("SO-12")
+async def test_an_act_that_outlasts_its_agent_is_said_to_be_unknown(tmp_path: Path):
+    world = Desk(tmp_path, ToolLimits(once=True))
+
+    async def open_slowly(words: str) -> str:
+        """Open a ticket."""
+        answer = await world.open_ticket(words)
+        await asyncio.sleep(60)
+        return answer
+
+    world.tool = open_slowly
+    async with world.opened() as kit:
+        reply = await kit.ask(QUESTION, kit.session("talk"))
+    assert world.tickets == 1 and reply.status == "ok"
+    assert f"open ticket: {UNCERTAIN}" in reply.text and "4,975" in reply.text
+
+
+@pytest.mark.req("SO-12")
+async def test_the_same_act_twice_in_one_reply_is_done_once_and_comes_to_one_result(tmp_path: Path):
+    world = Desk(tmp_path, ToolLimits(once=True))
+
+    def twice(messages: list[BaseMessage]) -> Line:
+        if isinstance(messages[-1], ToolMessage):
+            return Line(str(messages[-1].content))
+        return Line(calls=[("open_ticket", {"words": "ink"})] * 2, ids=["one", "two"])
+
+    world.scripts = lambda: {**Desk.scripts(world), "desk": twice}
+    async with world.opened() as kit:
+        reply = await kit.ask(QUESTION, kit.session("talk"))
+    assert world.tickets == 1 and "Ticket 12 says: ink." in reply.text
+    assert UNCERTAIN not in reply.text
 
 
 @pytest.mark.parametrize("word", ["yes", "no", "Yes, please!"])

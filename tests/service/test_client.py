@@ -14,7 +14,7 @@ from kit.cli.story import reply_line
 from kit.core.context import Principal
 from kit.core.documents.document import Persona
 from kit.core.event import INTERNAL, Event
-from kit.runtime.call_tool import DECLINED
+from kit.runtime.act_ledger import DECLINED
 from kit.service.client import EventStream, ServiceClient, ServiceError, ServiceUnavailable
 from kit.service.limits import Limits
 from kit.service.remote_turn import RemoteTurn

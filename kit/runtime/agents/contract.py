@@ -239,10 +239,7 @@ def outcome_of_reply(
     # Handing over without a word is what a swarm's agent is asked to do.
     if not text and over is not None and not results:
         return Answer(call_id=call_id, agent=agent, text="", hands_to=over)
-    lookups = [(tool_call, result) for tool_call, result in results if result.fault not in OF_MODEL]
-    if not lookups:
-        # A model that made no call that could be read has looked up nothing of what it then says.
-        lookups = [pair for pair in results if pair[1].fault == "bad_arguments"]
+    lookups = _lookups_of(results)
     parts = answer_parts(lookups)
     components = (*parts["components"], *reply.components)
     # Whoever reads the answer, a model or a person, has to read that there is one.
@@ -278,6 +275,13 @@ def outcome_of_reply(
     return _new_answer(
         call_id=call_id, agent=agent, text=words, confidence=confidence, hands_to=over, **parts
     )
+
+
+def _lookups_of(results: Results) -> Results:
+    """The calls that looked something up; where none could be read, those: of what the model then says it knows
+    nothing."""
+    lookups = [pair for pair in results if pair[1].fault not in OF_MODEL]
+    return lookups or [pair for pair in results if pair[1].fault == "bad_arguments"]
 
 
 def answer_parts(lookups: Results) -> dict[str, Any]:
