@@ -31,7 +31,7 @@ endif
 # Whoever starts a process here would else compile every package that it imports again, the tests a hundred times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup app notebooks report test lint type unit run-notebooks browser installed docs pythons python3.12 python3.13 matrix bench bench-peers conformance logs sweeps small-model stack opensearch opensearch-tests all format lock
+.PHONY: help setup app notebooks report test lint type bytecode unit run-notebooks browser installed docs pythons python3.12 python3.13 matrix bench bench-peers conformance logs sweeps small-model stack opensearch opensearch-tests all format lock
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -52,16 +52,20 @@ report: setup ## run every notebook and write it as a page, with an index, into 
 	@$(py) notebooks/make_report.py $(ARGS)
 
 # Two at a time: stages that keep one core busy, or wait for a server. What has times on a page stays alone.
-beside := opensearch-tests type installed
+early := lint type bytecode $(word 1,$(PYTHONS))
+late := opensearch-tests installed $(word 2,$(PYTHONS))
 
 test: setup ## everything that must hold: lint, type, tests, notebooks, browser, the installed wheel
-	@.ci/stages lint unit "$(beside) $(PYTHONS)" run-notebooks browser docs
+	@.ci/stages "$(early)" unit "$(late)" run-notebooks browser docs
 
 lint: setup ## ruff, notebooks without outputs, import order
 	@$(stage) lint 30 .ci/lint "$(py)"
 
 type: setup ## pyright, strict
 	@$(stage) type 90 $(py) -m pyright --warnings
+
+bytecode: setup
+	@$(stage) bytecode 60 .ci/bytecode "$(py)"
 
 # One worker more than there are cores: while a test waits, another has its core. Two more are no faster.
 unit: setup
@@ -141,7 +145,7 @@ small-model: ## serve SmolLM2-135M on http://127.0.0.1:8080/v1, from an environm
 	@.kit/serve/bin/python .ci/serve.py
 
 all: setup ## lint, type, test, matrix and bench
-	@.ci/stages lint unit "$(beside)" run-notebooks browser docs matrix bench
+	@.ci/stages "$(early)" unit "$(late)" run-notebooks browser docs matrix bench
 
 format: setup
 	@$(py) -m ruff check --fix . && $(py) -m ruff format . && $(py) -m nbstripout --keep-id notebooks/*.ipynb
