@@ -70,10 +70,10 @@ async def dispatch(
         for put_away in ledger.at_end:
             put_away()
     assert outcome is not None
-    if isinstance(outcome, Failure):
-        outcome = _with_its_acts(outcome, path, turn)
     if isinstance(outcome, Answer):
         outcome = _cleaned(outcome, call.agent, span)
+    else:
+        outcome = _with_its_acts(outcome, path, turn)
     outcome = outcome.replace(usage=usage, timing=_new_timing(started=began, ended=turn.log.now()))
     _close(outcome, span, position, endings)
     return outcome

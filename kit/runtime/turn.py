@@ -385,7 +385,9 @@ class _Runner:
         fixed = decline(self.message, self.state.locale.sentences)
         if fixed is not None:
             return "failed", fixed
-        fixed = still_asked(self.message, self.ctx) or help_with(self.message, self.ctx)
+        if self.session_exists:
+            fixed = still_asked(self.message, self.ctx)
+        fixed = fixed or help_with(self.message, self.ctx)
         if fixed is not None:
             return "ok", fixed
         if self.root.model.spec.provider == OFFLINE.provider:

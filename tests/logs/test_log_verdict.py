@@ -190,7 +190,16 @@ def test_a_scale_and_a_score_of_which_less_is_better_are_taken_as_they_are_said(
     (one,) = json.loads(scaled.stdout)["comparisons"]
     assert one["verdict"] == "better" and one["difference"]["value"] == pytest.approx(0.5)
     lower = kit("verdict", first, second, "--scale", "rating=1:5", "--lower", "rating", "--json")
-    assert json.loads(lower.stdout)["comparisons"][0]["verdict"] == "worse"
+    (one,) = json.loads(lower.stdout)["comparisons"]
+    assert one["verdict"] == "worse" and one["ahead"] == [40, 0], "whoever has less is ahead"
+
+
+def test_equal_costs_are_no_scores_of_zero(tmp_path: Path):
+    rows = [{"sample": f"s{i}", "cost": 0.0007} for i in range(50)]
+    first, second = write(tmp_path, "first", rows), write(tmp_path, "second", rows)
+    printed = kit("verdict", first, second, "--by", "cost")
+    assert "difference +0.000000 [+0.000000, +0.000000]" in printed.stdout
+    assert "cannot tell: no case differs" in printed.stdout and "0.000700" in printed.stdout
 
 
 # what is refused

@@ -297,7 +297,7 @@ async def test_an_act_is_told_of_though_its_agent_failed_after_it(
 
 
 @pytest.mark.req("SO-12")
-async def test_an_act_that_outlasts_its_agent_is_said_to_be_unknown(tmp_path: Path):
+async def test_an_act_that_outlasts_its_agent_or_is_stopped_is_said_to_be_unknown(tmp_path: Path):
     world = Desk(tmp_path, ToolLimits(once=True))
 
     async def open_slowly(words: str) -> str:
@@ -309,8 +309,14 @@ async def test_an_act_that_outlasts_its_agent_is_said_to_be_unknown(tmp_path: Pa
     world.tool = open_slowly
     async with world.opened() as kit:
         reply = await kit.ask(QUESTION, kit.session("talk"))
-    assert world.tickets == 1 and reply.status == "ok"
-    assert f"open ticket: {UNCERTAIN}" in reply.text and "4,975" in reply.text
+        assert world.tickets == 1 and reply.status == "ok"
+        assert f"open ticket: {UNCERTAIN}" in reply.text and "4,975" in reply.text
+        turn = kit.ask(QUESTION, kit.session("other talk"))
+        while world.tickets == 1:
+            await asyncio.sleep(0.1)
+        turn.cancel()
+        stopped = await turn
+        assert stopped.status == "cancelled" and f"open ticket: {UNCERTAIN}" in stopped.text
 
 
 @pytest.mark.req("SO-12")

@@ -136,7 +136,13 @@ class Summary(Value):
         if self.bounds is not None:
             low, high = self.bounds
             notes += f": {low:.3f} of all, {low:.3f} to {high:.3f} had they been wrong or right"
-        return f"{_label(self.way)}, {self.scorer}: {self.estimate}{notes}"
+        figure = f"{self.estimate.basis} = {self.estimate:{_digits(self.scorer)}}"
+        return f"{_label(self.way)}, {self.scorer}: {figure}{notes}"
+
+
+def _digits(scorer: str) -> str:
+    """How a figure is written: a turn may cost a hundredth of a cent."""
+    return ".6f" if scorer == "cost" else ".3f"
 
 
 class Comparison(Value):
@@ -168,7 +174,7 @@ class Comparison(Value):
     one_sided: int = 0
     """Cases of which one side is undecided or failed, in whole or in part, and the other is not."""
     ahead: tuple[int, int]
-    """On how many of the cases that both sides decide the baseline has the higher figure, and the way."""
+    """On how many of the cases that both sides decide the baseline is ahead, and the way."""
 
     @property
     def settled(self) -> bool:
@@ -204,11 +210,12 @@ class Comparison(Value):
         return f"{many(self.one_sided, 'case')} decided on one side only, taken either way"
 
     def __str__(self) -> str:
-        figure = f"{_label(self.way)} {self.after.value:.3f}"
-        ways = f"{figure} against {_label(self.baseline)} {self.before.value:.3f}"
+        digits = _digits(self.scorer)
+        figure = f"{_label(self.way)} {self.after.value:{digits}}"
+        ways = f"{figure} against {_label(self.baseline)} {self.before.value:{digits}}"
         if self.verdict == "no verdict":
             return f"{self.scorer}: {ways} of the completed: {self.words}"
-        figures = f"{ways}; {self.difference}"
+        figures = f"{ways}; difference {self.difference:+{digits}}, {self.difference.basis}"
         if self.missing:
             figures += f", {self.missing}"
         chance = f"{self.adjusted} after Holm"
@@ -513,6 +520,11 @@ def _settle(pair: _Pair, p: PValue, adjusted: float, level: float, comparisons: 
         alone = 1 - (1 - LEVEL) / comparisons
         cases = items_for_reach(margin, fixed_size.deviation, pair.reach(alone))
     reason = obstacle(pair.baseline.count, pair.way.count)
+    baseline_ahead, way_ahead = items_ahead(pair.gains)
+    ahead = (baseline_ahead, way_ahead)
+    if pair.less_is_better:
+        # Whoever has less is ahead.
+        ahead = (way_ahead, baseline_ahead)
     return Comparison(
         scorer=pair.scorer,
         baseline=pair.baseline.names,
@@ -528,7 +540,7 @@ def _settle(pair: _Pair, p: PValue, adjusted: float, level: float, comparisons: 
         margin=margin,
         cases=cases,
         one_sided=pair.one_sided,
-        ahead=items_ahead(pair.gains),
+        ahead=ahead,
     )
 
 

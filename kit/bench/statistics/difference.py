@@ -84,7 +84,8 @@ def difference_of(
     basis = f"paired by {n} items"
     if together < n:
         basis += f" in {together} clusters"
-    if together == n and all_or_nothing(gains):
+    # Costs that are all alike are no scores of zero: between them an item may lie anywhere.
+    if together == n and within == DIFFERENCES_OF_SCORES and all_or_nothing(gains):
         value = mean(gains.values())
         low, high = _bonett_price(gains)
         return Difference(value=value, low=low, high=high, n=n, basis=basis)

@@ -92,7 +92,9 @@ def _bare(figure: float, measure: str) -> str:
     if is_score(measure):
         return f"{100 * figure:.1f}"
     if measure == "cost":
-        return f"{figure:,.4f}"
+        # A turn of a cheap model costs a hundredth of a cent.
+        digits = 4 if abs(figure) >= 0.001 or figure == 0 else 6
+        return f"{figure:,.{digits}f}"
     if abs(figure) >= 100:
         return f"{figure:,.0f}"
     return f"{figure:,.2f}"
@@ -102,6 +104,8 @@ def possible(low: float, high: float, measure: str) -> str:
     """Returns in words what an interval of a difference leaves possible."""
     if not isfinite(low) or not isfinite(high):
         return "too few cases for an interval"
+    if low == high == 0:
+        return "no case differs"
     if low < 0 < high:
         below = amount(low, measure)
         above = amount(high, measure)

@@ -18,6 +18,8 @@ from kit.runtime.context import RunContext, TurnState
 
 MOST_NAMES = 12
 """So many parts are named in one sentence: all of any deck with a dozen agents. Nobody reads a list of 36."""
+LONGEST_YES = 40
+"""Characters of a message up to which it may be a bare yes or no: nearly all are longer, and are not looked at."""
 
 
 def plain(agent: str) -> str:
@@ -273,7 +275,7 @@ def still_asked(message: str, ctx: RunContext) -> str | None:
 
     A yes counts for one question, and only where it is shown beside what will be done.
     """
-    if not bare_answer(message):
+    if "?" in message or len(message) > LONGEST_YES or not bare_answer(message):
         return None
     question = ctx.turn.memory.waiting_question()
     if question is None:
