@@ -54,6 +54,10 @@ class PromptPlan:
 
     def assemble(self, dynamic: DynamicContext) -> Prompt:
         """Returns the prompt with the request's own context as its suffix."""
+        return Prompt(self.prefix, self.suffix(dynamic), self.cohort)
+
+    def suffix(self, dynamic: DynamicContext) -> str:
+        """Returns what the prompt ends with: the request's own context."""
         date = dynamic.date
         user = dynamic.user_id
         locale = dynamic.locale
@@ -67,21 +71,19 @@ class PromptPlan:
             )
         lines = f"Date: {date}"
         if self.closed:
-            return Prompt(self.prefix, lines, self.cohort)
+            return lines
         lines += f"\nUser: {user}\nLocale: {locale}"
         if location:
             lines += f"\nLocation: {location}"
         if persona and self.speaks:
             lines += f"\n{WISH}: {persona}"
         if dynamic.in_play:
-            lines += f"\nCalled in the previous turn: {_ask_tools(dynamic.in_play)}"
+            tools = ", ".join(map("ask_{}".format, dynamic.in_play))
+            lines += f"\nCalled in the previous turn: {tools}"
         if dynamic.unanswered:
-            lines += f"\nStill without an answer: {_ask_tools(dynamic.unanswered)}"
-        return Prompt(self.prefix, lines, self.cohort)
-
-
-def _ask_tools(agents: Iterable[str]) -> str:
-    return ", ".join(map("ask_{}".format, agents))
+            tools = ", ".join(map("ask_{}".format, dynamic.unanswered))
+            lines += f"\nStill without an answer: {tools}"
+        return lines
 
 
 def suffix_lines(suffix: str) -> dict[str, str]:

@@ -117,11 +117,12 @@ def stream_reply(
     Directly when nobody listens, else through LangChain's wrapper; the module's docstring says
     when. Raises what the model raises, and ValueError when a stream has no chunk.
     """
-    chat, merged = _unbind(model, options)
-    if chat is None or config or _needs_wrapper(chat, messages, merged):
+    if config:
         return cast("AsyncGenerator[Any]", model.astream(messages, config, **options))
-    stop = merged.pop("stop", None)
-    return (_stream if _streams(chat, merged) else _once)(chat, list(messages), stop, merged)
+    reply = open_reply(model, messages, **options)
+    if isinstance(reply, AsyncGenerator):
+        return reply
+    return _once(reply)
 
 
 def open_reply(
@@ -133,7 +134,12 @@ def open_reply(
     if chat is None or _needs_wrapper(chat, messages, merged):
         return cast("AsyncGenerator[Any]", model.astream(messages, **options))
     stop = merged.pop("stop", None)
-    return (_stream if _streams(chat, merged) else _generate)(chat, list(messages), stop, merged)
+    source: Any = chat
+    # As it says itself, five times as slowly.
+    streams = source.disable_streaming is not True and _streamers(type(source)) != _NO_STREAM
+    if streams:
+        streams = source._should_stream(async_api=True, **{**merged, "stream": True})
+    return (_stream if streams else _generate)(chat, list(messages), stop, merged)
 
 
 def has_listeners(callbacks: Callbacks, verbose: bool) -> bool:
@@ -223,17 +229,8 @@ async def _stream(
         raise
 
 
-async def _once(
-    model: Any, messages: list[BaseMessage], stop: Any, options: dict[str, Any]
-) -> AsyncGenerator[Any]:
-    yield await _generate(model, messages, stop, options)
-
-
-def _streams(model: Any, options: dict[str, Any]) -> bool:
-    # As it says itself, five times as slowly.
-    if _streamers(type(model)) == _NO_STREAM:
-        return False
-    return model._should_stream(async_api=True, **{**options, "stream": True})
+async def _once(reply: Awaitable[Any]) -> AsyncGenerator[Any]:
+    yield await reply
 
 
 async def _generate(

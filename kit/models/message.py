@@ -192,28 +192,24 @@ def usage_of(message: AIMessage, spec: ModelSpec, size: int, text: str) -> Usage
     wrote = counts["output_tokens"]
     cached = counts.get("input_token_details", {}).get("cache_read", 0) or 0
     reasoning = counts.get("output_token_details", {}).get("reasoning", 0) or 0
-    return _bill(spec, read, wrote, min(max(cached, 0), read), min(max(reasoning, 0), wrote))
-
-
-def estimate(spec: ModelSpec, size: int, characters: int) -> Usage:
-    """Returns what a call costs that reads so many tokens and writes so many characters."""
-    return _bill(spec, size, -(-characters // CHARACTERS), estimated=True)
-
-
-def _bill(
-    spec: ModelSpec,
-    read: int,
-    wrote: int,
-    cached: int = 0,
-    reasoning: int = 0,
-    *,
-    estimated: bool = False,
-) -> Usage:
+    cached = min(max(cached, 0), read)
+    reasoning = min(max(reasoning, 0), wrote)
     return _new_usage(
         input_tokens=read,
         output_tokens=wrote,
         cached_tokens=cached,
         model_calls=1,
         cost=spec.price(read, wrote, cached, reasoning),
-        estimated=estimated,
+    )
+
+
+def estimate(spec: ModelSpec, size: int, characters: int) -> Usage:
+    """Returns what a call costs that reads so many tokens and writes so many characters."""
+    wrote = -(-characters // CHARACTERS)
+    return _new_usage(
+        input_tokens=size,
+        output_tokens=wrote,
+        model_calls=1,
+        cost=spec.price(size, wrote),
+        estimated=True,
     )

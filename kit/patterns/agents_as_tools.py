@@ -60,7 +60,7 @@ async def compose_rounds(
             return outcome_of(rescued(ctx), call)
         clean = clean and fan.clean
         news = await lead.tool_messages(decision, fan, ctx)
-        left_out = turn.left_out()
+        left_out = turn.coverage().left_out
         if tells_left_out and rounds == 1 and left_out.count:
             thread = instructed(thread, tell_left_out(left_out))
         thread += news

@@ -76,7 +76,7 @@ async def run_monolith(call: AgentCall, ctx: RunContext) -> Outcome:
             results.append((tool_call, result))
         pictures = shown_pictures(tool_runs)
         thread += pictures
-        clean = _note_parts(results, call, ctx) and not ctx.turn.left_out().count
+        clean = _note_parts(results, call, ctx) and not ctx.turn.coverage().left_out.count
         reply = (
             await lead.compose(thread, call, ctx, live=clean, news=len(tool_runs) + len(pictures))
         ).reply

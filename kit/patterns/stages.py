@@ -61,7 +61,10 @@ class Stages:
         if surface is not None and surface not in topologies:
             none = "this deck has none; name no surface, or write it under topologies in deck.yaml"
             raise UnknownId("surface", surface, topologies, none)
-        cohort = _cohort(flags, self.plain.deck.flags)
+        declared = self.plain.deck.flags
+        for flag in flags.keys() - declared.keys():
+            raise UnknownId("flag", flag, declared)
+        cohort = frozenset(flags.items() - declared.items())
         key = (
             pattern.name if pattern.stage else "",
             surface,
@@ -110,9 +113,3 @@ class Stages:
             await team.aclose()
         for close in self.retired:
             await close()
-
-
-def _cohort(flags: Mapping[str, bool], declared: Mapping[str, bool]) -> _Cohort:
-    for flag in flags.keys() - declared.keys():
-        raise UnknownId("flag", flag, declared)
-    return frozenset(flags.items() - declared.items())

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kit.core.language.words import content_words
-from kit.core.outcome import AgentCall, Answer, Failure, LeftOut, Outcome
+from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.core.value import new_dict, new_list, new_set
 from kit.runtime.message_parts import NOTHING_TO_COVER, Cards, Coverage, coverage, parts_of
 
@@ -122,16 +122,6 @@ class CallLedger:
         self.cap_used += granted
         return granted
 
-    def left_out(self, asks: Sequence[AgentCall] = ()) -> LeftOut:
-        """Returns the parts of the message that no call and no answer covers, `asks` counted as made.
-
-        The parts are counted from the message (`kit/runtime/message_parts.py`), never from what the model reports:
-        a model that forgets a part does not count it either, and one that reports a billion asks for no more than
-        there is.
-        Nothing is left out where nobody was asked: the orchestrator's own answer stands for the whole message then.
-        """
-        return self.coverage(asks).left_out
-
     def answered_requests(self) -> set[Request]:
         """Returns the requests that have an answer, in the words that were sent and in the model's own."""
         answering_calls: set[str] = set()
@@ -182,14 +172,20 @@ class CallLedger:
                 # A call that repeats the whole message names no part of it: "go on" would ask for everything again.
                 if call.query != self.message:
                     owed[call.query] = None
-        left_out = self.left_out()
+        left_out = self.coverage().left_out
         for part in left_out.parts:
             if part not in left_out.for_nobody:
                 owed[part] = None
         return tuple(owed)
 
     def coverage(self, asks: Sequence[AgentCall] = ()) -> Coverage:
-        """Returns the coverage ledger of the turn, `asks` counted as made."""
+        """Returns the coverage ledger of the turn, `asks` counted as made.
+
+        The parts are counted from the message (`kit/runtime/message_parts.py`), never from what the model reports:
+        a model that forgets a part does not count it either, and one that reports a billion asks for no more than
+        there is.
+        Nothing is left out where nobody was asked: the orchestrator's own answer stands for the whole message then.
+        """
         # it is asked for several times in a turn
         if self.coverage_so_far is not None and not asks:
             return self.coverage_so_far

@@ -349,6 +349,7 @@ def _merge(chunks: list[Any], cap: int) -> AIMessage:
         chunks[0] if len(chunks) == 1 else add_ai_message_chunks(chunks[0], *chunks[1:])
     )
     calls = message.tool_calls
+    whole = type(message.content) is str
     if calls or message.invalid_tool_calls:
         # The names are looked at last: a turn of a few calls has no call to spare for them.
         if len(calls) > MOST_CALLS and len(calls) > cap:
@@ -356,11 +357,7 @@ def _merge(chunks: list[Any], cap: int) -> AIMessage:
             if len(calls) > len(tools):
                 raise OverBudget(f"calls: {len(calls)} in one reply")
         calls = calls_of(message)
-    whole = (
-        calls == message.tool_calls
-        and not message.invalid_tool_calls
-        and type(message.content) is str
-    )
+        whole = whole and calls == message.tool_calls and not message.invalid_tool_calls
     if isinstance(message, AIMessageChunk):
         message = AIMessage(
             content=message.content,

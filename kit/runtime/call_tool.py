@@ -260,8 +260,10 @@ async def _run(
     )
     if bounds is None:
         return await _attempt(tool, call, context, bounds)
-    attempts = partial(_attempts, tool, call, context, bounds, ctx)
-    if not bounds.limits.is_act or _is_lookup(tool, call):
+    attempts = partial(_attempt, tool, call, context, bounds)
+    if bounds.limits.retries:
+        attempts = partial(_attempts, tool, call, context, bounds, ctx)
+    if not bounds.is_act or _is_lookup(tool, call):
         return await attempts()
     objection = await _objection(tool, call, context)
     if objection is not None:

@@ -238,7 +238,7 @@ class Turns:
     """The turns of a kit that run now: none is lost when the kit closes."""
 
     def __init__(self) -> None:
-        self._running: dict[Turn, asyncio.Future[Reply]] = {}
+        self._running: dict[asyncio.Future[Reply], Turn] = {}
         self._closed = False
         self.on_begin: Callable[[Turn], object] | None = None
         """Is told of each turn that begins."""
@@ -251,15 +251,15 @@ class Turns:
         if self._closed:
             raise ClosedError("this kit is closing: open another one with open_kit()")
         turn = start()
-        self._running[turn] = turn.reply
-        turn.reply.add_done_callback(lambda _: self._running.pop(turn))
+        self._running[turn.reply] = turn
+        turn.reply.add_done_callback(self._running.pop)
         if self.on_begin is not None:
             self.on_begin(turn)
         return turn
 
     def running(self, turn_id: str) -> Turn | None:
         """Returns the turn of that id; None where it does not run here."""
-        for turn in self._running:
+        for turn in self._running.values():
             if turn.id == turn_id:
                 return turn
         return None
@@ -270,10 +270,10 @@ class Turns:
         On return all have ended and are stored: finished, or `cancelled` with the answers that were there.
         """
         self._closed = True
-        replies = list(self._running.values())
+        replies = list(self._running)
         if replies and seconds:
             await asyncio.wait(replies, timeout=seconds)
-        for turn in list(self._running):
+        for turn in list(self._running.values()):
             turn.interrupt()
         if replies:
             await asyncio.wait(replies)
@@ -298,22 +298,21 @@ class Host(Protocol):
         ...
 
 
-def alarm(record: TurnRecord, kit: Host) -> Callable[[Event], None]:
-    """Returns what tells log, store and sinks of a reply for another principal: a process that dies
-    then leaves it behind.
+@dataclass(slots=True)
+class Alarm:
+    """Tells log, store and sinks of a reply for another principal: a process that dies then leaves it behind.
 
     It holds nothing of the running turn, which would then live until the garbage collector came.
     """
 
-    def ring(event: Event) -> None:
-        nonlocal record
-        record = record.replace(
-            measures=Measures(mismatches=(*record.measures.mismatches, event.at))
-        )
-        log_mismatch(record)
+    record: TurnRecord
+    kit: Host
+
+    def __call__(self, event: Event) -> None:
+        mismatches = (*self.record.measures.mismatches, event.at)
+        self.record = self.record.replace(measures=Measures(mismatches=mismatches))
+        log_mismatch(self.record)
         # a busy store gets it with the end of the turn
         with suppress(StoreError):
-            kit.store.begin_turn(record, wait=False)
-        kit.recorder.principal_mismatch(record)
-
-    return ring
+            self.kit.store.begin_turn(self.record, wait=False)
+        self.kit.recorder.principal_mismatch(self.record)

@@ -114,6 +114,8 @@ class Memory(SessionMemory):
         """Who was called in the last turn that called anybody or failed; None where there was none (decisions 3)."""
         self._conversation = conversation
         self._components: Sequence[ShownComponent] | None = None
+        self._points_back: bool | None = None
+        """Whether the message speaks of something that was shown; None until somebody asks."""
         self._notes: Mapping[str, Note] = {}
         if past is not None:
             # a new session has nothing to look up, so its recall brings empty lines
@@ -125,7 +127,8 @@ class Memory(SessionMemory):
             self._conversation = ()
         self._longest_window = most_lines(settings)
         self._windows: dict[str, Sequence[Message]] = {}
-        self._tidying: asyncio.Task[None] | None = None
+        self.tidying: asyncio.Task[None] | None = None
+        """Sums up old turns beside this one."""
         self._new_notes: dict[str, Note] = {}
         self._summary: dict[str, Any] = {}
         note = self._notes.get(SUMMARY_NOTE)
@@ -163,8 +166,12 @@ class Memory(SessionMemory):
             reader = ""
         if self._summary and not reader:
             text = f"\n{SUMMED_UP}{self._summary['text']}"
-        may_have_shown = self._conversation is None or bool(self._components)
-        if may_have_shown and points_back(self._message, self._settings.components):
+        if self._points_back is None:
+            may_have_shown = self._conversation is None or bool(self._components)
+            self._points_back = may_have_shown and points_back(
+                self._message, self._settings.components
+            )
+        if self._points_back:
             text += self._references(reader)
         return text
 
@@ -360,15 +367,14 @@ class Memory(SessionMemory):
             is_crowded = is_crowded or size >= settings.compact_tokens
         if is_crowded:
             name = f"compaction {ctx.turn.log.turn_id}"
-            self._tidying = asyncio.create_task(self._compact(ctx), name=name)
+            self.tidying = asyncio.create_task(self._compact(ctx), name=name)
 
     async def settle(self, seconds: float) -> None:
-        """Gives that so many seconds to end, then stops it. A stop of the turn that comes now
+        """Gives the summing up so many seconds to end, then stops it. A stop of the turn that comes now
         changes nothing of its answer."""
-        task = self._tidying
+        task = self.tidying
+        assert task is not None
         clock = asyncio.get_running_loop().time
-        if task is None:
-            return
         with suppress(asyncio.CancelledError):
             await asyncio.wait({task}, timeout=seconds)
         task.cancel()

@@ -100,11 +100,19 @@ _LONGEST = 200
 _JSON = json.JSONDecoder(strict=False)
 
 
-def with_unique_ids(calls: list[ToolCall]) -> list[ToolCall]:
-    """The calls, each with an id of its own: a model may repeat or forget one, and results are matched by it.
+def calls_of(message: AIMessage) -> list[ToolCall]:
+    """Every call of a reply in order, each with an id of its own; arguments that are no JSON object stand under UNREAD.
 
-    A call whose id had to go gets one by its position. The same list when nothing had to change.
+    A model may repeat or forget an id, by which results are matched: such a call gets one by its position.
+    LangChain reads what it can of broken JSON, but half an argument is another argument.
     """
+    calls: list[ToolCall] = []
+    if isinstance(message, AIMessageChunk):
+        calls += map(_read, message.tool_call_chunks)
+    else:
+        for call in message.tool_calls:
+            calls.append(call if excess(call["args"]) is None else _unread(call, str(call["args"])))
+        calls += map(_read, message.invalid_tool_calls)
     ids: set[str | None] = set()
     for call in calls:
         ids.add(call["id"])
@@ -120,21 +128,6 @@ def with_unique_ids(calls: list[ToolCall]) -> list[ToolCall]:
             fresh = f"{call_id or 'call'}-{position}"
         apart[fresh] = ToolCall({**call, "id": fresh})
     return list(apart.values())
-
-
-def calls_of(message: AIMessage) -> list[ToolCall]:
-    """Every call of a reply in order, each with an id of its own; arguments that are no JSON object stand under UNREAD.
-
-    LangChain reads what it can of broken JSON, but half an argument is another argument.
-    """
-    if isinstance(message, AIMessageChunk):
-        return with_unique_ids(list(map(_read, message.tool_call_chunks)))
-    calls: list[ToolCall] = []
-    for call in message.tool_calls:
-        calls.append(call if excess(call["args"]) is None else _unread(call, str(call["args"])))
-    for call in message.invalid_tool_calls:
-        calls.append(_read(call))
-    return with_unique_ids(calls)
 
 
 def _read(call: Any) -> ToolCall:

@@ -27,7 +27,6 @@ from kit.core.outcome import (
     Answer,
     CapBehavior,
     Failure,
-    Outcome,
     RoutedOutcome,
     RoutingDecision,
     Usage,
@@ -49,7 +48,7 @@ from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import run_to_outcome, unrecorded
 from kit.runtime.guards.checks import answer_to_danger
 from kit.runtime.guards.echo import said_last
-from kit.runtime.handle import Host, Reply, Status, Turn, alarm
+from kit.runtime.handle import Alarm, Host, Reply, Status, Turn
 from kit.runtime.log import TurnLog
 from kit.runtime.memory import SUMMARY_NOTE, Memory, dialogue
 from kit.runtime.message import clean, decline
@@ -253,7 +252,7 @@ class _Runner:
                     status = "cancelled"
                     text = stopped(self.ctx, transcript(self.log.events).answer)
                 if self._ending_task is None:
-                    await self._end(status, text, error)
+                    await self._finish(status, text, error)
             # a fault of the kit itself, for whoever awaits the turn
             except Exception as problem:
                 self.reply.set_exception(problem)
@@ -281,7 +280,7 @@ class _Runner:
         else:
             text = rescued(self.ctx)
         self.at_work = False
-        ending = self._end(status, text, "its work does not end")
+        ending = self._finish(status, text, "its work does not end")
         self._ending_task = asyncio.create_task(ending)
         self._ending_task.add_done_callback(lambda _: self._close())
 
@@ -289,17 +288,6 @@ class _Runner:
         self.log.close()
         # does nothing where there is one
         self.reply.cancel()
-
-    async def _end(self, status: Status, text: str, error: str | None) -> None:
-        self.at_work = False
-        is_without_call = status in ("failed", "deadline") and not self.state.calls
-        if is_without_call and transcript(self.log.events).lead.strip() != text.strip():
-            # The preamble says that somebody is being asked, and its model failed before it asked anybody.
-            # What declines in so many words was read already, and stays.
-            self.ctx.replace_lead("")
-        preamble = self._say(text)
-        await self.memory.settle(0.0 if status == "cancelled" or self._ending_task else LATE)
-        self.reply.set_result(await self._finish(status, text, error, preamble))
 
     async def _begin(self) -> None:
         started_at = self.started_at or time.time()
@@ -339,7 +327,7 @@ class _Runner:
         if self.log.secrets:
             record = without_secrets(record, self.log.secrets)
         self._record = record
-        self.state.alarm = alarm(record, self.kit)
+        self.state.alarm = Alarm(record, self.kit)
         # The store refuses a session that a stranger opened in the meantime.
         new_session = None if self.session_exists else self.session
         await self._keep(
@@ -451,7 +439,18 @@ class _Runner:
                 self.ctx.emit(TextReplaced(from_seq=first, text=text))
         return page.lead if invoked else ""
 
-    async def _finish(self, status: Status, text: str, error: str | None, preamble: str) -> Reply:
+    async def _finish(self, status: Status, text: str, error: str | None) -> None:
+        """Makes the text the page's, writes the turn to the store and hands over its reply."""
+        self.at_work = False
+        is_without_call = status in ("failed", "deadline") and not self.state.calls
+        if is_without_call and transcript(self.log.events).lead.strip() != text.strip():
+            # The preamble says that somebody is being asked, and its model failed before it asked anybody.
+            # What declines in so many words was read already, and stays.
+            self.ctx.replace_lead("")
+        preamble = self._say(text)
+        if self.memory.tidying is not None:
+            is_stopped = status == "cancelled" or self._ending_task is not None
+            await self.memory.settle(0.0 if is_stopped else LATE)
         routing = routing_of(self.state, self.pattern)
         # A pattern may end in order though nobody answered, and break off with answers in hand.
         status = cast("Status", final_status(status, turn_parts(routing)))
@@ -486,7 +485,7 @@ class _Runner:
             self.kit.recorder.keep_summary(row, notes[SUMMARY_NOTE])
         if self.kit.recorder.sinks:
             self.kit.recorder.turn_ended(row, self.log.events)
-        return Reply(
+        reply = Reply(
             turn_id=self.log.turn_id,
             status=status,
             text=row.text,
@@ -497,6 +496,7 @@ class _Runner:
             events=tuple(self.log.events),
             saved=self.unsaved is None,
         )
+        self.reply.set_result(reply)
 
 
 _new_decision = builder(RoutingDecision)
@@ -506,6 +506,7 @@ _new_line = builder(RoutedOutcome)
 def routing_of(turn: TurnState, pattern: Pattern) -> RoutingDecision:
     """Returns the routing decision of a turn: who was asked, how the cap behaved, what became of each part."""
     unanswered = turn.unanswered()
+    coverage = turn.coverage()
     behavior: CapBehavior = "within"
     if turn.over_cap or turn.reported > turn.cap:
         behavior = "over"
@@ -517,7 +518,27 @@ def routing_of(turn: TurnState, pattern: Pattern) -> RoutingDecision:
         # An agent that only handed the conversation on has done no work for the user.
         if isinstance(outcome, Failure) or outcome.text or not outcome.hands_to:
             invoked[outcome.agent] = None
-        lines.append(_routing_outcome(outcome, mended=outcome not in unanswered.failures))
+        reason = None
+        mended = False
+        result = "success"
+        if isinstance(outcome, Failure):
+            result = "data_error" if outcome.axis == "data" else "failure"
+            reason = outcome.reason
+            # another call of the same request was answered
+            mended = outcome not in unanswered.failures
+        elif outcome.is_handover:
+            result = "handed_on"
+        elif outcome.is_partial:
+            result = "partial"
+        lines.append(
+            _new_line(
+                agent=outcome.agent,
+                call_id=outcome.call_id,
+                result=result,
+                reason=reason,
+                mended=mended,
+            )
+        )
     return _new_decision(
         pattern=turn.pattern,
         invoked=tuple(invoked),
@@ -528,8 +549,8 @@ def routing_of(turn: TurnState, pattern: Pattern) -> RoutingDecision:
         cap_behavior=behavior,
         dropped=tuple(map(attrgetter("agent"), unanswered.over_cap)),
         refused=tuple(map(attrgetter("agent"), turn.set_aside)),
-        left_out=turn.left_out(),
-        parts=turn.coverage().parts,
+        left_out=coverage.left_out,
+        parts=coverage.parts,
         outcomes=tuple(lines),
         rounds=turn.rounds,
         has_failsafe=pattern.has_failsafe,
@@ -572,22 +593,3 @@ def record_of(
         cost=usage.cost,
         measures=measure(events),
     )
-
-
-def _routing_outcome(outcome: Outcome, *, mended: bool) -> RoutedOutcome:
-    """Returns an outcome's line; `mended`: another call of the same request was answered."""
-    if isinstance(outcome, Failure):
-        return _new_line(
-            agent=outcome.agent,
-            call_id=outcome.call_id,
-            result="data_error" if outcome.axis == "data" else "failure",
-            reason=outcome.reason,
-            mended=mended,
-        )
-    if outcome.is_handover:
-        result = "handed_on"
-    elif outcome.is_partial:
-        result = "partial"
-    else:
-        result = "success"
-    return _new_line(agent=outcome.agent, call_id=outcome.call_id, result=result)

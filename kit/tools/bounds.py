@@ -192,6 +192,10 @@ class ToolBounds:
 
     limits: ToolLimits
     places: asyncio.Semaphore | None = None
+    on_thread: bool = False
+    """Whether its calls run on threads: the tool is synchronous."""
+    is_act: bool = False
+    """Whether it is an act, by its limits."""
 
     async def result_of(self, tool: BaseTool, call: ToolCall) -> ToolResult:
         """Runs one attempt; once its time is over the result is a time-out. Raises whatever the
@@ -211,7 +215,7 @@ class ToolBounds:
                 missing = "place among its calls at once"
                 await places.acquire()
                 missing = "answer"
-                if is_synchronous(tool):
+                if self.on_thread:
                     return await _on_thread(tool, call, places)
                 try:
                     return await result_of(tool, call)

@@ -21,9 +21,7 @@ from kit.core.outcome import (
     WITHOUT,
     AgentCall,
     Answer,
-    Axis,
     ComponentPayload,
-    Failure,
     Outcome,
     Reason,
 )
@@ -202,9 +200,8 @@ def outcome_of_reply(
     results: Results,
     thread: Sequence[BaseMessage],
     contract: Contract,
+    call: AgentCall,
     *,
-    agent: str,
-    call_id: str,
     shown: str = "",
     tools: Collection[str] = (),
     over: AgentCall | None = None,
@@ -221,25 +218,12 @@ def outcome_of_reply(
     `thread`.
     """
     text = reply.text.strip()
-
-    def failed(
-        reason: Reason, detail: str, suggestion: str | None = None, *, axis: Axis = "invocation"
-    ) -> Failure:
-        return Failure(
-            call_id=call_id,
-            agent=agent,
-            axis=axis,
-            reason=reason,
-            detail=detail,
-            suggestion=suggestion,
-        )
-
     if declined := refusal(reply.message):
-        return failed("refusal", declined.detail, declined.words)
+        return call.failed("refusal", declined.detail, declined.words)
     # Handing over without a word is what a swarm's agent is asked to do.
     if not text and over is not None and not results:
-        return Answer(call_id=call_id, agent=agent, text="", hands_to=over)
-    lookups = _lookups_of(results)
+        return call.answered("").replace(hands_to=over)
+    lookups = _lookups(results)
     parts = answer_parts(lookups)
     components = (*parts["components"], *reply.components)
     # Whoever reads the answer, a model or a person, has to read that there is one.
@@ -253,14 +237,14 @@ def outcome_of_reply(
         passes_on = any(result.text in words for result in faults)
         is_unfounded = nothing_came_back and (passes_on or _makes_up(words, thread))
         if not text or only_owns_up(words) or is_unfounded:
-            return failed(*data_reason(faults), axis="data")
+            return call.failed(*data_reason(faults), axis="data")
     if not text:
-        return failed("insufficient", "the model said nothing")
+        return call.failed("insufficient", "the model said nothing")
     if contract.validator is None and is_written_call(text, tools):
-        return failed("contract_violation", "a tool call written as text")
+        return call.failed("contract_violation", "a tool call written as text")
     answer = contract.read(text)
     if isinstance(answer, Breach):
-        return failed(answer.reason, answer.detail, answer.suggestion)
+        return call.failed(answer.reason, answer.detail, answer.suggestion)
     words, confidence = answer
     caveats = [parts["caveat"]]
     if nothing_came_back:
@@ -273,15 +257,26 @@ def outcome_of_reply(
         "components": components,
     }
     return _new_answer(
-        call_id=call_id, agent=agent, text=words, confidence=confidence, hands_to=over, **parts
+        call_id=call.call_id,
+        agent=call.agent,
+        text=words,
+        confidence=confidence,
+        hands_to=over,
+        **parts,
     )
 
 
-def _lookups_of(results: Results) -> Results:
-    """The calls that looked something up; where none could be read, those: of what the model then says it knows
-    nothing."""
-    lookups = [pair for pair in results if pair[1].fault not in OF_MODEL]
-    return lookups or [pair for pair in results if pair[1].fault == "bad_arguments"]
+def _lookups(results: Results) -> Results:
+    """Returns the calls that looked something up, whatever came of it."""
+    lookups: list[tuple[ToolCall, ToolResult]] = []
+    unread: list[tuple[ToolCall, ToolResult]] = []
+    for tool_call, result in results:
+        if result.fault not in OF_MODEL:
+            lookups.append((tool_call, result))
+        elif result.fault == "bad_arguments":
+            unread.append((tool_call, result))
+    # A model that made no call that could be read has looked up nothing of what it then says.
+    return lookups or unread
 
 
 def answer_parts(lookups: Results) -> dict[str, Any]:

@@ -97,7 +97,7 @@ class FaultyAgent(LLMAgent):
     ) -> list[ToolRun]:
         """Runs calls of its tools. Lookups on whose way a reply is forged are made again, and get that
         one; an act is not made twice for that."""
-        if any(self.is_act(call) for call in calls):
+        if any(call["name"] in self.acts for call in calls):
             return await super().call_tools(calls, ctx, owners)
         with BreakingPoint(self.card.id, _FORGES):
             return await super().call_tools(calls, ctx, owners)

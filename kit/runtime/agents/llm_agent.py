@@ -116,6 +116,17 @@ class LLMAgent:
         """Ids of the sub-agents that are bound to it."""
         return frozenset(card.id for card in self.sub_cards.values())
 
+    @cached_property
+    def acts(self) -> frozenset[str]:
+        """Names of its tools that do something in the world."""
+        return frozenset(name for name, bounds in self.bounds.items() if bounds.is_act)
+
+    @cached_property
+    def sees_pictures(self) -> bool:
+        """Whether each of its models can look at a picture."""
+        models = filter(None, (self.model, self.fallback, self.composer))
+        return all(model.spec.sees_pictures for model in models)
+
     @property
     def time_budget(self) -> float | None:
         if self.policy.time_budget_ms:
@@ -125,7 +136,9 @@ class LLMAgent:
     def open(self, call: AgentCall, ctx: RunContext) -> Thread:
         """Returns the conversation that this agent's model sees: its prompt, its own earlier turns, the request."""
         turn = ctx.turn
-        system = self.prompt.assemble(turn.dynamic).text
+        system = self.prompt.suffix(turn.dynamic)
+        if self.prompt.prefix:
+            system = f"{self.prompt.prefix}\n\n{system}"
         # The prompt names the deck's limit, and its prefix has to stay the same for the provider's cache.
         if turn.cap != turn.settings.cap and self.card.id == turn.settings.orchestrator:
             system += f"\nIn this turn the limit is another: call at most {turn.cap} tools."
@@ -166,8 +179,7 @@ class LLMAgent:
                     results,
                     thread,
                     self.contract,
-                    agent=self.card.id,
-                    call_id=call.call_id,
+                    call,
                     shown=ctx.turn.locale.sentences.shown,
                     tools=self.tools,
                     over=hand_over,
@@ -399,30 +411,23 @@ class LLMAgent:
         Those that act come first and all others after them, each time at once: what is looked up beside an act
         shows what the act left, also where its user said yes a day later.
         """
-        acts = [call for call in calls if self.is_act(call)]
-        if acts and len(acts) < len(calls):
+        if self.acts:
             tool_runs = await self._run_acts_first(calls, ctx, owners)
         else:
             tool_runs = await self._run_tools(calls, ctx, owners)
-        for model in (self.model, self.fallback, self.composer):
-            if model is not None and not model.spec.sees_pictures:
-                return [_in_words(message, result) for message, result in tool_runs]
-        return tool_runs
+        if self.sees_pictures:
+            return tool_runs
+        return [_in_words(message, result) for message, result in tool_runs]
 
     async def _run_acts_first(
         self, calls: Sequence[ToolCall], ctx: RunContext, owners: Mapping[str, str] | None
     ) -> list[ToolRun]:
         run_by_place: dict[int, ToolRun] = {}
         for is_act in (True, False):
-            places = [place for place, call in enumerate(calls) if self.is_act(call) is is_act]
+            places = [n for n, call in enumerate(calls) if (call["name"] in self.acts) is is_act]
             runs = await self._run_tools([calls[place] for place in places], ctx, owners)
             run_by_place.update(zip(places, runs, strict=True))
         return [run_by_place[place] for place in range(len(calls))]
-
-    def is_act(self, call: ToolCall) -> bool:
-        """Returns whether a call of one of its tools does something in the world."""
-        bounds = self.bounds.get(call["name"])
-        return bounds is not None and bounds.limits.is_act
 
     async def _run_tools(
         self, calls: Sequence[ToolCall], ctx: RunContext, owners: Mapping[str, str] | None

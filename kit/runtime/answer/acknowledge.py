@@ -96,10 +96,6 @@ class Verdict:
         return self.empty or self.raw or bool(self.claims or self.missing_answers)
 
     @property
-    def is_fine(self) -> bool:
-        return not (self.is_broken or self.silent or self.unreserved)
-
-    @property
     def reason(self) -> str:
         reasons: list[str] = []
         if self.silent:
@@ -116,6 +112,10 @@ class Verdict:
         if self.claims:
             reasons.append("made up")
         return "; ".join(reasons)
+
+
+FINE = Verdict()
+"""Of a composition that lacks nothing."""
 
 
 def judge(text: str, ctx: RunContext, owed: Owed, sources: str) -> Verdict:
@@ -198,13 +198,13 @@ async def acknowledge(
     `clean`: nothing failed or came with a reservation. `thread` is what `lead` composed from. The text is empty
     when nothing was composed and there is neither an answer nor a failure to speak of.
     """
-    owes_nothing = clean and not ctx.turn.left_out().count
+    owes_nothing = clean and not ctx.turn.coverage().left_out.count
     owed = NOTHING if owes_nothing else owed_by(ctx.turn)
     # on a clean turn nearly every text is fine, and what its model was given to read is long
     sources = material(thread) if owed else ""
     verdict = judge(text, ctx, owed, sources)
     path: Acknowledgement = "composed"
-    if not verdict.is_fine:
+    if verdict != FINE:
         ctx.guarded("acknowledge", "asked_again", verdict.reason)
         notice = ask_again(verdict, owed)
         second = await _compose_again(lead, instructed(thread, notice), call, ctx)
@@ -214,7 +214,7 @@ async def acknowledge(
             text = second
             verdict = second_verdict
             path = "recomposed"
-    if not verdict.is_fine:
+    if verdict != FINE:
         return _repaired(text, verdict, owed, ctx)
     if not owed:
         return _mark_figures(text, ctx, thread)
@@ -226,7 +226,7 @@ def settle(text: str, ctx: RunContext) -> str:
     """Does what `acknowledge` does without composing again, for patterns whose text the user has read already."""
     owed = owed_by(ctx.turn)
     verdict = judge(text, ctx, owed, text)
-    if not verdict.is_fine:
+    if verdict != FINE:
         return _repaired(text, verdict, owed, ctx)
     _note(ctx, "composed", owed)
     return text

@@ -64,7 +64,7 @@ def owed_by(turn: TurnState) -> Owed:
         failed=tuple(failed),
         nothing_on=_nothing_on(unanswered.failures, turn),
         over_cap=tuple(over_cap),
-        left_out=turn.left_out(),
+        left_out=turn.coverage().left_out,
         with_reservation=tuple(answer for answer in answers if answer.reservation),
         partly=frozenset(answering_agents & {*failed, *over_cap}),
     )
@@ -296,7 +296,7 @@ def is_unanswerable(turn: TurnState) -> bool:
     for outcome in turn.outcomes:
         if not isinstance(outcome, Failure) or outcome.reason != "unanswerable":
             return False
-    return bool(turn.outcomes) and not turn.over_cap and not turn.left_out().count
+    return bool(turn.outcomes) and not turn.over_cap and not turn.coverage().left_out.count
 
 
 def nobody_can(ctx: RunContext) -> str:

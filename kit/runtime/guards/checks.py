@@ -100,6 +100,8 @@ def tidy(decision: Decision, ctx: RunContext) -> Decision:
     Decisions after the first get this and no other guard (docs/architecture.md says why). A request
     that failed may be made again; when all were answered, the text beside them is the answer.
     """
+    if not (decision.asks or decision.own):
+        return decision
     decision = _with_own_ids(decision, ctx)
     turn = ctx.turn
     asks = decision.asks
@@ -203,7 +205,7 @@ def verbatim(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
     if reason:
         return decision.with_asks(tuple([_reworded(ask, call.query, reason, ctx) for ask in asks]))
     sharing, strange = _by_overlap(asks, call.query)
-    if len(strange) != 1 or not sharing or ctx.turn.left_out(asks).count:
+    if len(strange) != 1 or not sharing or ctx.turn.coverage(asks).left_out.count:
         return decision
     free_parts = _parts_without(sharing, call.query)
     if not free_parts or not all(part.content for part in free_parts):
