@@ -1,7 +1,8 @@
 """`kit data forget`: a user is removed from every store that the settings name."""
 
+import asyncio
 from argparse import Namespace
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
@@ -40,9 +41,12 @@ def add_to_data(commands: Any) -> None:
 
 def _forget(arguments: Namespace) -> int:
     from kit.core.context import Principal
+    from kit.core.display.count import many
     from kit.core.secret import is_url, without_password
+    from kit.runtime.elsewhere.broadcast import turn_stream
     from kit.settings import Settings
     from kit.stores.opening import open_store
+    from kit.tools.task_memory import memory_stream
 
     settings = Settings.read()
     user = arguments.user
@@ -52,11 +56,9 @@ def _forget(arguments: Namespace) -> int:
             stores.append(store)
     turns = list(chain.from_iterable(_turns(store, user) for store in stores))
     tenant = arguments.tenant or _tenant(user, {turn.tenant_id for turn in turns})
+    turns = [turn for turn in turns if turn.tenant_id == tenant]
     principal = Principal(tenant_id=tenant, user_id=user)
-    questions: set[str] = set()
-    for turn in turns:
-        if turn.tenant_id == tenant:
-            questions.add(turn.message)
+    questions = {turn.message for turn in turns}
     # Recordings go first: once the turns are gone nobody knows the questions.
     recordings: list[Path] = []
     for path in arguments.cassette:
@@ -72,12 +74,27 @@ def _forget(arguments: Namespace) -> int:
             f"{without_password(place)}: "
             + ", ".join(f"{count} {table}" for table, count in counts.items())
         )
+    if settings.redis is not None:
+        streams = [memory_stream(principal), *(turn_stream(turn.id) for turn in turns)]
+        count = asyncio.run(_remove_from_redis(settings.redis, streams))
+        total += count
+        print(f"Redis: {many(count, 'stream')}")
     for path in recordings:
         print(f"{path}: deleted")
     print(ELSEWHERE)
     if total:
         return 0
     return 1
+
+
+async def _remove_from_redis(url: str, streams: Sequence[str]) -> int:
+    from kit.core.extra import require
+
+    require("redis", "coredis")
+    from kit.stores.bus.redis_bus import open_redis_bus
+
+    async with open_redis_bus(url) as bus:
+        return await bus.remove(streams)
 
 
 def _turns(place: str, user: str) -> "Iterator[TurnRecord]":

@@ -1,6 +1,7 @@
 """A user is forgotten: their rows, their bytes, the sums they were part of, and nobody else's."""
 
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from kit.stores.rollup import CHUNK
 from kit.stores.sqlite import SqliteStore, open_for_reading
 from kit.stores.turn_store import TurnStore
 from tests.cli.test_cli import refused, run
+from tests.redis_server import redis_server
 from tests.sample_turn import a_turn
 
 SECRET = "how many points do I have, said Zebulon"
@@ -126,6 +128,34 @@ def test_traces_of_grids_and_recordings_that_are_named_go_too(tmp_path: Path) ->
         False,
         True,
     ] and f"{tapes[0]}: deleted" in result.stdout
+
+
+@pytest.mark.realtime
+@pytest.mark.req("K-11")
+def test_what_processes_were_told_of_the_turns_of_a_user_goes_from_redis_and_its_files(
+    tmp_path: Path,
+) -> None:
+    words = {"u-001": "plumwordtown", "u-002": "pearwordtown"}
+    store = str(tmp_path / "kit.db")
+    with redis_server(tmp_path) as server:
+        who = {"KIT_STORE": store, "KIT_REDIS": server.url, "KIT_TENANT": "acme"}
+        for user, word in words.items():
+            run("ask", f"coffee deals in {word}", "--session", user, KIT_USER=user, **who)
+            assert word in server.content()
+        result = run("forget", "u-001", KIT_STORE=store, KIT_REDIS=server.url)
+        assert result.returncode == 0 and "Redis: 1 stream" in result.stdout
+        assert words["u-001"] not in server.content() and words["u-002"] in server.content()
+        # Redis writes its files anew beside what it does.
+        until = time.monotonic() + 60
+        while any(words["u-001"].encode() in path.read_bytes() for path in files_of(tmp_path)):
+            assert time.monotonic() < until, "the files of Redis hold the words still"
+            time.sleep(0.05)
+        assert any(words["u-002"].encode() in path.read_bytes() for path in files_of(tmp_path))
+
+
+def files_of(folder: Path) -> list[Path]:
+    """The files that a Redis keeps there."""
+    return [path for path in (folder / "appendonlydir").iterdir() if path.is_file()]
 
 
 def test_a_user_of_several_tenants_or_of_none_has_to_be_named_with_one(place: str) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeVar
 
@@ -61,6 +61,19 @@ class RedisBus:
         if rows:
             return str(rows[0].identifier)
         return FIRST
+
+    async def remove(self, streams: Iterable[str]) -> int:
+        """Removes streams, and returns how many there were. Raises BusError.
+
+        A Redis that keeps files writes them anew: what was deleted stands in the old ones.
+        """
+        count = await send(self._redis.delete([PREFIX + stream for stream in streams]))
+        kept = await send(self._redis.config_get(["appendonly", "save"]))
+        if kept.get("appendonly") == "yes":
+            await send(self._redis.bgrewriteaof())
+        if kept.get("save"):
+            await send(self._redis.bgsave(schedule=True))
+        return count
 
 
 @asynccontextmanager
