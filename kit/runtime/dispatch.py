@@ -1,13 +1,16 @@
 """The one way work reaches an agent. Errors become values here, siblings never feel each other, the cap holds."""
 
 import asyncio
+import logging
+import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Literal, TypeVar
 
 from kit.core.bodies.call import AgentEnded, AgentError, AgentStarted
 from kit.core.bodies.guard import AccessDenied, CallDropped
 from kit.core.bodies.speech import Component, ResponseId
-from kit.core.errors import describe_error
+from kit.core.errors import KitError, describe_error
 from kit.core.language.controls import CONTROL, without_controls
 from kit.core.outcome import PARTLY, AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
 from kit.core.value import builder
@@ -18,6 +21,13 @@ from kit.runtime.context import Agent, RunContext, TurnState
 from kit.runtime.handoff import HandoffResult, apply_handoff, hide, hide_outcome
 from kit.runtime.speech.narration import MARK, narration
 
+log = logging.getLogger("kit.turn")
+_PACKAGES = (
+    str(Path(__file__).parents[1]),
+    "site-packages",
+    str(Path(asyncio.__file__).parents[1]),
+)
+"""Where the code of the kit, of libraries and of Python itself lies."""
 _agent_started = builder(AgentStarted)
 _agent_ended = builder(AgentEnded)
 _new_timing = builder(Timing)
@@ -194,6 +204,12 @@ async def together(work: Sequence[Awaitable[T]]) -> list[T]:
     return values
 
 
+def _comes_from_outside(error: Exception) -> bool:
+    """Whether code of a deck or a caller raised an error."""
+    raised_in = traceback.extract_tb(error.__traceback__)[-1].filename
+    return not any(place in raised_in for place in _PACKAGES)
+
+
 async def run_to_outcome(
     work: Work,
     call: AgentCall,
@@ -220,6 +236,9 @@ async def run_to_outcome(
         return call.failed("budget", str(error))
     # the one place an agent's exception becomes a value
     except Exception as error:
+        if isinstance(error, KitError) or _comes_from_outside(error):
+            # Of a model or a tool that failed its developer has read by now; of a guard or a pattern nobody has.
+            log.error("turn %s: %s", ctx.turn.log.turn_id, describe_error(error))
         reason: Reason = "rate_limited" if status_of(error) == 429 else "exception"
         return call.failed(reason, describe_error(error))
 

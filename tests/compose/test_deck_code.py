@@ -157,11 +157,14 @@ async def test_a_guard_may_be_async_and_stands_beside_switches_of_the_kit(folder
 
 
 @pytest.mark.parametrize("line", ["return None", "raise RuntimeError('no network')"])
-async def test_a_guard_that_breaks_ends_the_turn_in_plain_words(folder: Path, line: str):
+async def test_a_guard_that_breaks_ends_the_turn_in_plain_words_and_its_developer_is_told(
+    folder: Path, line: str, caplog: pytest.LogCaptureFixture
+):
     (folder / "guards.py").write_text(f"def one_desk(decision, call, ctx):\n    {line}\n")
     _, reply = await ask(folder, "printers, and paper")
     assert reply.status == "failed" and reply.text and "Error" not in reply.text
-    assert "RuntimeError" in str(reply.events) or "guard 'one_desk' returned" in str(reply.events)
+    (told,) = [line.getMessage() for line in caplog.records if line.name == "kit.turn"]
+    assert "RuntimeError: no network" in told or "guard 'one_desk' returned" in told
 
 
 # Pages
