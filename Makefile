@@ -72,8 +72,9 @@ unit: setup
 	@mkdir -p .kit && $(stage) tests 150 .ci/in_memory $(py) -m pytest -q -p tests.matrix -m "not opensearch" --ignore=tests/browser --ignore=tests/installed \
 		-n $$($(py) -c 'import os; print((os.cpu_count() or 1) + 1)') --maxprocesses=4 --dist=worksteal
 
+# Who is ready takes the next one: the long ones stand in the middle, and the short ones at the end fill what is left.
 run-notebooks: setup
-	@mkdir -p .kit/home && $(stage) notebooks 240 $(py) -m pytest -q -n auto --maxprocesses=4 --dist=worksteal notebooks
+	@mkdir -p .kit/home && $(stage) notebooks 240 .ci/in_memory $(py) -m pytest -q -n auto --maxprocesses=4 --dist=load --maxschedchunk=1 notebooks
 
 browser: setup
 	@$(stage) browser 180 .ci/browser "$(py)"
@@ -137,7 +138,7 @@ opensearch: setup ## a real OpenSearch for the documents of plans, on http://127
 
 # One worker: they share a server, which some of them stop.
 opensearch-tests: setup ## the tests of documents in OpenSearch; skipped where nobody has fetched it, fetched in CI
-	@mkdir -p .kit && $(stage) opensearch 300 $(py) -m pytest -q -p tests.matrix -m opensearch tests/stores
+	@mkdir -p .kit && $(stage) opensearch 300 .ci/in_memory $(py) -m pytest -q -p tests.matrix -m opensearch tests/stores
 
 small-model: ## serve SmolLM2-135M on http://127.0.0.1:8080/v1, from an environment of its own (docs/models.md)
 	@test -x .kit/serve/bin/pip || $(PYTHON) -m venv .kit/serve
