@@ -6,12 +6,19 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path, PurePath
+from typing import Any
 
 import pytest
+from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
+from kit.core.card import AgentCard
+from kit.core.outcome import Failure
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.turn import run_turn
 from kit.tools.loading import load_reference, tools_in
 from tests.house.test_repository import CODE, ROOT, sources
+from tests.kits import ALICE, asks, small_kit, stitched
 
 PAGES = [
     "README.md",
@@ -120,3 +127,25 @@ def test_the_example_of_a_tool_is_one_that_a_deck_can_name(tmp_path: Path):
     stock = tools["stock"]
     assert isinstance(stock, BaseTool)
     assert stock.invoke({"product": "tea"}) == "4 packs of tea are in stock."
+
+
+async def test_the_example_of_a_tool_that_knows_whose_data_it_returns_keeps_it_from_the_model():
+    page = (ROOT / "docs/tools.md").read_text()
+    code = page.split("## Whose data a tool returns")[1].split("```python\n")[1].split("```")[0]
+    names: dict[str, Any] = {}
+    exec(code, names)
+    read: list[str] = []
+
+    def desk(messages: list[BaseMessage]) -> Line:
+        read.append(str(messages[-1].content))
+        if isinstance(messages[-1], ToolMessage):
+            return Line(str(messages[-1].content))
+        return Line(calls=[("bill", {"number": "7"})])
+
+    card = AgentCard(id="desk", description="Bills.", model="offline", tools=("bill",))
+    models = {"desk": ScriptedModel(desk)}
+    kit = small_kit([asks("desk"), stitched], models, {"bill": names["bill"]}, [card])
+    reply = await run_turn("what is bill 7 over?", ALICE, kit)
+    (failure,) = reply.outcomes
+    assert isinstance(failure, Failure) and failure.reason == "principal_mismatch"
+    assert "desk" in reply.text and "950" not in f"{reply.text} {read}"
