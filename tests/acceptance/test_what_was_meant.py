@@ -6,11 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from kit.compose.deck import Deck
+from kit.compose.parts import DeckSettings
 from kit.core.bodies.call import ToolStarted
+from kit.core.card import AgentCard
 from kit.patterns import PATTERNS
 from kit.runtime.handle import Reply
 from kit.settings import HOME, Settings
+from kit.tools.tool import LimitedTool, ToolLimits
 from kit.wire import open_kit
+from tests.kits import OFFLINE
 
 NOTHING_DONE = "I can only look things up here, so nothing was done."
 
@@ -243,3 +248,41 @@ async def test_a_follow_up_is_about_the_one_thing_that_was_shown():
     assert "ou-0003) stands at" in where
     assert owner.startswith("What I found says nothing about “owns”.")
     assert "ou-0003) stands at" in owner
+
+
+async def test_a_question_makes_no_act_that_nobody_asked_for():
+    ordered: list[str] = []
+
+    async def find_medicine(name: str) -> str:
+        """Says whether a medicine is in stock."""
+        return f"{name}: 7 packs are in stock."
+
+    async def order_food(product: str) -> str:
+        """Orders special food, or a wormer."""
+        ordered.append(product)
+        return f"{product} is ordered."
+
+    words = "Knows the pharmacy of the clinic: whether a medicine, a wormer or special food is in stock; orders food."
+    pharmacy = AgentCard(
+        id="pharmacy", description=words, model="offline", tools=("find_medicine", "order_food")
+    )
+    lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("pharmacy",))
+    deck = Deck.of([lead, pharmacy], settings=DeckSettings(orchestrator="lead"), required_blocks=[])
+    tools = [find_medicine, LimitedTool(order_food, ToolLimits(once=True))]
+    async with open_kit(OFFLINE, deck=deck, tools=tools) as kit:
+        for question in ("do you have wormer for cats?", "is special food in stock?"):
+            reply = await kit.ask(question, kit.session(question))
+            assert "in stock" in reply.text and not ordered, question
+        await kit.ask("please order special food", kit.session("an order"))
+    assert len(ordered) == 1
+
+
+async def test_a_day_that_a_lookup_has_no_option_for_is_not_another_one(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.chdir(HOME / "template")
+    async with open_kit(OFFLINE.with_(deck=HOME / "template/deck")) as kit:
+        sunday = await kit.ask("Which room is free on Sunday?", kit.session("a"))
+        friday = await kit.ask("Which room is free on Friday?", kit.session("b"))
+    assert sunday.text == "I know of nothing on Sunday."
+    assert friday.text.startswith("Free on Friday")

@@ -28,6 +28,7 @@ from kit.models.offline.similarity import closeness, spoken
 
 _COUNT = word_set("limit count n k top quantity size amount number people guests party")
 """Names of an argument that takes any number of the request."""
+_WEEKDAYS = word_set("monday tuesday wednesday thursday friday saturday sunday")
 _VERBATIM = re.compile(
     r"\b(?:user|person|customer)'s (?:own |exact )?words\b|\bverbatim\b|\bword for word\b", re.I
 )
@@ -154,6 +155,16 @@ def unknown_name(schema: Schema, arguments: Mapping[str, Any], request: str) -> 
         for name in names:
             if name not in required_values:
                 return name
+    return None
+
+
+def unknown_day(schema: Schema, request: str) -> str | None:
+    """Returns the day of the week in a request that an argument of such days has no option for, required or not."""
+    named = [word for word in words(request) if word in _WEEKDAYS]
+    for spec in properties_of(schema).values():
+        options = {str(option).lower() for option in spec.get("enum") or ()}
+        if named and options and options <= _WEEKDAYS and options.isdisjoint(named):
+            return named[0].capitalize()
     return None
 
 

@@ -108,6 +108,15 @@ ACT = re.compile(
 )
 """The beginning of a request that something be done in the world."""
 
+INQUIRY = re.compile(
+    r"""^\W*(?:(?:and|also|so|but)\s+)?
+        (?:(?:do|does|did|is|are|was|were|has|have|what|which|when|where|who|why|how)\b
+        |(?:can|could|may)\ (?:i|we)\s
+            (?!book|cancel|delete|donate|order|pay|redeem|refund|reserve|sign|subscribe|transfer))""",
+    re.I | re.X,
+)
+"""The beginning of a question that is answered, and by which nobody wants anything done."""
+
 NUMBERS = {
     "zero": 0.0,
     "two": 2.0,

@@ -132,7 +132,7 @@ class OfflineModel(BaseChatModel):
             chosen_tool(kwargs.get("tool_choice")),
             self.plan_examples,
             requests,
-            can_act=bool(kwargs.get("acts")),
+            acts=frozenset(kwargs.get("acts") or ()),
             topics=kwargs.get("topics") or {},
         )
         answer = reply(request)

@@ -28,6 +28,7 @@ class Phrases:
     outside: str
     for_nobody: str
     only_looked_up: str
+    unknown_day: str
     not_spoken_of: str
 
 
@@ -49,6 +50,7 @@ ENGLISH = Phrases(
     outside="I'm sorry, that is outside what I can help with. You can ask about {topics}.",
     for_nobody="I can't help with {part}.",
     only_looked_up="I can only look things up here, so nothing was done.",
+    unknown_day="I know of nothing on {day}.",
     not_spoken_of="What I found says nothing about {words}. Here is what I have.",
 )
 SPANISH = Phrases(
@@ -69,6 +71,7 @@ SPANISH = Phrases(
     outside="Lo siento, no puedo ayudarte con eso. Puedes preguntar sobre {topics}.",
     for_nobody="No puedo ayudarte con {part}.",
     only_looked_up="Aquí solo puedo consultar datos, así que no se ha hecho nada.",
+    unknown_day="No sé de nada el {day}.",
     not_spoken_of="Lo que he encontrado no dice nada sobre {words}. Esto es lo que tengo.",
 )
 

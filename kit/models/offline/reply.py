@@ -16,7 +16,14 @@ from kit.core.language.small_talk import small_talk
 from kit.core.language.words import STOP, content_words, words
 from kit.core.outcome import NO_ANSWER
 from kit.models.offline import composition, english, json_answer
-from kit.models.offline.arguments import fill, fill_each, missing_id, takes_id_of, unknown_name
+from kit.models.offline.arguments import (
+    fill,
+    fill_each,
+    missing_id,
+    takes_id_of,
+    unknown_day,
+    unknown_name,
+)
 from kit.models.offline.conversation import EARLIER, Conversation, Tool, text_of
 from kit.models.offline.executor import executor_turn, plays_executor
 from kit.models.offline.extraction import Source, identifiers
@@ -77,8 +84,8 @@ class Request:
     plan_examples: Sequence[PlanExample] = ()
     requests: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Agent id -> the requests of its card; "" for the agent that speaks."""
-    can_act: bool = False
-    """Whether one of its tools does something in the world."""
+    acts: frozenset[str] = frozenset()
+    """The names of those tools that do something in the world."""
     topics: Mapping[str, str] = field(default_factory=dict[str, str])
     """Agent id -> what it can be asked about, for a person to read."""
 
@@ -275,7 +282,7 @@ def _compose(request: Request) -> Reply | None:
     answer = composition.answer(talk.request, results)
     if missing := _words_not_spoken_of(request):
         answer = f"{talk.phrases.not_spoken_of.format(words=missing)} {answer}"
-    if not request.can_act and asks_for_act(talk.request):
+    if not request.acts and asks_for_act(talk.request):
         answer = f"{talk.phrases.only_looked_up} {answer}"
     return Reply(answer)
 
@@ -284,7 +291,7 @@ def _words_not_spoken_of(request: Request) -> str:
     """Returns the words of a request that nothing found here is about: those of a short follow-up ("parking", of
     "do they have parking"), else a condition ("terrace", of "outlets with a terrace")."""
     talk = request.talk
-    if request.can_act or talk.referent or retries(talk.request):
+    if request.acts or talk.referent or retries(talk.request):
         return ""
     if any(result.failed for result in talk.results):
         return ""
@@ -448,8 +455,13 @@ def _look_up(request: Request) -> Reply:
     if not able:
         return reply(Request(talk, (), None))
     question = _without_remarks(request)
+    lookups = [tool for tool in able if tool.name not in request.acts]
+    pieces = clauses(question)
+    if lookups and pieces and all(english.INQUIRY.match(piece.text) for piece in pieces):
+        # Whoever asks whether there is wormer has ordered none.
+        able = lookups
     text = _with_antecedent(talk, question)
-    if len(clauses(question)) < 2:
+    if len(pieces) < 2:
         # A lookup that does not take the id would tell of all things instead.
         able = [tool for tool in able if takes_id_of(tool.schema, text)] or able
     documents = _documents(able)
@@ -470,6 +482,9 @@ def _look_up(request: Request) -> Reply:
             unknown = unknown_name(tool.schema, arguments, part.text)
             if unknown is not None and not must:
                 return Reply(talk.phrases.unknown.format(name=unknown))
+            day = unknown_day(tool.schema, part.text)
+            if day is not None and not must:
+                return Reply(talk.phrases.unknown_day.format(day=day))
             missing = missing_id(tool.schema, arguments)
             if missing is not None and not must:
                 return Reply(talk.phrases.needed.format(name=spoken(missing)))
