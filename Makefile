@@ -138,7 +138,7 @@ opensearch: setup ## a real OpenSearch for the documents of plans, on http://127
 
 # One worker: they share a server, which some of them stop.
 opensearch-tests: setup ## the tests of documents in OpenSearch; skipped where nobody has fetched it, fetched in CI
-	@mkdir -p .kit && $(stage) opensearch 300 .ci/in_memory $(py) -m pytest -q -p tests.matrix -m opensearch tests/stores
+	@mkdir -p .kit && $(stage) opensearch 300 $(py) -m pytest -q -p tests.matrix -m opensearch tests/stores
 
 small-model: ## serve SmolLM2-135M on http://127.0.0.1:8080/v1, from an environment of its own (docs/models.md)
 	@test -x .kit/serve/bin/pip || $(PYTHON) -m venv .kit/serve

@@ -128,15 +128,6 @@ class Register:
     begun: float = field(default_factory=time.time)
     endings: Endings = field(default_factory=lambda: defaultdict(dict))
 
-    def go_on(self) -> None:
-        """Goes on with what the run before has noted of the same sources."""
-        endings = read_endings()
-        if endings is None:
-            return
-        self.begun = json.loads(NOTE.read_text())["begun"]
-        for id, tests in endings.items():
-            self.endings[id] = {**tests, **self.endings[id]}
-
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
             item.user_properties += [
@@ -158,22 +149,25 @@ class Register:
         # Another stage that adds may end at the same time.
         with NOTE.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if self.adds:
-                self.go_on()
+            earlier = read_endings() if self.adds else None
+            if earlier is not None:
+                self.begun = json.loads(NOTE.read_text())["begun"]
+                for id, tests in earlier.items():
+                    self.endings[id] = tests | self.endings[id]
             NOTE.unlink(missing_ok=True)
             if exitstatus in (
                 pytest.ExitCode.OK,
                 pytest.ExitCode.TESTS_FAILED,
                 pytest.ExitCode.NO_TESTS_COLLECTED,
             ):
-                note = {"begun": self.begun, "endings": self.endings}
-                NOTE.write_text(json.dumps(note, indent=1))
+                NOTE.write_text(
+                    json.dumps({"begun": self.begun, "endings": self.endings}, indent=1)
+                )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Makes this module a plugin: `pytest -p tests.matrix`."""
-    worker = hasattr(config, "workerinput")
-    register = Register(worker, adds=config.option.markexpr in STAGES)
+    register = Register(hasattr(config, "workerinput"), config.option.markexpr in STAGES)
     config.pluginmanager.register(register, "requirements")
 
 

@@ -239,13 +239,8 @@ def free_port() -> int:
 
 @contextmanager
 def opensearch_server() -> Generator[OpenSearchServer]:
-    """Runs a server in a folder of its own until the end of the block, where pytest has its files."""
-    folder = tempfile.TemporaryDirectory(
-        prefix="kit-opensearch-",
-        dir=os.environ.get("PYTEST_DEBUG_TEMPROOT"),
-        ignore_cleanup_errors=True,
-    )
-    with folder as name:
+    """Runs a server in a folder of its own until the end of the block."""
+    with tempfile.TemporaryDirectory(prefix="kit-opensearch-", ignore_cleanup_errors=True) as name:
         Path(name).chmod(0o755)
         server = OpenSearchServer(Path(name), free_port())
         try:
