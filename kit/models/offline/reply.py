@@ -455,7 +455,7 @@ def _look_up(request: Request) -> Reply:
     if not able:
         return reply(Request(talk, (), None))
     question = _without_remarks(request)
-    lookups = [tool for tool in able if tool.name not in request.acts]
+    lookups = [tool for tool in able if tool.name not in request.acts or _looks_up(tool)]
     pieces = clauses(question)
     if lookups and pieces and all(english.INQUIRY.match(piece.text) for piece in pieces):
         # Whoever asks whether there is wormer has ordered none.
@@ -490,6 +490,11 @@ def _look_up(request: Request) -> Reply:
                 return Reply(talk.phrases.needed.format(name=spoken(missing)))
             calls.append((tool.name, arguments))
     return _make_calls(talk, "", calls)
+
+
+def _looks_up(tool: Tool) -> bool:
+    """Whether a tool says of itself that it looks something up, though it may ask its user first."""
+    return any(english.LOOKS_UP.match(text) for text in (tool.label, tool.description))
 
 
 def _is_elsewhere(request: Request, *, doubt: float = 0.0) -> bool:
