@@ -118,7 +118,7 @@ INQUIRY = re.compile(
 """The beginning of a question that is answered, and by which nobody wants anything done."""
 
 LOOKS_UP = re.compile(
-    r"\W*(?:check|count|find|get|list|look|name|read|say|search|show|tell)(?:s|es)?\b", re.I
+    r"^\W*+(?:check|count|find|get|list|look|name|read|say|search|show|tell)(?:s|es)?\b", re.I
 )
 """The beginning of the name or the description of a lookup."""
 

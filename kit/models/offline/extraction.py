@@ -1,6 +1,7 @@
 """Extracts argument values from a text: numbers, dates, identifiers, names, places, the thing that is sought."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,11 @@ _NAME = r"[A-Z][\w'&-]*(?:\s+(?:&\s+)?[A-Z][\w'&-]*)*"
 _CAPITALS = re.compile(rf"\b{_NAME}")
 # "I" is written with a capital wherever it stands, and names nothing.
 _PROPER = re.compile(rf"(?<!^)(?<![.!?]\s)\b(?!I\b){_NAME}")
+ENTITY = re.compile(
+    r"""(?<![.!?]\s)(?<!^)\b[A-Z][\w'&-]*(?:\s+(?:&\s+)?[A-Z][\w'&-]*)*
+        |["“][^"”]{2,60}["”]|\b(?=[\w-]*\d)[A-Za-z]+-?[\w-]*\d[\w-]*\b""",
+    re.X,
+)
 _DAYISH = word_set("day weekday when")
 _WEEKDAY = re.compile(r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow)\b", re.I)
 _CALENDAR = word_set(
@@ -295,3 +301,18 @@ def _continued(number: float, value: float) -> float | None:
     if is_hundreds or is_tens:
         return number + value
     return None
+
+
+def name_entities(texts: Sequence[str]) -> str:
+    """One sentence of what texts name, the latest first; empty when they name nothing."""
+    names: list[str] = []
+    for text in reversed(texts):
+        for match in ENTITY.findall(text[:1000]):
+            name = str(match).strip(" \"“”'")
+            if len(name) > 2 and name.lower() not in STOP and name not in names:
+                names.append(name)
+    # A lookup that takes an id has nothing else to go by.
+    names.sort(key=lambda name: not identifiers(name))
+    if names:
+        return f"Earlier turns named {', '.join(names[:8])}."
+    return ""

@@ -13,7 +13,7 @@ from kit.core.card import PlanExample
 from kit.core.language.clauses import clauses
 from kit.core.language.retry import retries
 from kit.core.language.small_talk import small_talk
-from kit.core.language.words import STOP, content_words, words
+from kit.core.language.words import content_words, words
 from kit.core.outcome import NO_ANSWER
 from kit.models.offline import composition, english, json_answer
 from kit.models.offline.arguments import (
@@ -26,7 +26,7 @@ from kit.models.offline.arguments import (
 )
 from kit.models.offline.conversation import EARLIER, Conversation, Tool, text_of
 from kit.models.offline.executor import executor_turn, plays_executor
-from kit.models.offline.extraction import Source, identifiers
+from kit.models.offline.extraction import ENTITY, Source, identifiers, name_entities
 from kit.models.offline.json_schema import fillable, properties_of
 from kit.models.offline.phrases import ENGLISH
 from kit.models.offline.planner import planner_turn, plays_planner
@@ -44,11 +44,6 @@ from kit.models.offline.routing import (
 )
 from kit.models.offline.similarity import Document, Index, index, nearness, spoken
 
-_ENTITY = re.compile(
-    r"""(?<![.!?]\s)(?<!^)\b[A-Z][\w'&-]*(?:\s+(?:&\s+)?[A-Z][\w'&-]*)*
-        |["“][^"”]{2,60}["”]|\b(?=[\w-]*\d)[A-Za-z]+-?[\w-]*\d[\w-]*\b""",
-    re.X,
-)
 _ORDER = re.compile(
     r"\b(?:you|your)\b|^\W*(?:always|never|do|don't|use|call|answer|say|when|if|keep|only|be|write|give)\b",
     re.I,
@@ -162,7 +157,7 @@ def _fill_form(request: Request) -> Reply | None:
     talk = request.talk
     names = list(properties_of(form.schema))
     earlier = [text_of(message) for message in talk.history]
-    entities = _name_entities(earlier) if names == ["prior_context"] else None
+    entities = name_entities(earlier) if names == ["prior_context"] else None
     if entities:
         arguments: dict[str, Any] = {"prior_context": entities}
     elif names == ["query"] and earlier:
@@ -417,7 +412,7 @@ def _routing_args(
     if talk.referent:
         context.append("The user means {} ({} {}).".format(*talk.referent))
     if talk.referent or is_switch:
-        context.append(_name_entities([text_of(message) for message in talk.history[-4:]]))
+        context.append(name_entities([text_of(message) for message in talk.history[-4:]]))
     if "prior_context" in extra and any(context):
         args["prior_context"] = " ".join(filter(None, context))
     required: list[str] = list(tool.schema.get("required") or ())
@@ -427,21 +422,6 @@ def _routing_args(
         elif spec.get("enum") or "summary" in name:
             required.append(name)
     return args | fill({"properties": extra, "required": required}, Source(query, talk.system))
-
-
-def _name_entities(texts: Sequence[str]) -> str:
-    """One sentence of what texts name, the latest first; empty when they name nothing."""
-    names: list[str] = []
-    for text in reversed(texts):
-        for match in _ENTITY.findall(text[:1000]):
-            name = str(match).strip(" \"“”'")
-            if len(name) > 2 and name.lower() not in STOP and name not in names:
-                names.append(name)
-    # A lookup that takes an id has nothing else to go by.
-    names.sort(key=lambda name: not identifiers(name))
-    if names:
-        return f"Earlier turns named {', '.join(names[:8])}."
-    return ""
 
 
 def _look_up(request: Request) -> Reply:
@@ -571,7 +551,7 @@ def _one_thing(talk: Conversation) -> str:
     shown = {word for word in identifiers(talk.last_reply) if not word.isdigit()}
     if len(shown) == 1:
         return shown.pop()
-    first = _ENTITY.search(talk.told_of_others)
+    first = ENTITY.search(talk.told_of_others)
     if first is not None:
         return first[0]
     return ""
