@@ -62,7 +62,7 @@ lint: setup ## ruff, notebooks without outputs, import order
 	@$(stage) lint 30 .ci/lint "$(py)"
 
 type: setup ## pyright, strict
-	@$(stage) type 90 $(py) -m pyright --warnings
+	@$(stage) type 150 $(py) -m pyright --warnings
 
 bytecode: setup
 	@$(stage) bytecode 60 .ci/bytecode "$(py)"

@@ -356,14 +356,13 @@ class _Binder:
         )
         if limits.confirm and (fault := confirm_fault(limits, parameters(tool))):
             raise BindError(f"tool {tool_id!r} of card {card.id!r}: {fault}")
-        on_thread = is_synchronous(tool)
-        at_once = limits.at_once or (THREADS if on_thread else 0)
+        at_once = limits.at_once or (THREADS if is_synchronous(tool) else 0)
         if not (at_once or limits.timeout_ms or limits.retries or limits.is_act):
             return None
         places = None
         if at_once:
             places = self._places.setdefault((tool_id, at_once), asyncio.Semaphore(at_once))
-        return ToolBounds(limits, places, on_thread, limits.is_act)
+        return ToolBounds(limits, places, limits.is_act)
 
     def _requests_of_tools(self, card: AgentCard) -> _Requests:
         """Returns what people ask each tool of an orchestrator: what they ask its agent, or else the orchestrator."""

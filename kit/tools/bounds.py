@@ -192,8 +192,6 @@ class ToolBounds:
 
     limits: ToolLimits
     places: asyncio.Semaphore | None = None
-    on_thread: bool = False
-    """Whether its calls run on threads: the tool is synchronous."""
     is_act: bool = False
     """Whether it is an act, by its limits."""
 
@@ -215,7 +213,8 @@ class ToolBounds:
                 missing = "place among its calls at once"
                 await places.acquire()
                 missing = "answer"
-                if self.on_thread:
+                # Asked of the tool of this call: an evaluation puts another one in its place.
+                if is_synchronous(tool):
                     return await _on_thread(tool, call, places)
                 try:
                     return await result_of(tool, call)
