@@ -277,12 +277,15 @@ async def test_a_question_makes_no_act_that_nobody_asked_for():
     assert len(ordered) == 1
 
 
-async def test_a_day_that_a_lookup_has_no_option_for_is_not_another_one(
+async def test_a_project_that_is_made_anew_answers_for_two_people_and_for_no_other_day(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.chdir(HOME / "template")
     async with open_kit(OFFLINE.with_(deck=HOME / "template/deck")) as kit:
         sunday = await kit.ask("Which room is free on Sunday?", kit.session("a"))
         friday = await kit.ask("Which room is free on Friday?", kit.session("b"))
+        both = "Which laptop does Ana have and which one has Ben?"
+        laptops = await kit.ask(both, kit.session("c"))
     assert sunday.text == "I know of nothing on Sunday."
     assert friday.text.startswith("Free on Friday")
+    assert "Ana has Model 14" in laptops.text and "Ben has Model 16" in laptops.text

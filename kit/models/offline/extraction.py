@@ -40,6 +40,7 @@ ENTITY = re.compile(
         |["“][^"”]{2,60}["”]|\b(?=[\w-]*\d)[A-Za-z]+-?[\w-]*\d[\w-]*\b""",
     re.X,
 )
+_PERSONISH = word_set("animal colleague employee owner patient person pet")
 _DAYISH = word_set("day weekday when")
 _WEEKDAY = re.compile(r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow)\b", re.I)
 _CALENDAR = word_set(
@@ -92,6 +93,8 @@ def text_for(name: str, source: Source, *, required: bool) -> str | None:
         return request[:2000]
     if parts & _BRANDISH:
         return _brand(request)
+    if parts & _PERSONISH and (names := capitalised(request)):
+        return names[0]
     if parts & _PLACEISH:
         # Where somebody asks now comes before where they asked earlier.
         now = source.request.removeprefix(source.earlier)
@@ -104,7 +107,7 @@ def text_for(name: str, source: Source, *, required: bool) -> str | None:
 def names_a_thing(name: str) -> bool:
     """Whether a field of this name tells by a name or an id which thing is meant."""
     parts = set(spoken(name).split())
-    return bool(parts & (_IDENTIFYING | _BRANDISH | _PLACEISH))
+    return bool(parts & (_IDENTIFYING | _BRANDISH | _PERSONISH | _PLACEISH))
 
 
 def _place(request: str) -> str | None:
