@@ -164,7 +164,8 @@ class Answer(Value):
     """Set when a source was partial: the answer holds, with this reservation."""
     confidence: float | None = None
     data_faults: tuple[str, ...] = ()
-    """Data calls that failed while the sub-agent could still answer (axis 2, decisions 9)."""
+    """Data calls that failed while the sub-agent could still answer (axis 2, decisions 9); where none of its calls
+    could be read, those."""
     recovered: bool = False
     """Each of them was made again and answered: they are counted, and nothing is missing."""
     truncated: bool = False

@@ -7,7 +7,7 @@ from typing import Any
 from kit.core.bodies.turn import Completed, TurnStarted
 from kit.core.display.turn_parts import NO_PARTS, TurnParts, turn_parts
 from kit.core.event import Event
-from kit.core.outcome import Usage
+from kit.core.outcome import OF_MODEL, Usage
 from kit.core.record import AgentMeasure, Measures, PurposeUsage
 from kit.core.status import UNKNOWN
 from kit.core.timeout import diagnoses
@@ -195,6 +195,10 @@ def _agent_ended(fold: _Fold, event: Event, body: Any) -> None:
         return
     outcome = body.outcome
     is_answer = outcome.kind == "answer"
+    data_faults = 0
+    if is_answer and outcome.data_faults:
+        # What its model got wrong is counted as a fault of the model.
+        data_faults = sum(fault not in OF_MODEL for fault in outcome.data_faults)
     if is_answer and len(outcome.text) >= WORDY:
         fold.answers.append(outcome.text)
     fold.agents.append(
@@ -204,7 +208,7 @@ def _agent_ended(fold: _Fold, event: Event, body: Any) -> None:
             "ok": is_answer,
             "axis": None if is_answer else outcome.axis,
             "reason": None if is_answer else outcome.reason,
-            "data_faults": len(outcome.data_faults) if is_answer else 0,
+            "data_faults": data_faults,
             "partial": is_answer and outcome.is_partial,
             "statuses": by.statuses,
             "unknown_statuses": by.unknown,

@@ -91,12 +91,16 @@ async def test_a_model_whose_only_calls_nobody_could_read_has_looked_up_nothing(
 
     reply, _ = await turn([asks("shop"), stitched], [Line(calls=[bad]), repeat])
     [failure] = reply.outcomes
-    assert isinstance(failure, Failure) and failure.reason == "bad_arguments"
+    assert isinstance(failure, Failure)
+    assert (failure.axis, failure.reason) == ("invocation", "bad_arguments")
     assert "shop" in reply.text and "could not be read" not in reply.text
     advice = "Coffee keeps best in a closed tin."
-    reply, _ = await turn([asks("shop"), stitched], [Line(calls=[bad]), advice])
+    reply, kit = await turn([asks("shop"), stitched], [Line(calls=[bad]), advice])
     [answer] = reply.outcomes
-    assert isinstance(answer, Answer) and answer.data_faults == ("bad_arguments",)
+    assert isinstance(answer, Answer) and reply.parts.partly == 1
+    assert metrics(kit.store).number("sub_agent_data_faults_total", "shop") == 0, (
+        "it is the model's"
+    )
     assert advice in reply.text and WITHOUT in reply.text
 
 

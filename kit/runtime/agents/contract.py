@@ -229,15 +229,16 @@ def outcome_of_reply(
     # Whoever reads the answer, a model or a person, has to read that there is one.
     if not text and components and contract.validator is None:
         text = shown
-    nothing_came_back = 0 < len(parts["data_faults"]) == len(lookups)
-    if parts["data_faults"]:
-        faults = [result for _, result in lookups if result.fault]
+    faults = [result for _, result in lookups if result.fault]
+    nothing_came_back = 0 < len(faults) == len(lookups)
+    if faults:
         words = prose(text)
         # What a model is told of a call that failed is no answer, though it passes it on.
         passes_on = any(result.text in words for result in faults)
         is_unfounded = nothing_came_back and (passes_on or _makes_up(words, thread))
         if not text or only_owns_up(words) or is_unfounded:
-            return call.failed(*data_reason(faults), axis="data")
+            reason, detail = data_reason(faults)
+            return call.failed(reason, detail, axis="invocation" if reason in OF_MODEL else "data")
     if not text:
         return call.failed("insufficient", "the model said nothing")
     if contract.validator is None and is_written_call(text, tools):
