@@ -268,7 +268,10 @@ async def _run(
     objection = await _objection(tool, call, context)
     if objection is not None:
         return ToolResult(text=objection)
-    return await act(tool, call, bounds.limits, agent, ctx, attempts)
+    entry = ctx.turn.acts.entry(lookup_key(call))
+    entry.path = entry.path or ctx.path
+    async with entry.at_work:
+        return await act(tool, call, bounds.limits, agent, ctx, attempts)
 
 
 def _is_lookup(tool: BaseTool, call: ToolCall) -> bool:
@@ -382,21 +385,6 @@ async def act(
     """
     key = lookup_key(call)
     entry = ctx.turn.acts.entry(key)
-    entry.path = entry.path or ctx.path
-    async with entry.at_work:
-        return await _act_once(entry, key, target, call, limits, agent, ctx, run)
-
-
-async def _act_once(
-    entry: LedgerEntry,
-    key: str,
-    target: BaseTool,
-    call: ToolCall,
-    limits: ToolLimits,
-    agent: str,
-    ctx: RunContext,
-    run: Callable[[], Awaitable[ToolResult]],
-) -> ToolResult:
     if entry.state == "new" and retries(ctx.turn.message):
         # Whoever only says "go on" or "again" asks for nothing twice that was done, or may have been.
         earlier = ctx.turn.memory.act_of_earlier_turn(key)

@@ -17,9 +17,9 @@ from kit.service.bodies import (
     ResumeRequest,
     RunResult,
 )
-from kit.service.identity import Caller, Who
+from kit.service.identity import Who
 from kit.service.runs import EVENTS
-from kit.service.service import Service, Serving
+from kit.service.service import Serving
 from kit.stores.documents.protocol import EventFilter
 
 router = APIRouter(prefix="/agent/plans")
@@ -76,7 +76,7 @@ async def resume(
     plan_id: PlanId, body: ResumeRequest, caller: Who, service: Serving, request: Request
 ) -> Any:
     """Lets a plan go on that was stopped or interrupted, or that waits for a key."""
-    return await _go_on(plan_id, None, body.stream, caller, service, request)
+    return await service.go_on(request, plan_id, None, caller, stream=body.stream)
 
 
 @router.post("/{plan_id}/answer", response_model=RunResult, responses=EVENTS)
@@ -84,17 +84,4 @@ async def answer(
     plan_id: PlanId, body: AnswerRequest, caller: Who, service: Serving, request: Request
 ) -> Any:
     """Lets a plan go on that waits for its user's answer."""
-    return await _go_on(plan_id, body.answers, body.stream, caller, service, request)
-
-
-async def _go_on(
-    plan_id: str,
-    answers: bool | dict[str, bool] | None,
-    stream: bool,
-    caller: Caller,
-    service: Service,
-    request: Request,
-) -> Any:
-    await service.plan(plan_id, caller.principal)
-    turn_id = await service.go_on(plan_id, answers, caller, is_plan=True)
-    return await service.reply(request, turn_id, caller, stream=stream)
+    return await service.go_on(request, plan_id, body.answers, caller, stream=body.stream)

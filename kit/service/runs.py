@@ -9,7 +9,6 @@ from pydantic import StringConstraints
 from uuid_utils import uuid7
 
 from kit.core.context import Principal
-from kit.patterns.plan_execute import PLAN_EXECUTE
 from kit.service.bodies import (
     STREAM_ITEM,
     AnswerRequest,
@@ -21,8 +20,8 @@ from kit.service.bodies import (
     TurnNow,
     TurnSummary,
 )
-from kit.service.identity import Caller, Who
-from kit.service.service import STREAM, Service, Serving
+from kit.service.identity import Who
+from kit.service.service import STREAM, Serving
 
 router = APIRouter(prefix="/agent")
 EVENTS: dict[int | str, dict[str, Any]] = {
@@ -89,7 +88,7 @@ async def resume_turn(
     turn_id: TurnId, body: ResumeRequest, caller: Who, service: Serving, request: Request
 ) -> Any:
     """Lets a turn go on whose process died."""
-    return await _go_on(turn_id, None, body.stream, caller, service, request)
+    return await service.go_on(request, turn_id, None, caller, stream=body.stream)
 
 
 @router.post("/turns/{turn_id}/answer", response_model=RunResult, responses=EVENTS)
@@ -97,22 +96,7 @@ async def answer_turn(
     turn_id: TurnId, body: AnswerRequest, caller: Who, service: Serving, request: Request
 ) -> Any:
     """Lets a turn go on that waits for its user's answer."""
-    return await _go_on(turn_id, body.answers, body.stream, caller, service, request)
-
-
-async def _go_on(
-    turn_id: str,
-    answers: bool | dict[str, bool] | None,
-    stream: bool,
-    caller: Caller,
-    service: Service,
-    request: Request,
-) -> Any:
-    record = service.record(turn_id, caller.principal)
-    # A plan goes on in a turn of its own.
-    is_plan = record.pattern == PLAN_EXECUTE.name
-    next_id = await service.go_on(turn_id, answers, caller, is_plan=is_plan)
-    return await service.reply(request, next_id, caller, stream=stream)
+    return await service.go_on(request, turn_id, body.answers, caller, stream=body.stream)
 
 
 @router.get("/sessions/{session_id}/turns")

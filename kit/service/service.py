@@ -107,8 +107,23 @@ class Service:
         async with self._slot(caller) as slot:
             return self._serve(caller, slot, start(), is_plan=is_plan)
 
-    async def go_on(self, name: str, answers: Answers, caller: Caller, *, is_plan: bool) -> str:
-        """Lets a turn or a plan go on, and returns the turn's id. Raises what `begin` and `Kit.resume` raise."""
+    async def go_on(
+        self, request: Request, name: str, answers: Answers, caller: Caller, *, stream: bool
+    ) -> Any:
+        """Lets a turn or a plan go on, and returns what `reply` does. Raises what `resume` raises."""
+        turn_id = await self.resume(name, answers, caller)
+        return await self.reply(request, turn_id, caller, stream=stream)
+
+    async def resume(self, name: str, answers: Answers, caller: Caller) -> str:
+        """Lets a turn or a plan go on, and returns the id of the turn: a plan goes on in one of its own.
+
+        Raises HTTPException 404 where there is none of the caller's, and what `begin` and `Kit.resume` raise.
+        """
+        if name.startswith(PLAN):
+            await self.plan(name, caller.principal)
+            is_plan = True
+        else:
+            is_plan = self.record(name, caller.principal).pattern == PLAN_EXECUTE.name
         start = partial(self.kit.resume, name, answers, who=caller.principal, key=caller.key)
         served = await self.begin(caller, start, is_plan=is_plan)
         return served.turn.id
@@ -207,7 +222,7 @@ class Service:
             if not self.kit.store.events(turn_id, principal):
                 # Its process died before anything of it was stored: nothing was done, and it begins again.
                 return False
-            await self.go_on(turn_id, None, caller, is_plan=False)
+            await self.resume(turn_id, None, caller)
         return True
 
     async def reply(self, request: Request, turn_id: str, caller: Caller, *, stream: bool) -> Any:
