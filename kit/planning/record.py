@@ -152,12 +152,15 @@ async def hold(
     finally:
         for task in tasks:
             task.cancel()
-        # A client that closes may wait for a service that is silent. Its turn is left behind after GRACE, and with it
-        # the plan would be held until its lease is over.
-        await asyncio.wait(tasks, timeout=GRACE / 2)
-        if record.plan.status not in OVER:
-            with suppress(StoreError):
-                await record.move(lambda plan: _released(plan, waits_as))
+        try:
+            # A client that closes may wait for a service that is silent. Its turn is left behind after GRACE, and with
+            # it the plan would be held until its lease is over.
+            await asyncio.wait(tasks, timeout=GRACE / 2)
+        finally:
+            # Also where this wait is broken off: on a busy machine the process may end before it is over.
+            if record.plan.status not in OVER:
+                with suppress(StoreError):
+                    await record.move(lambda plan: _released(plan, waits_as))
 
 
 def _released(plan: Plan, waits_as: PlanStatus | None) -> Plan:

@@ -84,6 +84,31 @@ async def test_a_stopped_plan_is_given_to_no_worker_and_its_user_goes_on_where_i
     assert ran == ["one", "broken", "two"], "each step ran once"
 
 
+@pytest.mark.req("AS-3")
+async def test_a_plan_stopped_just_before_its_process_ends_is_given_to_no_worker(
+    tmp_path: Path,
+) -> None:
+    at_work = asyncio.Event()
+
+    async def ends_late(scope: StepScope, services: PlanServices) -> str | None:
+        at_work.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.2)
+        return await gives_rows(scope, services)
+
+    kit = plan_kit(tmp_path, draft("one"), doing=ends_late)
+    turn = run_turn("Do it.", ALICE, kit)
+    await at_work.wait()
+    turn.cancel()
+    await asyncio.sleep(0.1)
+    turn.interrupt()
+    reply = await turn
+    plan = await plan_of(kit, reply)
+    assert (reply.status, plan.status, plan.holder) == ("cancelled", "cancelled", None)
+
+
 @pytest.mark.realtime
 @pytest.mark.req("AS-3")
 async def test_a_plan_whose_process_ends_is_given_to_a_worker(tmp_path: Path) -> None:
