@@ -219,6 +219,9 @@ def test_once_the_dollars_are_spent_both_ways_have_the_same_cases(
     first, second = cases.values()
     assert first == second
     assert "After 10 of 40 cells: $0.1000 are spent, which makes about $0.40 for all" in words
+    code, result, words = bench(*command, "--concurrency", "1", capsys=capsys)
+    assert code == 0 and result["played"] == 40
+    assert "After 10 of 20 cells: $0.1000 are spent, which makes about $0.20 for all" in words
 
 
 @realtime

@@ -222,6 +222,15 @@ def test_other_scorers_and_scores_that_are_no_numbers_are_refused(tmp_path: Path
     refused(kit("verdict", first, first, "--by", "exakt"), "has no score 'exakt'", "exact")
 
 
+@pytest.mark.parametrize(
+    "options", [("--lower", "exakt"), ("--scale", "exakt=0:3"), ("--cluster", "topik")]
+)
+def test_an_option_that_names_what_no_log_has_is_refused(options: tuple[str, str], tmp_path: Path):
+    """Left out, each of them gives another verdict: the other way round, or surer than it is."""
+    first = write(tmp_path, "first", rows_of("10" * 10))
+    refused(kit("verdict", first, first, *options), options[1].partition("=")[0])
+
+
 def test_a_scorer_that_was_set_up_otherwise_is_refused():
     log = read_log(str(FOLDER / "inspect-plain.eval"))
     other = log.replace(scorers={**log.scorers, "exact": "another model judged"})

@@ -222,6 +222,7 @@ class _Tally:
         self.count = 0
         self.scored_again = 0
         self.dollars = dollars
+        self._dollars_before = dollars
 
     def keep(self, batch: Collection[FinishedCell]) -> None:
         cells: list[FinishedCell] = []
@@ -251,8 +252,10 @@ class _Tally:
             return
         seconds = time.monotonic() - self._began
         total = len(self._models) - self._before
+        # What an earlier run spent is no share of what these cells cost.
+        dollars = self.dollars - self._dollars_before
         if count < total:
-            self.say(project(count, total, self.dollars or None, seconds))
+            self.say(project(count, total, dollars or None, seconds))
         self.say = None
 
     @property

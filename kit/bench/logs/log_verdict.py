@@ -63,10 +63,13 @@ def compare_logs(
     of scores that are not from 0 to 1; they are brought to that. `lower`: scores of which less is
     better. `any_look`: the logs were looked at before they were this long, so the verdict has to
     hold however often one looks. Raises DataError for logs of other samples or by other scorers,
-    and for a score that is no number.
+    and for a score that is no number or is not there.
     """
     _check_samples(first, second)
     names = _scores_of(first, second, scores)
+    for name in (*lower, *(scales or {})):
+        _check_score(name, first)
+        _check_score(name, second)
     first_name, second_name = _names(first, second)
     pair = {first_name: first, second_name: second}
     values = _values(pair, names, scales or {})

@@ -21,10 +21,19 @@ FORMATS = (
 
 def read_log(reference: str, cluster: str | None = None) -> Log:
     """The log that `FILE` or `FILE#SYSTEM` names. `cluster` is the field of a sample's metadata, or
-    the column, that names its cluster. Raises DataError for a file that cannot be read, and for one
-    of several systems of which none is named."""
+    the column, that names its cluster. Raises DataError for a file that cannot be read, for one
+    of several systems of which none is named, and where no sample has that field."""
     name, _, system = reference.partition("#")
-    path = Path(name)
+    log = _read(Path(name), system, cluster)
+    if cluster is not None and all(sample.cluster is None for sample in log.samples):
+        # Taken as independent, its samples would make every interval narrower than it is.
+        raise DataError(
+            f"no sample of {reference} has a field {cluster!r} that names its cluster: is it spelt so there?"
+        )
+    return log
+
+
+def _read(path: Path, system: str, cluster: str | None) -> Log:
     if path.suffix == ".eval":
         return read_inspect(path, cluster)
     if path.suffix in (".csv", ".jsonl"):
