@@ -1,9 +1,8 @@
 """Points, and the gift cards that they are redeemed for: each redemption is an event in the kit's own store."""
 
-import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
@@ -23,16 +22,13 @@ REDEEMED = "points.redeemed"
 @asynccontextmanager
 async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
     """Opens the tools over the events of the store."""
-    # Two redemptions of one message run side by side: each must see what the other has taken.
-    one_at_a_time = asyncio.Lock()
 
     async def points_left() -> str:
         """Says how many points the account has, and what was redeemed so far."""
         redemptions = await _redemptions(
             setup.documents().events, tool_context().inherited.principal
         )
-        spent = sum(event.payload["points"] for event in redemptions)
-        lines = [f"The account has {WELCOME - spent:,} points."]
+        lines = [f"The account has {_left(redemptions):,} points."]
         equal_ones = Counter(
             (event.payload["points"], event.payload["shop"]) for event in redemptions
         )
@@ -44,17 +40,12 @@ async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
             lines.append(f"{line}.")
         return " ".join(lines)
 
-    async def points_before() -> int:
-        """Returns the points of the account without the redemption that is being made."""
+    async def too_many(arguments: Mapping[str, Any]) -> str | None:
+        """Says that there are not so many points: nobody is asked for a yes to that."""
         context = tool_context()
         redemptions = await _redemptions(setup.documents().events, context.inherited.principal)
         key = context.idempotency_key()
-        spent = sum(event.payload["points"] for event in redemptions if event.event_id != key)
-        return WELCOME - spent
-
-    async def too_many(arguments: Mapping[str, Any]) -> str | None:
-        """Says that there are not so many points: nobody is asked for a yes to that."""
-        left = await points_before()
+        left = _left(redemptions, but=key)
         if 0 < arguments["points"] <= left:
             return None
         return f"Nothing was redeemed: the account has {left:,} points."
@@ -64,24 +55,32 @@ async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
         shop: Annotated[str, "The shop whose gift card it is."] = "Harvest Market",
     ) -> str:
         """Redeems points for a gift card of a shop."""
-        async with one_at_a_time:
-            events = setup.documents().events
-            principal = tool_context().inherited.principal
-            key = tool_context().idempotency_key()
-            left = await points_before()
+        events = setup.documents().events
+        principal = tool_context().inherited.principal
+        key = tool_context().idempotency_key()
+        while True:
+            redemptions = await _redemptions(events, principal)
+            left = _left(redemptions, but=key)
             if not 0 < points <= left:
                 return f"Nothing was redeemed: the account has {left:,} points."
-            # An event that is reported twice is kept once: so a second run redeems nothing more.
-            await events.append(
+            if key in map(_key_of, redemptions):
+                # It was done before the process died that did it.
+                break
+            # Each redemption takes the next number of the account, and a number is given once: of two that were
+            # decided on the same points, in any two processes, the slower one decides again.
+            number = len(redemptions) + 1
+            kept = await events.append(
                 AgentEvent(
-                    event_id=key,
+                    event_id=f"{REDEEMED}:{principal.user_id}:{number}",
                     tenant_id=principal.tenant_id,
                     user_id=principal.user_id,
                     event_type=REDEEMED,
                     ts=time.time(),
-                    payload={"points": points, "shop": shop},
+                    payload={"points": points, "shop": shop, "key": key},
                 )
             )
+            if _key_of(kept) == key:
+                break
         return (
             f"{points:,} points were redeemed for a gift card of {shop}. "
             f"The account has {left - points:,} points left."
@@ -95,4 +94,15 @@ async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
 
 async def _redemptions(events: EventStore, principal: Principal) -> list[AgentEvent]:
     by = EventFilter(tenant_id=principal.tenant_id, user_id=principal.user_id, event_type=REDEEMED)
-    return await events.query(by)
+    # Each takes a point at least.
+    return await events.query(by, limit=WELCOME)
+
+
+def _key_of(redemption: AgentEvent) -> str:
+    """The idempotency key of the call that made it; stores of an earlier version have it as the event's id."""
+    return redemption.payload.get("key", redemption.event_id)
+
+
+def _left(redemptions: Iterable[AgentEvent], but: str = "") -> int:
+    """The points that these redemptions leave, without that of the call with the key `but`."""
+    return WELCOME - sum(event.payload["points"] for event in redemptions if _key_of(event) != but)

@@ -107,7 +107,7 @@ class Check:
     def _check_names(self, card: AgentCard) -> None:
         # Endpoints take no other letters, and say so only once a request is made.
         if not _TOOL_NAME.fullmatch(card.tool_name):
-            rule = "use letters, digits, _ and -, at most 60 of them"
+            rule = "use the letters a to z, digits, _ and -, at most 60 of them"
             self._card_fault(card, f"card id {card.id!r} makes no tool name; {rule}", "id")
         if self.tools and card.tool_name in self.tools:
             sentence = f"tool {card.tool_name!r} has the name under which card {card.id!r} is called; rename one"

@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 from kit.core.bodies.call import AgentEnded, AgentError, AgentStarted
 from kit.core.bodies.guard import AccessDenied, CallDropped
 from kit.core.bodies.speech import Component, ResponseId
-from kit.core.errors import KitError, describe_error
+from kit.core.errors import CodeError, KitError, describe_error
 from kit.core.language.controls import CONTROL, without_controls
 from kit.core.outcome import PARTLY, AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
 from kit.core.value import builder
@@ -22,19 +22,18 @@ from kit.runtime.handoff import HandoffResult, apply_handoff, hide, hide_outcome
 from kit.runtime.speech.narration import MARK, narration
 
 log = logging.getLogger("kit.turn")
-_PACKAGES = (
-    str(Path(__file__).parents[1]),
-    "site-packages",
-    str(Path(asyncio.__file__).parents[1]),
-)
-"""Where the code of the kit, of libraries and of Python itself lies."""
+_KIT = str(Path(__file__).parents[1])
+"""Where the code of the kit lies."""
+_LIBRARIES = ("site-packages", str(Path(asyncio.__file__).parents[1]), "<")
+"""Where the code of libraries and of Python itself lies, or what has no file."""
+_OUTCOMES = (Answer, Failure)
 _agent_started = builder(AgentStarted)
 _agent_ended = builder(AgentEnded)
 _new_timing = builder(Timing)
 _fan_out = builder(FanOut)
 T = TypeVar("T")
-Work = Callable[[AgentCall, RunContext], Awaitable[Outcome]]
-"""A pattern or an agent's run: a call in, an outcome out."""
+Work = Callable[[AgentCall, RunContext], Awaitable[object]]
+"""A pattern or an agent's run: a call in, an outcome out. It may be somebody else's code, which may return anything."""
 Carrier = Callable[[AgentCall, RunContext, str, dict[str, Outcome]], Awaitable[Outcome]]
 """Carries out the call at a position and notes there how it ended; `dispatch` is the plainest."""
 
@@ -205,9 +204,13 @@ async def together(work: Sequence[Awaitable[T]]) -> list[T]:
 
 
 def _comes_from_outside(error: Exception) -> bool:
-    """Whether code of a deck or a caller raised an error."""
-    raised_in = traceback.extract_tb(error.__traceback__)[-1].filename
-    return not any(place in raised_in for place in _PACKAGES)
+    """Whether code of a deck or a caller raised an error, itself or in a library that it called."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if frame.filename.startswith(_KIT):
+            return False
+        if not any(place in frame.filename for place in _LIBRARIES):
+            return True
+    return False
 
 
 async def run_to_outcome(
@@ -221,7 +224,13 @@ async def run_to_outcome(
     deadline = Deadline(seconds, leave)
     try:
         with deadline:
-            return await work(call, ctx)
+            outcome = await work(call, ctx)
+        if not isinstance(outcome, _OUTCOMES):
+            raise CodeError(
+                f"agent {call.agent!r} in pattern {ctx.turn.pattern!r} returned a value of type "
+                f"{type(outcome).__name__}; return an Answer or a Failure"
+            )
+        return outcome
     except TimeoutError as error:
         # A tool or a client may raise TimeoutError of its own, long before the deadline.
         detail = str(error) if deadline.expired else describe_error(error)

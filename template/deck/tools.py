@@ -11,7 +11,7 @@ ROOMS = {"Harbour": (4, {"Monday", "Tuesday"}), "Garden": (10, {"Tuesday", "Frid
 def find_laptop(owner: str) -> str:
     """Says which laptop somebody has, and in which year it is replaced."""
     model, year = LAPTOPS.get(owner.lower(), ("no laptop on our list", None))
-    return f"{owner.title()} has {model}" + (f"; it is replaced in {year}." if year else ".")
+    return f"{owner.capitalize()} has {model}" + (f"; it is replaced in {year}." if year else ".")
 
 
 def find_printer(floor: int = 1) -> str:

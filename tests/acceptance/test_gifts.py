@@ -9,8 +9,10 @@ import pytest
 
 from kit.core.bodies.call import ToolEnded
 from kit.core.context import OPERATOR, Principal
+from kit.core.documents.document import AgentEvent
 from kit.settings import HOME, Settings
 from kit.stores.documents.protocol import EventFilter
+from kit.stores.documents.sql import SqlEvents
 from kit.wire import Kit, open_kit
 from tests.forks import exit_code
 
@@ -100,6 +102,33 @@ async def test_two_acts_of_one_message_are_both_asked_about_and_share_the_points
         [(user, points)] = await redeemed(kit)
     assert user == "u-001" and points in (3_000, 2_500)
     assert f"Nothing was redeemed: the account has {5_000 - points:,} points." in reply.text
+
+
+@pytest.mark.realtime
+async def test_two_processes_never_spend_the_same_points(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Each kit stands for the process of a service over one store, which takes its time."""
+    append = SqlEvents.append
+
+    async def append_late(events: SqlEvents, event: AgentEvent) -> AgentEvent:
+        await asyncio.sleep(0.1)
+        return await append(events, event)
+
+    monkeypatch.setattr(SqlEvents, "append", append_late)
+    async with open_kit(settings(tmp_path)) as one, open_kit(settings(tmp_path)) as other:
+        turns = {}
+        for kit in (one, other):
+            session = kit.session(f"of {id(kit)}")
+            for _ in range(3):
+                asked = await kit.ask("Redeem 2000 points for a gift card", session)
+                turns[asked.turn_id] = kit
+        replies = await asyncio.gather(*[kit.resume(turn, True) for turn, kit in turns.items()])
+        assert len(await redeemed(one)) == 2
+    told = [reply.text for reply in replies]
+    assert sum("2,000 points were redeemed" in text for text in told) == 2
+    assert sum("Nothing was redeemed: the account has 1,000 points" in text for text in told) == 4
+    assert len(set(told)) == 3, "3,000 points are left, then 1,000"
 
 
 async def test_two_equal_redemptions_are_both_told(tmp_path: Path):

@@ -60,7 +60,10 @@ def test_every_kind_of_file_holds_the_same_cases(write: Any, tmp_path: Path):
 
 BAD = [
     ("mesage,expected_text\nx,y\n", r"cases.csv:1: column 'mesage': did you mean 'message'\?"),
-    ("question,answer\nx,y\n", r"cases.csv:1: no column 'message'; there are 'question', 'answer'"),
+    (
+        "question,answer\nx,y\n",
+        r"cases.csv:1: no column 'message'; those there are: 'question', 'answer'",
+    ),
     (
         'message,id\n"a\nb",1\nhello, you,2\n',
         r"cases.csv:4: other columns than the 2 of the first line",

@@ -133,6 +133,22 @@ def test_a_pattern_may_be_a_value_and_a_file_means_its_patterns(folder: Path):
     assert answer.returncode == 0 and "Ask me anything else." in answer.stdout
 
 
+@pytest.mark.parametrize(
+    "line", ["return 'All went well.'", "return Answer(text='All went well.')"]
+)
+async def test_a_pattern_that_breaks_costs_no_answer_and_its_developer_is_told(
+    folder: Path, line: str, caplog: pytest.LogCaptureFixture
+):
+    """The second breaks in a library that it calls: an answer says whose it is."""
+    code = f"{PATTERNS}\n\nasync def odd(call, ctx):\n    await polite(call, ctx)\n    {line}\n"
+    (folder / "patterns.py").write_text(code)
+    declare(folder, patterns="./patterns.py:odd")
+    _, reply = await ask(folder, "printers, and paper", "odd")
+    assert reply.status == "ok" and TOLD["desk"] in reply.text and "went well" not in reply.text
+    (told,) = [line.getMessage() for line in caplog.records if line.name == "kit.turn"]
+    assert "'odd' returned a value of type str" in told or "call_id" in told
+
+
 # Guards
 
 

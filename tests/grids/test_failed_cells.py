@@ -209,7 +209,7 @@ def test_what_it_may_ask_for_at_most_is_said_before_the_first_call(tmp_path: Pat
 def test_a_limit_of_dollars_that_an_unknown_price_takes_no_part_in_is_said(tmp_path: Path):
     url, said = (
         "http://127.0.0.1:9/v1",
-        "own has no price and counts as nothing there: set price_in and price_out, or limits.unpriced.",
+        "without a price, and counted as nothing there: own (set price_in and price_out, or limits.unpriced).",
     )
     specs = {"own": {"provider": "openai", "base_url": url}}
     for limits, is_said in (
@@ -220,6 +220,17 @@ def test_a_limit_of_dollars_that_an_unknown_price_takes_no_part_in_is_said(tmp_p
         assert (
             announce(grid_of(tmp_path, url, specs=specs, limits=limits)).endswith(said) == is_said
         )
+
+
+def test_a_verdict_that_is_asked_for_and_cannot_be_given_is_said(tmp_path: Path):
+    fields: dict[str, Any] = {
+        "patterns": ["mediated", "direct"],
+        "verdicts": ["cost", "seconds"],
+        "baseline": {"pattern": "mediated"},
+    }
+    _, text = played(spec_of(tmp_path, **fields), tmp_path / "out")
+    assert "- seconds: " in text or ", seconds: " in text
+    assert "- cost: no verdict, no case has a value on both sides, for a model without" in text
 
 
 def test_no_turn_makes_more_calls_than_is_said(tmp_path: Path):

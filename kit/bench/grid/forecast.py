@@ -147,8 +147,8 @@ def _limit(spec: GridSpec, ways: int) -> str:
     unpriced = ", ".join(key for key, price in prices.items() if price is None)
     if unpriced:
         sentence += (
-            f"; {unpriced} has no price and counts as nothing there: set price_in and "
-            f"price_out, or limits.unpriced"
+            f"; without a price, and counted as nothing there: {unpriced} (set price_in and "
+            f"price_out, or limits.unpriced)"
         )
     return sentence
 

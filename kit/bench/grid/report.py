@@ -74,7 +74,9 @@ def report(spec: GridSpec, run: Run) -> str:
     verdict_lines = list(map(str, verdicts))
     for label, count in unscored(ways, rows, failures).items():
         verdict_lines.append(f"{label}: no verdict, {count}")
-    if verdicts or (grid.baseline and (failures or missing)):
+    if rows and grid.baseline:
+        verdict_lines += _unmeasured(grid.verdicts, verdicts)
+    if verdict_lines or (grid.baseline and (failures or missing)):
         baseline = ", ".join(map(" ".join, grid.baseline.items()))
         parts += [f"## Against {baseline}", _list(verdict_lines), str(plan)]
     if plan.warning:
@@ -125,6 +127,25 @@ def unscored(
         if names not in scored_ways:
             ends[" / ".join(names)][row["case"], row["repeat"]] = "error_class" in row
     return {way: CellCount.of(cells) for way, cells in sorted(ends.items())}
+
+
+def _unmeasured(scorers: Sequence[str], verdicts: Sequence[Comparison]) -> list[str]:
+    """The verdicts that a grid asks for and that cannot be given, in words: one line for each way, or for all."""
+    compared: dict[str, set[str]] = {}
+    for verdict in verdicts:
+        compared.setdefault(" / ".join(verdict.way.values()), set()).add(verdict.scorer)
+    lines: list[str] = []
+    for scorer in scorers:
+        reason = "no case has a value on both sides"
+        if scorer == "cost":
+            reason += ", for a model without a price costs nobody knows what"
+        lacking = [label for label, names in compared.items() if scorer not in names]
+        if len(lacking) == len(compared):
+            lines.append(f"{scorer}: no verdict, {reason}")
+            continue
+        for label in lacking:
+            lines.append(f"{label}, {scorer}: no verdict, {reason}")
+    return lines
 
 
 def axes(rows: Iterable[Row]) -> list[str]:

@@ -143,9 +143,9 @@ def _check_columns(names: Iterable[str], where: str) -> None:
         if near and name not in COLUMNS and near[0] not in present:
             raise DataError(f"{where}: column {name!r}: did you mean {near[0]!r}?")
     if "message" not in present:
-        columns = ", ".join(map(repr, present))
+        columns = ", ".join(map(repr, present)) or "none"
         raise DataError(
-            f"{where}: no column 'message'; there are {columns}: call the one that is asked 'message'"
+            f"{where}: no column 'message'; those there are: {columns}. Call the one that is asked 'message'"
         )
 
 
