@@ -110,7 +110,7 @@ async def test_a_follow_up_is_about_what_was_shown_whoever_is_asked():
     assert second.startswith("Terms: 200 points on Morning Kettle Coffee Pods 24 ct")
     assert cheapest.startswith("Pizza restaurants near Rivermont")
     assert "receipts" in ended.lower() and "A receipt is rejected" not in ended
-    assert heading.startswith("Tea or coffee offers")
+    assert heading.startswith("Tea and coffee offers")
 
 
 async def test_questions_to_the_library_reach_whoever_is_for_them():
@@ -230,6 +230,46 @@ async def test_a_condition_that_nothing_found_speaks_of_is_said():
         False,
     ]
     assert "“gluten”" in texts[0] and "Pasta offers" in texts[0]
+
+
+async def test_of_several_things_of_one_request_each_is_there_or_is_said_not_to_be():
+    found_by_message = {
+        "is there a burger place nearby and a sushi place?": (
+            "Patty Works",
+            "for “sushi” were found",
+        ),
+        "find a thai place and an italian place": (" thai,", " italian,"),
+        "find deals on coffee, tea and pizza": ("Coffee 12 oz", "Tea 20 ct", "Pizza 20 oz"),
+        "find deals on coffee and sushi": ("Coffee offers", "No offers for “sushi” were found"),
+        "tell me the opening hours of Fernfield Foods and Harvest Market": (
+            "2.8 miles",
+            "1.8 miles",
+        ),
+        "how many points for the Harvest Market gift card and the Movie night card?": (
+            "Harvest Market gift card $5 costs",
+            "Movie night card $12 costs",
+        ),
+        "does the juice deal end this week?": ("No offer for juice ends within", "Juice 64 oz"),
+        "coffee pods at Pantry & Vine": ("Coffee Pods 24 ct", "Pantry & Vine"),
+    }
+    texts = await answers("consumer", *found_by_message)
+    for (message, words), text in zip(found_by_message.items(), texts, strict=True):
+        for found in words:
+            assert found in text.replace('"sushi"', "“sushi”"), message
+
+
+async def test_what_is_to_be_left_out_is_left_out():
+    messages = (
+        "find deals that are not coffee",
+        "show me everything but coffee deals",
+        "don't show me coffee deals, just tea deals",
+        "find tea deals without green tea",
+    )
+    *without_coffee, without_green_tea = await answers("consumer", *messages)
+    for text in without_coffee:
+        assert "ffers without coffee" in text and " Coffee " not in text
+    assert without_coffee[-1].startswith("Tea offers without coffee")
+    assert "Black Tea" in without_green_tea and "Green Tea" not in without_green_tea
 
 
 @pytest.mark.realtime

@@ -2,6 +2,7 @@
 
 import os
 import time
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -68,7 +69,7 @@ def test_the_field_takes_the_next_question_whenever_the_page_looks_for_other_tur
     visitor.page.close()
 
 
-def test_a_question_asked_while_another_is_answered_waits_its_turn(
+def test_questions_asked_while_another_is_answered_wait_and_are_asked_in_their_order(
     visitor: Visitor, served: Served
 ):
     visitor.open("?fault=shop%3Dhang")
@@ -76,17 +77,23 @@ def test_a_question_asked_while_another_is_answered_waits_its_turn(
     visitor.ask("find coffee deals")
     stop = visitor.page.get_by_role("button", name="Stop")
     stop.wait_for()
-    visitor.ask("how many points do I have?")
-    visitor.page.get_by_text("Waits for the answer above.").wait_for()
+    waits = visitor.page.get_by_text("Waits for the answer above.")
+    for number, question in enumerate(("how many points do I have?", "show my last receipt")):
+        visitor.ask(question)
+        waits.nth(number).wait_for()
     stop.click()
-    visitor.settled(turns=2)
-    visitor.page.get_by_text("Waits for the answer above.").wait_for(state="detached")
+    visitor.settled(turns=3)
+    waits.first.wait_for(state="detached")
     store = SqliteStore(served.store)
     turns = store.turns(session_id=visitor.session())
     store.close()
-    assert [turn.message for turn in turns] == ["how many points do I have?", "find coffee deals"]
-    second, first = turns
-    assert second.started_at >= first.started_at + (first.seconds or 0.0)
+    assert [turn.message for turn in turns] == [
+        "show my last receipt",
+        "how many points do I have?",
+        "find coffee deals",
+    ]
+    for later, earlier in pairwise(turns):
+        assert later.started_at >= earlier.started_at + (earlier.seconds or 0.0)
 
 
 def wait_until(visitor: Visitor, holds: Any) -> None:

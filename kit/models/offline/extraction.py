@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kit.core.language.clauses import OPENERS
+from kit.core.language.lists import read_request
 from kit.core.language.words import STOP, word_set
 from kit.models.offline import english
 from kit.models.offline.composition import cut, fitting, sentences
@@ -240,18 +241,37 @@ def noun_phrase(request: str, about: frozenset[str] = frozenset()) -> str:
     joined_names = [name for name in capitalised(request) if "&" in name]
     for name in joined_names:
         request = request.replace(name, " ")
-    meaning: list[str] = []
-    for word in content(_DEGREE.sub(" ", request)):
-        if word not in STOP and not word.endswith("n't"):
-            meaning.append(word)
+    lists = read_request(_DEGREE.sub(" ", request))
+    things = _phrases(lists.things, about)
+    if not joined_names and _PLACING.issuperset(" ".join(things).split()):
+        things = []
+    # Of each thing of a list its user wants to hear.
+    parts = [", ".join(things), *joined_names]
+    left_out = _phrases(lists.left_out, about)
+    if left_out:
+        parts.append(f"without {' or '.join(left_out)}")
+    return " ".join(filter(None, parts))
+
+
+def _phrases(things: Sequence[str], about: frozenset[str]) -> list[str]:
+    phrases: list[str] = []
+    for thing in things:
+        narrow = _narrow(thing, about)
+        if narrow:
+            phrases.append(" ".join(narrow[:6]))
+    return phrases[:6]
+
+
+def _narrow(request: str, about: frozenset[str]) -> list[str]:
+    """The words of a request that say which things are sought."""
     dull = _GENERIC | english.VERBS | english.FAINT
     narrow: list[str] = []
-    for word in meaning:
-        if word not in dull and not word.isdigit() and word.rstrip("s") not in about:
+    for word in content(request):
+        if word in STOP or word.endswith("n't") or word in dull or word.isdigit():
+            continue
+        if word.rstrip("s") not in about:
             narrow.append(word)
-    if not joined_names and _PLACING.issuperset(narrow):
-        return ""
-    return " ".join([*narrow[:6], *joined_names])
+    return narrow
 
 
 def numbers(text: str) -> list[float]:

@@ -52,7 +52,7 @@ def read_question(placeholder: str, notice: DeltaGenerator) -> Question | None:
     typed = Question(text=message.text, pictures=pictures)
     if suggestion is None:
         return typed
-    wait(typed)
+    waiting().append(typed)
     return suggestion
 
 
@@ -69,19 +69,6 @@ def ask(question: Question) -> None:
 
 
 def waiting() -> list[Question]:
-    """Returns the questions that wait until the turns before them have ended, in the order they were asked."""
+    """Returns the line of questions that wait until the turns before them have ended; the first one is asked next."""
     questions: dict[str, list[Question]] = st.session_state.setdefault("waiting", {})
     return questions.setdefault(address.read("session"), [])
-
-
-def wait(question: Question) -> None:
-    """Has a question wait until the turn that runs, and the questions before it, have ended."""
-    waiting().append(question)
-
-
-def ask_next() -> None:
-    """Asks the first question that waits, in another run of the page; without one it does nothing."""
-    questions = waiting()
-    if questions:
-        ask(questions.pop(0))
-        st.rerun()

@@ -10,7 +10,7 @@ from kit.core.context import Session
 from kit.metrics.breakages import breakages
 from kit.settings import Settings
 from kit.ui.chat import scenario
-from kit.ui.chat.chat_input import Question, ask_next, put_back, wait, waiting
+from kit.ui.chat.chat_input import Question, put_back, waiting
 from kit.ui.chat.layout import Places, next_slot
 from kit.ui.chat.scenario import Scenario
 from kit.ui.chat.turn_canvas import Canvas
@@ -39,14 +39,16 @@ def converse(layout: Places, question: Question | None, *, fresh: bool) -> None:
     _draw_counter(counter, host)
     _draw_badges(layout, host, choices)
     session = _session(host)
-    earlier = waiting().copy()
-    slot_of_question = next_slot() + len(earlier)
-    waits = bool(question) and (bool(earlier) or host.answering(session))
-    if question and waits:
-        wait(question)
-    elif question:
+    line = waiting()
+    earlier = len(line)
+    slot_of_question = next_slot() + earlier
+    if question:
+        line.append(question)
+    if line and not host.answering(session):
+        first = line.pop(0)
         with report_errors(layout.stop):
-            _start(host, session, question, choices)
+            _start(host, session, first, choices)
+    waits = question is not None and question in line
     window = st.session_state.get("window", WINDOW)
     newest = host.newest(session)
     views = host.views(session, limit=window)
@@ -57,7 +59,7 @@ def converse(layout: Places, question: Question | None, *, fresh: bool) -> None:
     _draw_buttons(layout, turns=len(views), window=window)
     panel = _draw_panel(layout, host, views)
     slots = _slots(views)
-    if _question_stands_elsewhere(question, waits, slot_of_question, slots, len(earlier)):
+    if _question_stands_elsewhere(question, waits, slot_of_question, slots, earlier):
         # Another tab has asked as well: the question stands in that turn's place.
         st.rerun()
     canvases: dict[str, Canvas] = {}
@@ -71,14 +73,14 @@ def converse(layout: Places, question: Question | None, *, fresh: bool) -> None:
         )
     for age, view in zip(range(len(views), 0, -1), views, strict=True):
         canvases[view.turn_id].draw(view, steps=age <= DEEP, again=age == 1)
-    layout.draw_waiting(earlier)
-    if waits:
-        layout.say_it_waits(slot_of_question)
+    layout.draw_waiting(line)
     for view in views:
         if view.running:
             _follow(host, canvases[view.turn_id], panel, view, layout.stop)
             _draw_counter(counter, host)
-    ask_next()
+    if line:
+        # Its turn has ended, and the next run asks the first one.
+        st.rerun()
     _look(host, session, newest)
 
 

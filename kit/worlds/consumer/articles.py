@@ -12,9 +12,9 @@ Payload = dict[str, Any]
 
 def articles(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """The articles that share the most, and the rarest, words with the question."""
-    result = world.article_index.search(parameters.text)
+    result = world.article_index.search(parameters.text, as_list=False)
     rows = [
         article.model_dump(include={"id", "topic", "title", "text"})
-        for article in result.rows[: parameters.limit]
+        for article in result.first(parameters.limit)
     ]
     return page("articles", rows, result)

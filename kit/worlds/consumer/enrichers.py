@@ -23,7 +23,7 @@ ENRICHERS: Enrichers = {
     ("offer_details", "expiring"): Enricher(shopping.expiring, 0.29, personal=False),
     ("restaurants", "restaurants"): Enricher(places.restaurants, 0.4, personal=False),
     ("restaurants", "offers"): Enricher(places.restaurant_offers, 0.33, personal=False),
-    ("retailer_context", "retailer"): Enricher(places.retailer, 0.25, personal=False),
+    ("retailer_context", "retailer"): Enricher(places.retailers_of, 0.25, personal=False),
     ("retailer_context", "stores"): Enricher(places.stores, 0.36, personal=False),
 }
 

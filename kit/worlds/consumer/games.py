@@ -42,7 +42,7 @@ def progress(world: World, principal: Principal, parameters: Parameters) -> Payl
         parameters.text
     )
     rows = [
-        _progress_payload(world.games[row.game_id], row) for row in result.rows[: parameters.limit]
+        _progress_payload(world.games[row.game_id], row) for row in result.first(parameters.limit)
     ]
     return page("games", rows, result)
 

@@ -250,5 +250,5 @@ class Retailer(Inbound):
     nearest: Store
 
 
-class OneRetailer(Searched):
-    retailer: Retailer
+class Retailers(Searched):
+    retailers: tuple[Retailer, ...]

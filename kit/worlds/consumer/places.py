@@ -38,7 +38,7 @@ def restaurants(world: World, principal: Principal, parameters: Parameters) -> P
             "rating": row.rating,
             "points": pays.get(row.name, 0),
         }
-        for row in result.rows[: parameters.limit]
+        for row in result.first(parameters.limit)
     ]
     return {**page("restaurants", rows, result), "city": city}
 
@@ -62,19 +62,24 @@ def restaurant_offers(world: World, principal: Principal, parameters: Parameters
             "starts": offer.starts,
             "ends": offer.ends,
         }
-        for offer in result.rows[: parameters.limit]
+        for offer in result.first(parameters.limit)
     ]
     return page("offers", rows, result)
 
 
-def retailer(world: World, principal: Principal, parameters: Parameters) -> Payload:
-    """One retailer: the best fit, else the one the user shops at most."""
+def retailers_of(world: World, principal: Principal, parameters: Parameters) -> Payload:
+    """The retailer that fits best, or each of several that were named; else the one the user shops at most."""
     result = _index(world.retailers.values(), world).search(parameters.text)
-    if result.match == "named":
-        retailer = result.rows[0]
-    else:
-        retailer = _usual(world, principal) or result.rows[0]
     city = city_of(world, principal, parameters)
+    if result.match == "named":
+        retailers = result.first(1)
+    else:
+        retailers = (_usual(world, principal) or result.rows[0],)
+    rows = [_retailer_payload(world, principal, city, retailer) for retailer in retailers]
+    return page("retailers", rows, result)
+
+
+def _retailer_payload(world: World, principal: Principal, city: str, retailer: Retailer) -> Payload:
     stores = [store for store in world.stores.values() if store.retailer_id == retailer.id]
     nearest = min(stores, key=lambda store: (miles(world, city, store), store.id))
     live = [
@@ -82,7 +87,7 @@ def retailer(world: World, principal: Principal, parameters: Parameters) -> Payl
         for offer in world.offer_index[principal.tenant_id].rows
         if retailer.id in offer.retailer_ids
     ]
-    payload = {
+    return {
         "id": retailer.id,
         "name": retailer.name,
         "kind": retailer.kind,
@@ -91,7 +96,6 @@ def retailer(world: World, principal: Principal, parameters: Parameters) -> Payl
         "offers": len(live),
         "nearest": _store_payload(world, city, nearest),
     }
-    return {"retailer": payload, "match": result.match, "topic": result.topic}
 
 
 def stores(world: World, principal: Principal, parameters: Parameters) -> Payload:
@@ -101,6 +105,10 @@ def stores(world: World, principal: Principal, parameters: Parameters) -> Payloa
     keys = {row.id for row in result.rows}
     near = [store for store in world.stores.values() if store.retailer_id in keys]
     near.sort(key=lambda store: (miles(world, city, store), store.id))
+    if result.kinds > 1:
+        # The nearest store of each retailer that was named comes first.
+        nearest = {store.retailer_id: store for store in reversed(near)}
+        near = list(dict.fromkeys([*nearest.values(), *near]))
     rows = [_store_payload(world, city, store) for store in near[: parameters.limit]]
     return {**page("stores", rows, result), "found": len(near), "city": city}
 

@@ -62,10 +62,10 @@ def redemptions(world: World, principal: Principal, parameters: Parameters) -> P
             "date": row.date,
             "status": row.status,
         }
-        for row in sorted(result.rows, key=lambda redemption: redemption.date, reverse=True)
+        for row in result.newest(parameters.limit, lambda redemption: redemption.date)
     ]
     return {
-        **page("redemptions", rows[: parameters.limit], result),
+        **page("redemptions", rows, result),
         "total_points": sum(row.points for row in result.rows),
     }
 
@@ -81,9 +81,9 @@ def quote(world: World, principal: Principal, parameters: Parameters) -> Payload
         talk=talk.REWARDS,
     ).search(parameters.text)
     if result.match == "named":
-        rewards = result.rows
+        rewards = result.first(parameters.limit)
     else:
-        rewards = _around(by_cost, have)
+        rewards = _around(by_cost, have)[: parameters.limit]
     rows = [
         {
             "id": r.id,
@@ -92,7 +92,7 @@ def quote(world: World, principal: Principal, parameters: Parameters) -> Payload
             "affordable": r.points <= have,
             "missing": max(0, r.points - have),
         }
-        for r in rewards[: parameters.limit]
+        for r in rewards
     ]
     return {
         **page("rewards", rows, result),

@@ -24,8 +24,8 @@ def receipts(world: World, principal: Principal, parameters: Parameters) -> Payl
     own = _own(world, principal)
     counts = Counter(receipt.status for receipt in own)
     result = _search(world, own, parameters)
-    newest = sorted(result.rows, key=lambda receipt: receipt.date, reverse=True)
-    rows = [receipt_payload(world, receipt) for receipt in newest[: parameters.limit]]
+    newest = result.newest(parameters.limit, lambda receipt: receipt.date)
+    rows = [receipt_payload(world, receipt) for receipt in newest]
     return {**page("receipts", rows, result), "counts": dict(counts)}
 
 

@@ -15,7 +15,14 @@ Payload = dict[str, Any]
 
 def page(key: str, rows: list[Payload], result: SearchResult[Any]) -> Payload:
     """A list of rows, with what was searched for and how well it fits."""
-    return {key: rows, "match": result.match, "topic": result.topic, "found": len(result.rows)}
+    return {
+        key: rows,
+        "match": result.match,
+        "topic": result.topic,
+        "found": len(result.rows),
+        "not_found": result.not_found,
+        "left_out": result.left_out,
+    }
 
 
 def offer_payload(world: World, offer: Offer) -> Payload:
@@ -41,7 +48,7 @@ def offers(world: World, principal: Principal, parameters: Parameters) -> Payloa
     """Live offers of the tenant, best match first, then most points. The terms are offer_details' own."""
     result = world.offer_index[principal.tenant_id].search(parameters.text)
     return page(
-        "offers", [offer_payload(world, offer) for offer in result.rows[: parameters.limit]], result
+        "offers", [offer_payload(world, offer) for offer in result.first(parameters.limit)], result
     )
 
 
@@ -75,7 +82,7 @@ def products(world: World, principal: Principal, parameters: Parameters) -> Payl
             "price_cents": product.price_cents,
             "points": pays.get(product.id, 0),
         }
-        for product in result.rows[: parameters.limit]
+        for product in result.first(parameters.limit)
     ]
     return page("products", rows, result)
 
@@ -94,11 +101,9 @@ def purchases(world: World, principal: Principal, parameters: Parameters) -> Pay
     result = Index(
         purchases, lambda pair: _purchase_words(world, *pair), talk=talk.PURCHASES
     ).search(parameters.text)
-    newest = sorted(result.rows, key=lambda pair: pair[0].date, reverse=True)
+    newest = result.newest(parameters.limit, lambda pair: pair[0].date)
     return {
-        **page(
-            "purchases", [_purchase(world, *pair) for pair in newest[: parameters.limit]], result
-        ),
+        **page("purchases", [_purchase(world, *pair) for pair in newest], result),
         "total_cents": sum(line.price_cents * line.quantity for _, line in result.rows),
         "quantity": sum(line.quantity for _, line in result.rows),
     }

@@ -129,7 +129,7 @@ class _Service:
         topics = self._topics(question.category)
         texts = [question.query, f"{question.query} {question.context or ''}"]
         for text in texts:
-            result = self.world.article_index.search(text)
+            result = self.world.article_index.search(text, as_list=False)
             if result.match == "named":
                 return next(
                     (article for article in result.rows if article.topic in topics), result.rows[0]

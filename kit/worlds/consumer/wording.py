@@ -28,22 +28,30 @@ def count(number: int, noun: str) -> str:
 
 def headed(page: Searched, noun: str, items: Sequence[str]) -> str:
     """A heading that says how well the list fits, then its items; honest when nothing fits or nothing is there."""
+    # "purchases, newest first": how they are sorted is said of a list that is whole.
+    things = noun.partition(",")[0]
+    without = f" without {page.left_out}" if page.left_out else ""
     if not items:
-        return f"There are no {noun} to show."
+        return f"There are no {noun}{without} to show."
     rows = "; ".join(items)
     match page.match:
         case "named":
+            more = ""
             if page.found > len(items):
                 more = f" ({len(items)} of {page.found})"
-            else:
-                more = ""
-            return f"{page.topic.capitalize()} {noun}{more}: {rows}."
+            topic = page.topic[:1].upper() + page.topic[1:]
+            return f"{topic} {noun}{without}{more}: {rows}.{_not_found(page, things)}"
         case "closest":
-            # "purchases, newest first": how they are sorted is said of a list that is whole.
-            things = noun.partition(",")[0]
-            return f'No {things} for "{page.topic}" were found. Other {things}: {rows}.'
+            return f'No {things} for "{page.topic}" were found. Other {things}{without}: {rows}.'
         case _:
-            return f"{noun[:1].upper()}{noun[1:]}: {rows}."
+            return f"{noun[:1].upper()}{noun[1:]}{without}: {rows}."
+
+
+def _not_found(page: Searched, things: str) -> str:
+    """What was asked for beside the list, and is not there; empty where all was found."""
+    if not page.not_found:
+        return ""
+    return f' No {things} for "{page.not_found}" were found.'
 
 
 def _offer(offer: p.Offer) -> str:
@@ -74,8 +82,18 @@ def expiring(page: p.Expiring) -> Rendering:
             within = f"{page.within_days} days"
         text = headed(page, f"offers that end within the next {within}", items)
     else:
-        text = f"No offer ends within the next {page.within_days} days. The first to end: {'; '.join(items)}."
+        text = f"{_no_offer(page)} ends within the next {page.within_days} days. The first to end: {'; '.join(items)}."
     return Rendering(text, components("offer", page.offers))
+
+
+def _no_offer(page: p.Expiring) -> str:
+    match page.match:
+        case "named":
+            return f"No offer for {page.topic}"
+        case "closest":
+            return f'No offers for "{page.topic}" were found, and no other'
+        case _:
+            return "No offer"
 
 
 def terms(page: p.Offers) -> Rendering:
@@ -151,7 +169,8 @@ def quote(page: p.Quote) -> Rendering:
         start = f'There is no reward called "{page.topic}". '
     else:
         start = ""
-    return Rendering(start + reach + f"{'; '.join(rewards)}.", components("reward", page.rewards))
+    text = f"{start}{reach}{'; '.join(rewards)}.{_not_found(page, 'rewards')}"
+    return Rendering(text, components("reward", page.rewards))
 
 
 _METHODS = {"receipt": "receipts", "game": "games", "referral": "referrals", "bonus": "bonuses"}
@@ -291,22 +310,27 @@ def _store(store: p.Store) -> str:
     )
 
 
-def retailer(page: p.OneRetailer) -> Rendering:
-    row = page.retailer
+def _retailer(row: p.Retailer) -> str:
+    if row.ereceipts:
+        digital = "takes"
+    else:
+        digital = "does not take"
+    return (
+        f"{row.name} ({row.kind}) has {count(row.stores, 'store')}, {digital} eReceipts and has "
+        f"{count(row.offers, 'offer')} of its own. The nearest: {_store(row.nearest)}."
+    )
+
+
+def retailers(page: p.Retailers) -> Rendering:
     if page.match == "closest":
         start = f'No retailer called "{page.topic}" was found; this is the one you use most. '
     elif page.match == "all":
         start = "This is the one you use most. "
     else:
         start = ""
-    if row.ereceipts:
-        digital = "takes"
-    else:
-        digital = "does not take"
-    text = f"{row.name} ({row.kind}) has {count(row.stores, 'store')}, {digital} eReceipts"
-    text += f" and has {count(row.offers, 'offer')} of its own"
+    text = " ".join(map(_retailer, page.retailers))
     return Rendering(
-        f"{start}{text}. The nearest: {_store(row.nearest)}.", components("retailer", [row])
+        f"{start}{text}{_not_found(page, 'retailers')}", components("retailer", page.retailers)
     )
 
 
@@ -335,7 +359,7 @@ WORDINGS: Mapping[tuple[str, str], Wording] = {
     ("offer_details", "expiring"): Wording(p.Expiring, expiring),
     ("restaurants", "restaurants"): Wording(p.Restaurants, restaurants),
     ("restaurants", "offers"): Wording(p.RestaurantOffers, restaurant_offers),
-    ("retailer_context", "retailer"): Wording(p.OneRetailer, retailer),
+    ("retailer_context", "retailer"): Wording(p.Retailers, retailers),
     ("retailer_context", "stores"): Wording(p.Stores, stores),
 }
 """The typing registry: (domain type, enricher id) -> payload and its wording."""

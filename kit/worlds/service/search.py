@@ -3,19 +3,24 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice, zip_longest
 from math import log
 from typing import Generic, Literal, TypeVar
+
+from kit.core.language.lists import Request, read_request
+from kit.worlds.service.wording import join_words
 
 T = TypeVar("T")
 Match = Literal["named", "closest", "all"]
 """Rows that fit the words asked for; the best of all, because none fits; all, because no word was asked for."""
 SCORE_SHARE = 0.5
 """Share of the best row's score a row needs to be found beside it."""
+TELLING = log(3)
+"""How rare a word is that tells rows apart: half of them have it."""
 NEARLY = 0.85
 """How alike two words are, of 1, that differ by a slip of the finger: "coffe" and "coffee" are 0.91."""
 
@@ -35,8 +40,8 @@ recent rest right search second see send service shop smaller something soon soo
 try use user using week where why work worse
 """
 _CHAT = """
-actually again already anything appreciate bc bestie both bro bruh btw cheers cuz dont dude during forever gimme god
-gonna gotta grateful greetings haha havent hello hey heyy heyyy hi hiya hola hope idk im ive kindly lmao lol mate
+actually again already anything appreciate bc besides bestie both bro bruh btw cheers cuz dont dude during forever gimme
+god gonna gotta grateful greetings haha havent hello hey heyy heyyy hi hiya hola hope idk im ive kindly lmao lol mate
 meanwhile n nah off oh omg ok okay please pls plz pts quick r re regarding rn sir somebody someone sorry sup tbh
 thanked thatll thx til tho thru toward u ugh uh um umm ur w wanna wat wats within wont wut y ya yall yep yet yo
 """
@@ -92,7 +97,7 @@ def weigh(parts: Iterable[tuple[float, str]]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult(Generic[T]):
-    """What a search gave, best first; never empty unless there is no row at all.
+    """What a search gave, best first; never empty unless there is no row at all, or all were to be left out.
 
     Where no row fits (`closest`), the rows are those whose words are written nearly like the ones asked for, or all.
     """
@@ -101,6 +106,21 @@ class SearchResult(Generic[T]):
     match: Match
     topic: str = ""
     """The words that every row has, or some of which each row has (`named`); those that no row has (`closest`)."""
+    not_found: str = ""
+    """Things that were asked for beside the topic and that no row has."""
+    left_out: str = ""
+    """The words of rows that were not wanted."""
+    kinds: int = 1
+    """How many things were asked for side by side. The first rows are one of each."""
+
+    def first(self, limit: int) -> tuple[T, ...]:
+        """Returns the best rows, of each thing that was asked for at least one."""
+        return self.rows[: max(limit, self.kinds)]
+
+    def newest(self, limit: int, date_of: Callable[[T], str]) -> list[T]:
+        """Returns the newest rows, of each thing that was asked for at least one."""
+        rows = self.rows if self.kinds == 1 else self.first(limit)
+        return sorted(rows, key=date_of, reverse=True)[: max(limit, self.kinds)]
 
 
 class Index(Generic[T]):
@@ -124,31 +144,97 @@ class Index(Generic[T]):
         counts = Counter(token for words in self._words for token in words)
         self._rarity = {token: log(1 + len(self.rows) / count) for token, count in counts.items()}
 
-    def search(self, text: str) -> SearchResult[T]:
-        """The rows that fit the words of `text`."""
-        query = query_terms(text, self._noise)
-        terms = [token for token in query if token in self._rarity]
-        if not terms:
-            names = [query[token] for token in query if not {token, query[token]} & self._talk]
+    def search(self, text: str, *, as_list: bool = True) -> SearchResult[T]:
+        """The rows that fit the words of `text`: a list of things, or else one sentence about one thing."""
+        request = read_request(text) if as_list else Request((text,))
+        rows, left_out = self._without(request.left_out)
+        query = query_terms(" ".join(request.things), self._noise)
+        if not any(token in self._rarity for token in query):
+            names = self._names(query)
             if names:
                 return SearchResult(self._close_to(names), "closest", _few(names))
-            return SearchResult(self.rows, "all")
-        scores = [
-            sum(self._rarity[token] * words.get(token, 0.0) for token in terms)
-            for words in self._words
-        ]
-        least = max(scores) * SCORE_SHARE
+            return SearchResult(tuple(self.rows[row] for row in rows), "all", left_out=left_out)
+        kinds, not_found = self._kinds(request.things)
+        if len(kinds) < 2:
+            kinds = [query]
+        ranked: list[list[int]] = []
+        topics: list[str] = []
+        for kind in kinds:
+            best, topic = self._rank(kind, rows)
+            ranked.append(best)
+            topics.append(topic)
+        best_of_each = [row for row in chain(*zip_longest(*ranked)) if row is not None]
+        return SearchResult(
+            tuple(self.rows[row] for row in dict.fromkeys(best_of_each)),
+            "named",
+            join_words(topics),
+            _few(not_found, joint=" or "),
+            left_out,
+            len(kinds),
+        )
+
+    def _rank(self, query: Mapping[str, str], rows: Sequence[int]) -> tuple[list[int], str]:
+        """Returns which of these rows fit a query, best first, and the words that they share."""
+        terms = [token for token in query if token in self._rarity]
+        scores = {
+            row: sum(self._rarity[token] * self._words[row].get(token, 0.0) for token in terms)
+            for row in rows
+        }
+        least = max(scores.values(), default=0.0) * SCORE_SHARE
         ranked = sorted(
-            (index for index, score in enumerate(scores) if score >= least),
-            key=lambda index: -scores[index],
+            (row for row, score in scores.items() if score >= least), key=lambda row: -scores[row]
         )
         # A heading of all words that some row has would say more than its rows hold.
         common = [token for token in terms if all(token in self._words[row] for row in ranked)]
-        topic = _few(query[token] for token in common)
-        if not common:
-            hit = [token for token in terms if any(token in self._words[row] for row in ranked)]
-            topic = _few([query[token] for token in hit], joint=" or ")
-        return SearchResult(tuple(self.rows[index] for index in ranked), "named", topic)
+        if common:
+            return ranked, _few(query[token] for token in common)
+        hit = [token for token in terms if any(token in self._words[row] for row in ranked)]
+        return ranked, _few([query[token] for token in hit], joint=" or ")
+
+    def _without(self, left_out: Iterable[str]) -> tuple[list[int], str]:
+        """Returns the rows that have nothing of what is to be left out, and its words."""
+        rows = list(range(len(self.rows)))
+        names: list[str] = []
+        for thing in left_out:
+            query = query_terms(thing, self._noise)
+            terms = [token for token in query if token in self._rarity]
+            if terms:
+                names.append(" ".join(query[token] for token in terms))
+                rows = [row for row in rows if not all(map(self._words[row].__contains__, terms))]
+        return rows, " or ".join(names)
+
+    def _kinds(self, things: Iterable[str]) -> tuple[list[dict[str, str]], list[str]]:
+        """Returns the queries for things that no row is at once, and the names of those that no row is."""
+        kinds: list[dict[str, str]] = []
+        not_found: list[str] = []
+        for thing in things:
+            query = query_terms(thing, self._noise)
+            known_terms = {token for token in query if token in self._rarity}
+            if not known_terms:
+                names = self._names(query)
+                # More words than two name no thing that a list could hold.
+                if 0 < len(names) <= 2:
+                    not_found.append(" ".join(names))
+            elif kinds and self._is_one_kind(kinds[-1], query):
+                kinds[-1] |= query
+            else:
+                kinds.append(query)
+        return kinds, not_found
+
+    def _is_one_kind(self, first: Mapping[str, str], second: Mapping[str, str]) -> bool:
+        """Whether some row is both, as "Pantry & Vine" is, or one of the two tells no rows apart."""
+        rarest: list[str] = []
+        for query, other in ((first, second), (second, first)):
+            own_terms = [token for token in query if token in self._rarity and token not in other]
+            telling = [token for token in own_terms if self._rarity[token] >= TELLING]
+            if not telling:
+                return True
+            rarest.append(max(telling, key=self._rarity.__getitem__))
+        return any(all(map(words.__contains__, rarest)) for words in self._words)
+
+    def _names(self, query: Mapping[str, str]) -> list[str]:
+        """The words of a query that may name something, as they were written."""
+        return [query[token] for token in query if not {token, query[token]} & self._talk]
 
     def _close_to(self, names: Iterable[str]) -> tuple[T, ...]:
         """Returns the rows with words that are written nearly like these, which no row has; all, where none has any."""

@@ -15,6 +15,10 @@ class Searched(Inbound):
     match: Match = "all"
     topic: str = ""
     found: int = 0
+    not_found: str = ""
+    """What was asked for beside the topic, and is not there."""
+    left_out: str = ""
+    """What was asked to be left out."""
 
 
 def join_words(items: Sequence[str]) -> str:
