@@ -1,5 +1,6 @@
 """The shipped decks on the stand-in: what is answered is what was meant, and what nobody did is not passed over."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -136,20 +137,32 @@ async def test_what_can_be_asked_is_told_in_the_words_of_the_cards():
     assert "You can ask about what to read next, or about how titles compare" in reply.text
 
 
-@pytest.mark.realtime
-async def test_a_dish_that_is_not_on_the_menu_is_said_not_to_be_there():
-    missing, there, note, no_outlet = await answers(
-        "outlets",
-        "What does the pumpkin soup cost on the menu of ou-0003?",
-        "what does the cheddar soup cost at ou-0003",
-        "leave a note on ou-0003: fridge broken",
-        "what is on the menu?",
-    )
+OUTLETS = {
+    "missing": "What does the pumpkin soup cost on the menu of ou-0003?",
+    "there": "what does the cheddar soup cost at ou-0003",
+    "note": "leave a note on ou-0003: fridge broken",
+    "no outlet": "what is on the menu?",
+    "terrace": "find outlets with a terrace",
+    "where": ("show me ou-0003", "and its opening hours?", "where is it"),
+    "owner": ("show me ou-0003", "and its opening hours?", "who owns it"),
+}
+"""Sittings about outlets, each in a session of its own."""
+
+
+@pytest.fixture(scope="module")
+def outlets() -> dict[str, str]:
+    """The answer to each of OUTLETS, of one kit: it starts the skill service, which takes longer than all of them."""
+    texts = asyncio.run(answers("outlets", *OUTLETS.values()))
+    return dict(zip(OUTLETS, texts, strict=True))
+
+
+def test_a_dish_that_is_not_on_the_menu_is_said_not_to_be_there(outlets: dict[str, str]):
+    missing = outlets["missing"]
     assert missing.startswith('No item called "pumpkin soup" is on the menu of Juniper Kettle.')
     assert "The closest there: 4 items in all." in missing
-    assert there.startswith("Juniper Kettle: 2 items in all.")
-    assert note.startswith(NOTHING_DONE)
-    assert no_outlet == "For that I need the outlet id."
+    assert outlets["there"].startswith("Juniper Kettle: 2 items in all.")
+    assert outlets["note"].startswith(NOTHING_DONE)
+    assert outlets["no outlet"] == "For that I need the outlet id."
 
 
 @pytest.mark.realtime
@@ -272,22 +285,16 @@ async def test_what_is_to_be_left_out_is_left_out():
     assert "Black Tea" in without_green_tea and "Green Tea" not in without_green_tea
 
 
-@pytest.mark.realtime
-async def test_outlets_with_what_no_outlet_tells_are_not_all_of_them_unsaid():
-    (text,) = await answers("outlets", "find outlets with a terrace")
-    assert text.startswith("What I found says nothing about “terrace”. Here is what I have.")
-
-
-@pytest.mark.realtime
-async def test_a_follow_up_is_about_the_one_thing_that_was_shown():
-    sittings = (
-        ("show me ou-0003", "and its opening hours?", "where is it"),
-        ("show me ou-0003", "and its opening hours?", "who owns it"),
+def test_outlets_with_what_no_outlet_tells_are_not_all_of_them_unsaid(outlets: dict[str, str]):
+    assert outlets["terrace"].startswith(
+        "What I found says nothing about “terrace”. Here is what I have."
     )
-    where, owner = await answers("outlets", *sittings)
-    assert "ou-0003) stands at" in where
-    assert owner.startswith("What I found says nothing about “owns”.")
-    assert "ou-0003) stands at" in owner
+
+
+def test_a_follow_up_is_about_the_one_thing_that_was_shown(outlets: dict[str, str]):
+    assert "ou-0003) stands at" in outlets["where"]
+    assert outlets["owner"].startswith("What I found says nothing about “owns”.")
+    assert "ou-0003) stands at" in outlets["owner"]
 
 
 async def test_a_question_makes_no_act_that_nobody_asked_for():

@@ -1,6 +1,7 @@
 """In a Spanish session every sentence that the kit words itself is Spanish, those of the stand-in too."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -15,10 +16,11 @@ from kit.models.scripted import Line
 from kit.runtime.act_ledger import DECLINED, DONE_BEFORE, UNCERTAIN
 from kit.runtime.call_tool import question_of
 from kit.runtime.turn import Reply, run_turn
-from kit.settings import HOME, Settings
+from kit.settings import Settings
 from kit.tools.tool import ToolLimits
 from kit.wire import open_kit
 from tests.kits import answering, asks, bodies, small_kit
+from tests.plan_kits import plan_kit
 
 SPANISH = locale_of("es")
 ENGLISH_WORDS = re.compile(
@@ -144,14 +146,11 @@ async def test_a_cards_preamble_is_said_where_it_is_of_the_language(
     assert (await run_turn("ofertas", in_spanish("p"), kit)).preamble == spoken
 
 
-@pytest.mark.realtime
 @pytest.mark.req("PC2-L")
-async def test_a_plan_begins_in_the_language():
-    settings = Settings(
-        deck=HOME / "cards" / "outlets", model="offline", store=":memory:", today="2026-11-01"
-    )
-    async with open_kit(settings, pattern="plan_execute") as kit:
-        reply = await kit.ask("Which outlets are active in Leeds?", in_spanish("p"))
+async def test_a_plan_begins_in_the_language(tmp_path: Path):
+    kit = plan_kit(tmp_path)
+    reply = await run_turn("Which outlets are active in Leeds?", in_spanish("p"), kit)
+    kit.store.close()
     assert reply.preamble == SPANISH.sentences.preamble
 
 

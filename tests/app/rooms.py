@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from altair import VegaLiteSchema
+from altair.utils import schemapi
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
@@ -15,6 +17,25 @@ from tests.pages import unescaped
 # For each page that it drives Streamlit reads about every installed package whether it brings components: half
 # of what a page test took. What is installed does not change meanwhile.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+
+
+read_schemas = schemapi._FromDict
+
+
+@cache
+def class_of_schema() -> dict[int, list[type[schemapi.SchemaBase]]]:
+    """Which class of altair is for which schema. It finds out anew for each chart, a tenth of a page test's time."""
+    return read_schemas(VegaLiteSchema._default_wrapper_classes()).class_dict
+
+
+class ReadSchemas(read_schemas):
+    """What altair finds out once."""
+
+    def __init__(self, wrapper_classes: object, /) -> None:
+        self.class_dict = class_of_schema()
+
+
+schemapi._FromDict = ReadSchemas
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from kit.planning.scope import StepScope
 from kit.planning.services import PlanServices
 from kit.runtime.handle import Turn
 from kit.runtime.turn import run_turn
-from kit.settings import HOME, Settings
+from kit.settings import Settings
 from kit.ui.canvas.lane import lanes_of
 from kit.ui.plans.plan_words import reason_of, sentence_of, steps_html
 from kit.ui.plans.step_picture import picture_html
@@ -184,16 +184,13 @@ def test_the_time_in_which_nobody_worked_is_no_time_of_the_picture_or_of_a_step(
         assert len(seconds) == 2 and max(map(float, seconds)) < 600
 
 
+def test_without_a_model_the_page_says_what_can_be_planned(page: AppTest) -> None:
+    said = shown(page.run()).replace("\\", "")
+    assert "- What is the street of the best outlet in {city}" in said
+
+
 def test_where_nobody_plans_the_page_says_which_deck_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with app_over(tmp_path / "kit.db", monkeypatch):
         assert "With `KIT_DECK=cards/outlets` the app starts" in shown(room("plans").run())
-
-
-def test_without_a_model_the_page_says_what_can_be_planned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with app_over(tmp_path / "kit.db", monkeypatch, DECK=HOME / "cards" / "outlets"):
-        said = shown(room("plans").run()).replace("\\", "")
-    assert "- What is the street of the best outlet in {city}" in said

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,6 +11,7 @@ from unittest import mock
 import pytest
 
 from tests.cli.test_cli import run
+from tests.forks import printed_by
 
 pytestmark = pytest.mark.realtime
 
@@ -95,15 +94,8 @@ def test_langsmith_hears_of_no_turn_whatever_its_own_variables_say_until_the_set
         "LANGSMITH_TRACING": "true",
         "LANGCHAIN_TRACING_V2": "true",
     }
-    asked = subprocess.run(
-        [sys.executable, "-c", ASK],
-        cwd=Path(__file__).parents[2],
-        env=environment,
-        check=True,
-        timeout=300,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    asked = printed_by(ASK, [], environment, tmp_path)
+    assert asked.returncode == 0, asked.stderr
     silent, heard = map(int, asked.stdout.split())
     assert silent == 0 < heard
 
