@@ -13,7 +13,7 @@ from kit.core.context import OPERATOR
 from kit.core.event import Event
 from kit.core.trace import trace_of
 from kit.stores.sqlite import SqliteStore
-from tests.browser.stage import DESK, MIXED, told, visit, within
+from tests.browser.stage import MIXED, told, visit, within
 from tests.kits import STATUSES
 from tests.streamlit_server import Served, serve
 
@@ -37,8 +37,8 @@ class Watched:
     events: list[Event]
 
 
-def watch(chromium: Any, lively: Served) -> Watched:
-    visitor = visit(chromium, lively.url, viewport=DESK)
+def watch(desk: Any, lively: Served) -> Watched:
+    visitor = visit(desk, lively.url)
     visitor.open()
     visitor.ready()
     visitor.ask(MIXED)
@@ -52,8 +52,8 @@ def watch(chromium: Any, lively: Served) -> Watched:
 
 
 @pytest.fixture(scope="module")
-def watched(chromium: Any, lively: Served) -> Watched:
-    return watch(chromium, lively)
+def watched(desk: Any, lively: Served) -> Watched:
+    return watch(desk, lively)
 
 
 def test_the_first_page_is_ready_within_seconds(desk: Any, lively: Served):
@@ -112,24 +112,20 @@ def late(watched: Watched) -> list[float]:
     )
 
 
-def test_a_line_is_painted_soon_after_it_was_said(chromium: Any, lively: Served, watched: Watched):
+def test_a_line_is_painted_soon_after_it_was_said(desk: Any, lively: Served, watched: Watched):
     """Ten events a second. Of two turns the better counts: the other one was disturbed by something
     else on the machine."""
     seconds = late(watched)
     if seconds[int(0.95 * len(seconds))] > 0.120:
-        seconds = min(
-            seconds, late(watch(chromium, lively)), key=lambda one: one[int(0.95 * len(one))]
-        )
+        seconds = min(seconds, late(watch(desk, lively)), key=lambda one: one[int(0.95 * len(one))])
     assert len(seconds) > 30
     within("event to paint, half of the lines", statistics.median(seconds), 0.060)
     within("event to paint, 95 % of the lines", seconds[int(0.95 * len(seconds))], 0.120)
 
 
-def test_after_a_killed_server_the_page_comes_back_with_what_was_shown(
-    chromium: Any, lively: Served
-):
+def test_after_a_killed_server_the_page_comes_back_with_what_was_shown(desk: Any, lively: Served):
     """The last one here: its server is gone after it."""
-    visitor = visit(chromium, lively.url, viewport=DESK)
+    visitor = visit(desk, lively.url)
     visitor.open()
     visitor.ready()
     visitor.ask(MIXED)

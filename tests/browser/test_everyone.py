@@ -161,9 +161,9 @@ fade when they change. The chat alone has a sidebar and a panel, which a phone h
     "see", [see_chat, see_traces_and_plans, see_demo_and_compare, see_cards_and_figures]
 )
 def test_every_page_can_be_read_and_stays_at_home(
-    chromium: Any, served: Served, see: Callable[[Visitor, Served, Look], None]
+    desk: Any, served: Served, see: Callable[[Visitor, Served, Look], None]
 ):
-    visitor = visit(chromium, served.url, viewport=DESK, color_scheme="light")
+    visitor = visit(desk, served.url)
     grave: dict[str, list[str]] = {}
     wide: dict[str, int] = {}
 

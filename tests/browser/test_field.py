@@ -50,9 +50,9 @@ class TimedLook:
 
 
 def test_the_field_takes_the_next_question_whenever_the_page_looks_for_other_turns(
-    chromium: Any, served: Served
+    desk: Any, served: Served
 ):
-    visitor = visit(chromium, served.url)
+    visitor = visit(desk, served.url)
     look = TimedLook(visitor.page)
     visitor.open()
     visitor.ready()

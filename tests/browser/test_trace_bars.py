@@ -10,7 +10,7 @@ import pytest
 from kit.core.context import OPERATOR
 from kit.core.trace import Trace, trace_of
 from kit.stores.sqlite import SqliteStore
-from tests.browser.stage import DESK, MIXED, Visitor, visit, within
+from tests.browser.stage import MIXED, Visitor, visit, within
 from tests.streamlit_server import Served
 
 pytestmark = pytest.mark.browser
@@ -30,9 +30,9 @@ def newest(served: Served) -> Generator[tuple[str, Trace]]:
 
 
 @pytest.fixture(scope="module")
-def turn(chromium: Any, served: Served) -> tuple[str, Trace]:
+def turn(desk: Any, served: Served) -> tuple[str, Trace]:
     """A stored turn with a failed part."""
-    visitor = visit(chromium, served.url, viewport=DESK)
+    visitor = visit(desk, served.url)
     visitor.open("?fault=rewards%3Draise")
     visitor.ready()
     visitor.ask(MIXED)
