@@ -23,6 +23,7 @@ from kit.bench.grid.grid_file import read_grid
 from kit.bench.grid.report import report
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import run_grid
+from kit.bench.run_page.page import run_page
 from kit.bench.scoring.own_judges import Loss
 from kit.bench.scoring.played_cell import PlayedCell
 from kit.bench.systems.bench import systems_spec
@@ -222,6 +223,26 @@ def test_once_the_dollars_are_spent_both_ways_have_the_same_cases(
     code, result, words = bench(*command, "--concurrency", "1", capsys=capsys)
     assert code == 0 and result["played"] == 40
     assert "After 10 of 20 cells: $0.1000 are spent, which makes about $0.20 for all" in words
+
+
+@realtime
+def test_systems_that_never_answer_the_same_case_are_said_not_to_be_compared(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    (folder / "halves.py").write_text(
+        "def even(message):\n    return half(message, 0)\n\n"
+        "def odd(message):\n    return half(message, 1)\n\n"
+        "def half(message, rest):\n"
+        "    if int(message[16:-1]) % 2 != rest:\n        raise ConnectionRefusedError('nobody')\n"
+        "    return 'It is gate 4.'\n"
+    )
+    code, result, _ = bench(
+        "./halves.py:even", "cases.csv", "--against", "./halves.py:odd", capsys=capsys
+    )
+    assert code == 1 and not result["verdicts"] and result["failed"] == CASES
+    text = (folder / "out" / "report.md").read_text()
+    assert "no verdict, for no case has a value on both sides" in text
+    assert "no verdict, for no case has a value on both sides" in run_page(folder / "out")
 
 
 @realtime

@@ -230,7 +230,7 @@ def test_a_verdict_that_is_asked_for_and_cannot_be_given_is_said(tmp_path: Path)
     }
     _, text = played(spec_of(tmp_path, **fields), tmp_path / "out")
     assert "- seconds: " in text or ", seconds: " in text
-    assert "- cost: no verdict, no case has a value on both sides, for a model without" in text
+    assert "cost: no verdict, for no case has a value on both sides (a model without" in text
 
 
 def test_no_turn_makes_more_calls_than_is_said(tmp_path: Path):

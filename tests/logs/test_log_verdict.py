@@ -202,6 +202,13 @@ def test_equal_costs_are_no_scores_of_zero(tmp_path: Path):
     assert "cannot tell: no case differs" in printed.stdout and "0.000700" in printed.stdout
 
 
+def test_no_interval_of_seconds_reaches_below_nothing(tmp_path: Path):
+    rows = [{"sample": f"s{i}", "seconds": seconds} for i, seconds in enumerate([9, 0, 0, 0, 1])]
+    log = write(tmp_path, "log", rows)
+    summary = json.loads(kit("verdict", log, log, "--by", "seconds", "--json").stdout)["summaries"]
+    assert summary[0]["estimate"]["low"] == 0.0 < summary[0]["estimate"]["high"]
+
+
 # what is refused
 
 

@@ -8,7 +8,7 @@ missing value is.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
@@ -264,6 +264,21 @@ def _summary(
     )
 
 
+def comparable(
+    ways: Sequence[dict[str, str]], baseline: Mapping[str, str]
+) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
+    """The pairs of a baseline and a way beside it, by their names."""
+    bases = [way for way in ways if is_of(way, baseline)]
+    for base in bases:
+        # What the baseline leaves open has to agree between the two.
+        free = {axis: name for axis, name in base.items() if axis not in baseline}
+        for way in ways:
+            # A whole system stands on no axis but that of its name, and agrees with everything.
+            own_axes = {axis: name for axis, name in free.items() if way[axis]}
+            if way not in bases and is_of(way, own_axes):
+                yield base, way
+
+
 def compare(
     rows: Iterable[Row],
     baseline: Mapping[str, str],
@@ -286,32 +301,27 @@ def compare(
     Raises DataError where no row is of the baseline.
     """
     ways = _ways_of(rows, by, scorers)
-    bases = [way for way in ways if is_of(way.names, baseline)]
-    if not bases:
+    if not any(is_of(way.names, baseline) for way in ways):
         name = _label(baseline)
         labels = [_label(way.names) for way in ways]
         raise DataError(f"no row is of the baseline {name!r}: {nearest(name, sorted(set(labels)))}")
     pairs: list[_Pair] = []
-    for base in bases:
-        # What the baseline leaves open has to agree between the two.
-        free = {name: base.names[name] for name in by if name not in baseline}
-        for way in ways:
-            # A whole system stands on no axis but that of its name, and agrees with everything.
-            own_axes = {name: value for name, value in free.items() if way.names[name]}
-            if way in bases or not is_of(way.names, own_axes):
-                continue
-            for scorer in base.tallies:
-                pair = _Pair(
-                    scorer,
-                    base,
-                    way,
-                    clusters,
-                    planned,
-                    margin_of(scorer, margin),
-                    less_is_better=scorer in LOWER or scorer in lower,
-                )
-                if pair.gains:
-                    pairs.append(pair)
+    of_names = {tuple(way.names.values()): way for way in ways}
+    for base_names, way_names in comparable([way.names for way in ways], baseline):
+        base = of_names[tuple(base_names.values())]
+        way = of_names[tuple(way_names.values())]
+        for scorer in base.tallies:
+            pair = _Pair(
+                scorer,
+                base,
+                way,
+                clusters,
+                planned,
+                margin_of(scorer, margin),
+                less_is_better=scorer in LOWER or scorer in lower,
+            )
+            if pair.gains:
+                pairs.append(pair)
     # All verdicts are corrected together, so none is settled before the last p-value is known.
     p_values = [_p_value(pair, len(pairs)) for pair in pairs]
     chances = {index: p.value for index, p in enumerate(p_values)}
@@ -339,7 +349,11 @@ def _estimate(tallies: Tallies, scorer: str, clusters: Clusters) -> Estimate:
     every_size = np.array(list(sizes.values()))
     if binary:
         return share_of_sums(every_sum, every_size)
-    return mean_of_sums(every_sum, every_size, within=_range_of(scorer))
+    estimate = mean_of_sums(every_sum, every_size, within=_range_of(scorer))
+    if scorer in LOWER and isfinite(estimate.low):
+        # No turn takes less than no time, or costs less than nothing.
+        estimate = estimate.replace(low=max(0.0, estimate.low))
+    return estimate
 
 
 @dataclass

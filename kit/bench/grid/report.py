@@ -1,7 +1,7 @@
 """The report of a grid: every way with its intervals, every verdict beside the baseline, each as one sentence."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -11,6 +11,7 @@ from kit.bench.grid.comparison import (
     Comparison,
     Row,
     Summary,
+    comparable,
     is_of,
     summarise,
 )
@@ -74,8 +75,8 @@ def report(spec: GridSpec, run: Run) -> str:
     verdict_lines = list(map(str, verdicts))
     for label, count in unscored(ways, rows, failures).items():
         verdict_lines.append(f"{label}: no verdict, {count}")
-    if rows and grid.baseline:
-        verdict_lines += _unmeasured(grid.verdicts, verdicts)
+    if grid.baseline:
+        verdict_lines += uncompared(ways, verdicts, grid.baseline, grid.verdicts)
     if verdict_lines or (grid.baseline and (failures or missing)):
         baseline = ", ".join(map(" ".join, grid.baseline.items()))
         parts += [f"## Against {baseline}", _list(verdict_lines), str(plan)]
@@ -129,22 +130,30 @@ def unscored(
     return {way: CellCount.of(cells) for way, cells in sorted(ends.items())}
 
 
-def _unmeasured(scorers: Sequence[str], verdicts: Sequence[Comparison]) -> list[str]:
-    """The verdicts that a grid asks for and that cannot be given, in words: one line for each way, or for all."""
-    compared: dict[str, set[str]] = {}
-    for verdict in verdicts:
-        compared.setdefault(" / ".join(verdict.way.values()), set()).add(verdict.scorer)
+def uncompared(
+    ways: Sequence[Summary],
+    comparisons: Sequence[Comparison],
+    baseline: Mapping[str, str],
+    scorers: Sequence[str],
+) -> list[str]:
+    """The comparisons that were asked for and that no case allows, in words: one line for each way, or for all."""
+    names = {tuple(summary.way.values()): summary.way for summary in ways}
+    axes_of_ways = set(chain.from_iterable(names.values()))
+    baseline = {axis: name for axis, name in baseline.items() if axis in axes_of_ways}
+    pairs = list(comparable(list(names.values()), baseline))
+    compared = {(one.scorer, *one.baseline.values(), *one.way.values()) for one in comparisons}
     lines: list[str] = []
     for scorer in scorers:
-        reason = "no case has a value on both sides"
+        reason = "no verdict, for no case has a value on both sides"
         if scorer == "cost":
-            reason += ", for a model without a price costs nobody knows what"
-        lacking = [label for label, names in compared.items() if scorer not in names]
-        if len(lacking) == len(compared):
-            lines.append(f"{scorer}: no verdict, {reason}")
-            continue
-        for label in lacking:
-            lines.append(f"{label}, {scorer}: no verdict, {reason}")
+            reason += " (a model without a price costs nobody knows what)"
+        lacking: list[str] = []
+        for base, way in pairs:
+            if (scorer, *base.values(), *way.values()) not in compared:
+                lacking.append(f"{' / '.join(way.values())}, {scorer}: {reason}")
+        if len(lacking) == len(pairs) > 1:
+            lacking = [f"{scorer}: {reason}"]
+        lines += lacking
     return lines
 
 

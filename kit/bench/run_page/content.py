@@ -12,7 +12,7 @@ from kit.bench.grid.comparison import LOWER, Comparison, Summary
 from kit.bench.grid.decision import compare_rows
 from kit.bench.grid.failures import failure_lines, read_failures
 from kit.bench.grid.ledger import Ledger
-from kit.bench.grid.report import differing_axes, rows_by_way, unscored
+from kit.bench.grid.report import differing_axes, rows_by_way, uncompared, unscored
 from kit.bench.grid.results import AXES, Row, read_results
 from kit.bench.grid.run import CASES, LEDGER, PROVENANCE, RESULTS
 from kit.bench.grid.stored_runs import StoredRun, read_run
@@ -70,6 +70,8 @@ class RunContent(Value):
     cases: int
     summaries: tuple[Summary, ...]
     comparisons: tuple[Comparison, ...]
+    uncompared: tuple[str, ...]
+    """The comparisons that were asked for and that no case allows, in words."""
     spends: tuple[Spend, ...]
     measure: str
     """The score that the wrong cases are wrong by."""
@@ -107,6 +109,7 @@ def read_content(
         cases=len({row["case"] for row in rows}),
         summaries=tuple(summaries),
         comparisons=tuple(comparisons),
+        uncompared=tuple(uncompared(summaries, comparisons, baseline, verdicts)),
         spends=tuple(_spend(way, of_way) for way, of_way in rows_by_way(rows, by).items()),
         measure=measure,
         failures=tuple(failure_lines(failures, by)),
