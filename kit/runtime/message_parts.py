@@ -7,7 +7,7 @@ A message of one clause ends before any vector is read.
 Which parts were covered is parts x calls x answers, for every pattern alike. A call covers the parts whose words it
 carries. A call in words of its own carries none, and covers the part that fits its agent. Several parts in one call are
 covered as far as its agent's card fits them: where the card of somebody who was not asked is closer, the part is owed.
-What an answer speaks of is owed in no case.
+What an answer speaks of is not owed, where its call was not in the words of another part.
 """
 
 import re
@@ -25,7 +25,7 @@ from kit.core.language.clauses import (
     opens_as_request,
     tells,
 )
-from kit.core.language.words import content_words, word_set, words
+from kit.core.language.words import SENTENCE_END, content_words, word_set, words
 from kit.core.outcome import NOTHING_LEFT, AgentCall, Answer, LeftOut, MessagePart, Outcome
 from kit.core.picture import strip_marks
 from kit.models.offline.similarity import Document, Index, index, spoken
@@ -432,7 +432,6 @@ MUCH_CLOSER = 0.14
 """The same where as many agents were asked as there are parts, so that each may well have one."""
 REMARK_CLOSER = 0.29
 """The same for what does not stand alone. These three are chosen on data/cases: few parts lost, few false alarms."""
-SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -477,8 +476,11 @@ def coverage(
         return NOTHING_TO_COVER
     states = [_PartState(part) for part in parts]
     free_calls: list[AgentCall] = []
+    calls_of_their_own: set[str] = set()
     for call in calls:
-        if not _note_call(call, states) and in_own_words:
+        if _note_call(call, states):
+            calls_of_their_own.add(call.call_id)
+        elif in_own_words:
             free_calls.append(call)
     open_states = [state for state in states if not state.agents]
     can_be_told = _assign(free_calls, open_states)
@@ -492,7 +494,7 @@ def coverage(
     lines: list[MessagePart] = []
     unnamed = -len(free_calls)
     for state in states:
-        is_spoken_of = _is_spoken_of(state.part, outcomes)
+        is_spoken_of = _is_spoken_of(state.part, outcomes, calls_of_their_own)
         if not state.agents and not is_spoken_of and not state.part.is_remark:
             unnamed += 1
         is_owed = state.is_owed and not is_spoken_of
@@ -582,17 +584,20 @@ def _mark_misfits(states: Sequence[_PartState]) -> None:
         state.is_owed = True
 
 
-def _is_spoken_of(part: Part, outcomes: Sequence[Outcome]) -> bool:
-    """Whether an answer speaks of a part, beyond saying that there is nothing on it."""
+def _is_spoken_of(part: Part, outcomes: Sequence[Outcome], calls_of_their_own: set[str]) -> bool:
+    """Whether an answer speaks of a part, beyond saying that there is nothing on it.
+
+    Whoever was asked for another part in its own words may name the same shop by the way.
+    """
     for outcome in outcomes:
-        if not isinstance(outcome, Answer):
+        if not isinstance(outcome, Answer) or outcome.call_id in calls_of_their_own:
             continue
         sentences = SENTENCE_END.split(outcome.text)
         statements = [sentence for sentence in sentences if not DENIES.search(sentence)]
         common_words = part.content & content_words(" ".join(statements))
         needed = len(part.content) / 2
         if part.closeness.get(outcome.agent, FITS) < FITS:
-            # Whoever is about something else may name the same shop by the way.
+            # So may whoever is about something else.
             needed += 0.5
         if len(common_words) >= max(SPOKEN_OF, needed):
             return True

@@ -5,7 +5,8 @@ import pytest
 from kit.compose.deck import load_deck
 from kit.core.outcome import AgentCall, Answer, Timing
 from kit.runtime.message_parts import Addressee, Cards, coverage, parts_of
-from kit.settings import HOME
+from kit.settings import HOME, Settings
+from kit.wire import open_kit
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +72,17 @@ def test_an_answer_that_only_says_there_is_nothing_by_those_words_covers_no_part
     timing = Timing(started=0.0, ended=1.0)
     answer = Answer(call_id="rewards", agent="rewards", text=denial, timing=timing)
     assert coverage(parts, calls, [answer]).left_out.parts == ("read me the items on my last slip",)
+
+
+@pytest.mark.parametrize("pattern", ["mediated", "direct", "supervisor"])
+async def test_what_nobody_was_asked_is_owed_although_an_answer_names_the_same_shop(pattern: str):
+    last = "when does Harvest Market open"
+    settings = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
+    async with open_kit(settings) as kit:
+        message = f"find coffee deals, how many points do I have, and {last}?"
+        reply = await kit.ask(message, kit.session("s"), pattern, cap=2)
+    assert "at Harvest Market" in reply.text and f"I left out “{last}”" in reply.text
+    assert reply.routing.left_out.parts == (last,)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Set
 
 from kit.bench.case import FAILING, Case
 from kit.bench.scoring.observation import Observation
-from kit.core.language.words import content_words
+from kit.core.language.words import SENTENCE_END, content_words
 
 # Bounded: a reply without a full stop would be searched in the square of its length.
 _DENIES = re.compile(
@@ -26,13 +26,11 @@ _RESERVES = re.compile(
     r"|one (?:source|reservation)|partial|may not be (?:complete|all)|at least",
     re.I,
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
-"""What stands between two sentences of a reply."""
 
 
 def sentences_of(text: str) -> list[str]:
     """The sentences of a reply, without the blanks around them."""
-    return list(filter(None, map(str.strip, _SENTENCE_END.split(text))))
+    return list(filter(None, map(str.strip, SENTENCE_END.split(text))))
 
 
 def denies(sentence: str) -> bool:

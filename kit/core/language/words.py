@@ -40,6 +40,8 @@ SHORTHAND = {
 """Words as people type them in a hurry, and what they stand for."""
 _UNSPACED = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
 """Scripts written without blanks: each character counts as a word."""
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+"""What stands between two sentences."""
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:'[^\W_{_UNSPACED}]+)?")
 
 

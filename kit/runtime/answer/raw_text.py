@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any, cast, get_args
 
 from kit.core.bodies.call import Envelope, ModelEnded, ToolEnded, ToolStarted
+from kit.core.language.words import SENTENCE_END
 from kit.core.limits import read_json
 from kit.core.outcome import Answer, Failure, Reason
 from kit.runtime.context import RunContext, TurnState
@@ -52,7 +53,6 @@ _SLASH_OR_DOT = re.compile(r"[/.]\w")
 _PAIR = re.compile(r"\b[A-Za-z]\w*[/.]\w+\b")
 _WORD = re.compile(r"[^\s\"'`()\[\]{},;<>]+")
 _ODD = re.compile(r"\d|[_/=@\\]|\w[.:]\w|[a-z][A-Z]")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _REASONS: frozenset[str] = frozenset(reason for reason in get_args(Reason) if "_" in reason)
 RUN = 4
 """So many words in a row are no accident."""
@@ -142,7 +142,7 @@ def scrub(text: str, ctx: RunContext) -> str:
         return ""
     lines: list[str] = []
     for line in text.splitlines():
-        sentences = [sentence for sentence in _SENTENCE.split(line) if not leaks(sentence, ctx)]
+        sentences = [sentence for sentence in SENTENCE_END.split(line) if not leaks(sentence, ctx)]
         kept = " ".join(sentences)
         if kept.strip():
             lines.append(kept)
