@@ -141,7 +141,7 @@ def uncompared(
     axes_of_ways = set(chain.from_iterable(names.values()))
     baseline = {axis: name for axis, name in baseline.items() if axis in axes_of_ways}
     pairs = list(comparable(list(names.values()), baseline))
-    compared = {(one.scorer, *one.baseline.values(), *one.way.values()) for one in comparisons}
+    keys = {(one.scorer, *one.baseline.values(), *one.way.values()) for one in comparisons}
     lines: list[str] = []
     for scorer in scorers:
         reason = "no verdict, for no case has a value on both sides"
@@ -149,7 +149,7 @@ def uncompared(
             reason += " (a model without a price costs nobody knows what)"
         lacking: list[str] = []
         for base, way in pairs:
-            if (scorer, *base.values(), *way.values()) not in compared:
+            if (scorer, *base.values(), *way.values()) not in keys:
                 lacking.append(f"{' / '.join(way.values())}, {scorer}: {reason}")
         if len(lacking) == len(pairs) > 1:
             lacking = [f"{scorer}: {reason}"]

@@ -176,10 +176,10 @@ def prose(text: str) -> str:
         return _without_effect(text)
     text = re.sub("[\ue000\ue001]", "", text)
     marked, pieces = _mark_code(text)
-    shown = _IS_KEPT.sub(lambda mark: pieces[int(mark[1])], _without_effect(marked))
+    page_text = _IS_KEPT.sub(lambda mark: pieces[int(mark[1])], _without_effect(marked))
     # What is around it was changed, and may have become code, or code something else: then all of it is text.
-    if _code_in(shown) == _code_in(text):
-        return shown
+    if _code_in(page_text) == _code_in(text):
+        return page_text
     return _without_effect(text)
 
 
@@ -211,7 +211,7 @@ def _mark_code(text: str) -> tuple[str, list[str]]:
     lines = text.split("\n")
     pieces: list[str] = []
 
-    def kept(piece: str) -> str:
+    def keep(piece: str) -> str:
         pieces.append(piece)
         return _KEPT.format(len(pieces) - 1)
 
@@ -221,7 +221,7 @@ def _mark_code(text: str) -> tuple[str, list[str]]:
             continue
         begin, end = block.map
         if block.type in _BLOCKS:
-            lines[begin:end] = [kept("\n".join(lines[begin:end]))]
+            lines[begin:end] = [keep("\n".join(lines[begin:end]))]
             continue
         spans = [part for part in block.children or () if part.type == "code_inline"]
         if not spans:
@@ -230,10 +230,10 @@ def _mark_code(text: str) -> tuple[str, list[str]]:
         marked = ""
         for span in spans:
             words = r"\s".join(map(re.escape, span.content.split(" ")))
-            found = re.search(rf"(?<![`\\]){span.markup}\s?{words}\s?{span.markup}(?!`)", rest)
-            if found is not None:
-                marked += rest[: found.start()] + kept(found[0])
-                rest = rest[found.end() :]
+            match = re.search(rf"(?<![`\\]){span.markup}\s?{words}\s?{span.markup}(?!`)", rest)
+            if match is not None:
+                marked += rest[: match.start()] + keep(match[0])
+                rest = rest[match.end() :]
         lines[begin:end] = [marked + rest]
     return "\n".join(lines), pieces
 

@@ -1,0 +1,29 @@
+"""What people say beside what they ask for: thanks, sighs, haste, and wishes for what no agent has."""
+
+import re
+
+THANKS = re.compile(
+    r"""\A\W*(?:(?:many|much|muchas|mil)\s+)?(?:thanks|thank\s+you|thx|gracias)
+        (?:\s+(?:so|very)\s+much|\s+a\s+lot)?\s+(?:for|por)\b[^,;:–—\n]*(?:[,;:–—]\s*)?""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Thanks for something, up to the next mark: whoever says them asks for nothing by them."""
+ASIDE = re.compile(
+    r"""(?:(?:(?:u+gh|argh|hm+|phew|sigh|lol|haha|omg|o[hk]|okay|well|so|listen)\b\W*+)++
+        |(?:(?:kind|best|warm)\ )?regards(?:,?\ \w+)?|(?:un\ )?saludos?(?:,?\ \w+)?)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Sighs ("omg ok so"), or the end of a letter: a clause of nothing else asks for nothing."""
+HASTE = re.compile(
+    r"""\A[^,;:?!\n]{0,100}\bso\ (?:please\ |pls\ |plz\ )?(?:be\ |make\ (?:it|this)\ )?
+        (?:quick(?:ly)?|fast|brief|short)(?:\s*[:,;–—]\s*|\Z)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Why somebody is in a hurry, up to the next mark: "soccer practice in ten minutes so be quick"."""
+PROMPT = re.compile(
+    r"""\b(?:your|system|hidden|secret|initial)\s+(?:(?:system|hidden|secret|initial|own|full|exact)\s+)*prompts?\b
+        |\b(?:system|hidden|secret|initial|previous|prior|earlier)\s+(?:instructions?|messages?)\b
+        |\bprompt\s+de(?:l\s+|\s+)sistema\b|\binstrucciones\s+(?:del\s+sistema|anteriores|ocultas|secretas)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""What an assistant was told before the conversation: no agent has it, so it is never promised for the next answer."""
