@@ -221,7 +221,7 @@ def test_the_failsafe_is_taken_apart_at_the_rates_of_the_law(tmp_path: Path):
         tmp_path,
         specs={"simulated-test": {"provider": "simulated", "law": law}},
         settings={"on": {"cap": 8}, "off": {"cap": 8, "guards": {"failsafe": False}}},
-        cases=[{"file": "data/cases/mixed.jsonl", "take": 124}],
+        cases=[{"file": "data/cases/mixed.jsonl", "take": 62}],
         sub_agents="stubs",
         baseline={"setting": "off"},
         verdicts=["exact", "model_calls"],
@@ -230,7 +230,7 @@ def test_the_failsafe_is_taken_apart_at_the_rates_of_the_law(tmp_path: Path):
     on, off = (
         Counter(row["failsafe"] for row in rows if row["setting"] == name) for name in ("on", "off")
     )
-    turns = 124
+    turns = 62
 
     def rate(share: float) -> Any:
         return pytest.approx(share * turns, abs=4 * math.sqrt(share * (1 - share) * turns))
@@ -311,7 +311,7 @@ def test_fan_out_beyond_two_agents_is_measured_by_its_size_and_falls_as_the_law_
         tmp_path,
         specs={"simulated-test": {"provider": "simulated", "law": law}},
         settings={"bare": {"cap": 8, "guards": {"failsafe": False}}},
-        cases=[{"file": "data/cases/mixed.jsonl", "every": 2}],
+        cases=[{"file": "data/cases/mixed.jsonl", "every": 3}],
     )
     _, rows = play(spec, tmp_path / "out")
     table = frame(rows)
