@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from kit.bench.statistics.clusters import share_of_sums, sum_clusters
 from kit.bench.statistics.difference import (
@@ -102,6 +101,9 @@ def test_scores_that_are_all_alike_are_no_certainty():
 
 @pytest.mark.parametrize(("right", "total"), [(181, 200), (30, 30), (0, 7)])
 def test_wilson_agrees_with_another_implementation(right: int, total: int):
+    # Every process of the tests reads this file, and one of them plays it.
+    from scipy import stats
+
     found, other = (
         wilson(right, total),
         stats.binomtest(right, total).proportion_ci(method="wilson"),
@@ -147,6 +149,8 @@ def test_the_paired_interval_is_that_of_bonett_and_price():
 
 
 def test_the_sample_for_a_target_settles_it_as_often_as_the_page_says():
+    from scipy import stats
+
     large, small = list[float](), list[float]()
     for rate, figure in (
         (rate, figure) for rate in RATES for figure in TARGETS if abs(rate - figure) > 0.019

@@ -1,18 +1,18 @@
-"""How agents of other frameworks misbehave as sub-agents, and what becomes of that."""
+"""How agents of other frameworks misbehave as sub-agents, and what becomes of that.
+
+Pydantic AI and the Agents SDK are imported where they are used: every process of the tests reads every file, and most
+play none of these.
+"""
 
 import asyncio
 from typing import Any, TypedDict
 
-import agents as openai_agents
 import pytest
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import interrupt
 from pydantic import BaseModel
-from pydantic_ai import Agent, DeferredToolRequests
-from pydantic_ai.exceptions import ApprovalRequired, ToolFailed
-from pydantic_ai.models.test import TestModel
 
 from kit.bridges.part import BridgeFault, Called, Question, Reported, Spent
 from kit.bridges.recognise import bridge_of
@@ -21,8 +21,6 @@ from kit.core.errors import CodeError
 from kit.core.outcome import Usage, total
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import run_turn
-from tests.bridges.agents import weather
-from tests.bridges.agents.weather import ScriptedResponses
 from tests.kits import ALICE, SmallKit, asks, bodies, leading, nothing_runs, small_kit
 
 pytestmark = pytest.mark.realtime
@@ -65,10 +63,17 @@ def hanging_graph(hangs: Hangs) -> Any:
 
 
 def hanging_pydantic_agent(hangs: Hangs) -> Any:
+    from pydantic_ai import Agent
+    from pydantic_ai.models.test import TestModel
+
     return Agent(TestModel(), tools=[hangs.work])
 
 
 def hanging_openai_agent(hangs: Hangs) -> Any:
+    import agents as openai_agents
+
+    from tests.bridges.agents.weather import ScriptedResponses
+
     @openai_agents.function_tool
     async def get_weather(city: str) -> str:
         """Hangs."""
@@ -179,11 +184,21 @@ class Fare(BaseModel):
 
 
 async def test_a_structured_output_is_json():
+    from pydantic_ai import Agent
+    from pydantic_ai.models.test import TestModel
+
     agent = Agent(TestModel(custom_output_args={"city": "Leeds", "euros": 120}), output_type=Fare)
     assert (await ask(agent))[-1] == Reported('{"city":"Leeds","euros":120}')
 
 
 async def test_a_run_that_waits_for_an_approval_is_a_failure_that_says_so():
+    import agents as openai_agents
+    from pydantic_ai import Agent, DeferredToolRequests
+    from pydantic_ai.exceptions import ApprovalRequired
+    from pydantic_ai.models.test import TestModel
+
+    from tests.bridges.agents.weather import ScriptedResponses
+
     def pay() -> str:
         raise ApprovalRequired
 
@@ -202,6 +217,10 @@ async def test_a_run_that_waits_for_an_approval_is_a_failure_that_says_so():
 
 
 async def test_a_tool_that_failed_inside_an_agent_is_told_as_failed():
+    from pydantic_ai import Agent
+    from pydantic_ai.exceptions import ToolFailed
+    from pydantic_ai.models.test import TestModel
+
     def look_up() -> str:
         raise ToolFailed("zx-down")
 
@@ -211,6 +230,10 @@ async def test_a_tool_that_failed_inside_an_agent_is_told_as_failed():
 
 
 async def test_a_run_over_the_frameworks_own_limits_is_over_its_budget():
+    import agents as openai_agents
+
+    from tests.bridges.agents.weather import ScriptedResponses
+
     @openai_agents.function_tool
     async def get_weather(city: str) -> str:
         """Says nothing, so that it is asked again."""
@@ -223,6 +246,10 @@ async def test_a_run_over_the_frameworks_own_limits_is_over_its_budget():
 
 
 async def test_a_guardrail_that_trips_is_a_refusal():
+    import agents as openai_agents
+
+    from tests.bridges.agents import weather
+
     async def trips(*_: Any) -> Any:
         return openai_agents.GuardrailFunctionOutput(output_info="no", tripwire_triggered=True)
 
@@ -235,6 +262,11 @@ async def test_a_guardrail_that_trips_is_a_refusal():
 
 
 async def test_a_handoff_is_a_call_of_an_agent():
+    import agents as openai_agents
+
+    from tests.bridges.agents import weather
+    from tests.bridges.agents.weather import ScriptedResponses
+
     desk = openai_agents.Agent(
         name="Desk",
         model=ScriptedResponses("transfer_to_weather_desk"),
@@ -247,6 +279,10 @@ async def test_a_handoff_is_a_call_of_an_agent():
 
 
 async def test_nothing_of_a_run_is_traced_elsewhere():
+    import agents as openai_agents
+
+    from tests.bridges.agents import weather
+
     heard: list[Any] = []
 
     class Listener(openai_agents.tracing.TracingProcessor):

@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from pkgutil import resolve_name
 
 import pytest
 
@@ -11,9 +11,6 @@ from kit.bridges.recognise import bridge_of
 from kit.core.bodies.speech import Text
 from kit.core.context import Principal
 from kit.core.outcome import total
-from tests.bridges.agents.flights import graph
-from tests.bridges.agents.hotels import hotel_agent
-from tests.bridges.agents.weather import weather_agent
 from tests.bridges.decks import kit_over, write_deck
 from tests.kits import bodies, failures, nothing_runs
 
@@ -23,7 +20,6 @@ RUNS = {
     "hotels": "tests.bridges.agents.hotels:hotel_agent",
     "weather": "tests.bridges.agents.weather:weather_agent",
 }
-AGENTS: dict[str, Any] = {"flights": graph, "hotels": hotel_agent, "weather": weather_agent}
 ANSWERS = {
     "flights": "A flight to Leeds leaves at noon, 120 euros. For alice.",
     "hotels": "In Leeds: the Grand has a room for alice.",
@@ -39,7 +35,7 @@ async def parts_of(bridge: Bridge, user: str = "alice") -> list[Part]:
 
 @pytest.mark.parametrize("name", list(RUNS))
 async def test_a_bridge_gives_text_as_it_comes_calls_tokens_and_the_whole_answer(name: str):
-    parts = await parts_of(bridge_of(AGENTS[name], name))
+    parts = await parts_of(bridge_of(resolve_name(RUNS[name]), name))
     assert parts[-1] == Reported(ANSWERS[name])
     [calling] = [part for part in parts if isinstance(part, Calling)]
     [called] = [part for part in parts if isinstance(part, Called)]
@@ -65,7 +61,7 @@ async def test_where_sub_agents_speak_themselves_their_words_are_read_as_they_co
 
 @pytest.mark.parametrize("name", list(RUNS))
 async def test_two_principals_at_once_are_never_mixed(name: str):
-    bridge = bridge_of(AGENTS[name], name)
+    bridge = bridge_of(resolve_name(RUNS[name]), name)
     users = [f"user{number}" for number in range(8)]
     answers = await asyncio.gather(*(parts_of(bridge, user) for user in users))
     for user, parts in zip(users, answers, strict=True):

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from distributed import LocalCluster
 
 from kit.bench.grid.run import RESULTS, run_grid
 from kit.bench.grid.workers import BATCH
@@ -45,6 +44,9 @@ def run_dask(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[Cluster]:
     """A scheduler, and two workers in processes and environments of their own, over TCP."""
+    # Every process of the tests reads this file, and one of them plays it.
+    from distributed import LocalCluster
+
     environment = {
         **os.environ,
         "OWN_API_KEY": WORKER_KEY,

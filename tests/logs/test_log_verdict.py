@@ -13,9 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 import zstandard
-from scipy import stats
-from statsmodels.stats.contingency_tables import mcnemar
-from statsmodels.stats.proportion import proportion_confint
 
 from kit.bench.grid.comparison import AT_PLAN
 from kit.bench.logs.inspect_log import _json
@@ -115,6 +112,11 @@ def log_of(name: str, values: dict[str, list[float]], score: str = "exact") -> L
 
 
 def test_one_try_is_tested_as_scipy_and_statsmodels_test_it():
+    # Every process of the tests reads this file, and one of them plays it.
+    from scipy import stats
+    from statsmodels.stats.contingency_tables import mcnemar
+    from statsmodels.stats.proportion import proportion_confint
+
     first, second = outcomes("exact", epoch=1)
     (comparison,) = compare_logs(log_of("plain", first), log_of("careful", second)).comparisons
     table = np.zeros((2, 2))
@@ -132,6 +134,8 @@ def test_one_try_is_tested_as_scipy_and_statsmodels_test_it():
 
 
 def test_several_tries_are_tested_as_scipy_flips_signs_and_draws_again():
+    from scipy import stats
+
     first, second = outcomes("brevity", epoch=None)
     pair = (log_of("plain", first, "brevity"), log_of("careful", second, "brevity"))
     (comparison,) = compare_logs(*pair).comparisons
