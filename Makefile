@@ -69,7 +69,7 @@ bytecode: setup
 
 # One worker more than there are cores: while a test waits, another has its core. Two more are no faster.
 unit: setup
-	@mkdir -p .kit && $(stage) tests 150 .ci/in_memory $(py) -m pytest -q -p tests.matrix -m "not opensearch" --ignore=tests/browser --ignore=tests/installed \
+	@mkdir -p .kit && $(stage) tests 150 .ci/in_memory $(py) -m pytest -q -p tests.matrix -m "not opensearch and not pages" --ignore=tests/browser --ignore=tests/installed \
 		-n $$($(py) -c 'import os; print((os.cpu_count() or 1) + 1)') --maxprocesses=4 --dist=worksteal
 
 # Who is ready takes the next one: the long ones stand in the middle, and the short ones at the end fill what is left.
@@ -82,7 +82,7 @@ browser: setup
 installed: setup ## the wheel in an environment of its own, from `subagent-kit new` to a verdict
 	@$(stage) installed 180 $(py) -m pytest -q -p tests.matrix -m installed tests/installed
 
-docs: setup ## the documentation as a site, in docs/site; every link and every name of the Python API must be there
+docs: setup ## the documentation as a site, in docs/site; every link, every name of the Python API and every figure of a run must be there
 	@$(stage) docs 120 .ci/docs "$(py)"
 
 pythons: setup ## the unit tests under every other Python that the package names and this machine has; TESTS="tests/core": those

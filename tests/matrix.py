@@ -38,8 +38,8 @@ SOURCES = (
 )
 SUITE = (sys.executable, "-m", "pytest", "-q", "-p", "tests.matrix", "--ignore=tests/browser")
 
-STAGES = ("opensearch", "installed")
-"""Marks of tests that have a stage of their own, after that of the others, and two of them at a time."""
+STAGES = ("opensearch", "installed", "pages")
+"""Marks of tests that have a stage of their own, after that of the others; two may end at the same time."""
 Endings = dict[str, dict[str, str]]
 """Requirement id -> test -> passed, failed or skipped."""
 

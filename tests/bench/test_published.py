@@ -44,6 +44,7 @@ def test_the_document_is_what_the_command_writes():
         assert said in text
 
 
+@pytest.mark.pages
 @pytest.mark.req("SO-25")
 def test_the_contracts_figures_stand_beside_ours_and_its_models_can_be_named():
     evidence, text = read_evidence(), DOCUMENT.read_text()
@@ -77,6 +78,7 @@ def test_published_latencies_stand_each_with_the_sample_that_would_settle_it():
     )
 
 
+@pytest.mark.pages
 def test_what_is_said_of_the_stand_in_still_holds():
     found = run_virtual(route_stand_in())
     cases = list(read_cases(HOME / "data" / "cases" / "mixed.jsonl"))

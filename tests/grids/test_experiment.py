@@ -109,6 +109,7 @@ def trace_ids(sent: Sent) -> dict[str, dict[str, Any]]:
     return {key: rows[trace["metadata"]["turn_id"]] for key, trace in sent.stub.traces.items()}
 
 
+@pytest.mark.pages
 @pytest.mark.req("SAT-22")
 def test_what_the_page_says_of_the_gateway_is_what_its_whole_grid_reports(tmp_path: Path):
     spec = read_grid(HOME / "data" / "grids" / "gateway.yaml")

@@ -98,6 +98,7 @@ class Reader:
         return ended.returncode, ended.stdout
 
 
+@pytest.mark.pages
 @pytest.mark.realtime
 def test_the_tutorial_prints_what_it_shows(tmp_path: Path):
     reader = Reader(tmp_path)
