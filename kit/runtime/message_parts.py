@@ -7,7 +7,7 @@ A message of one clause ends before any vector is read.
 Which parts were covered is parts x calls x answers, for every pattern alike. A call covers the parts whose words it
 carries. A call in words of its own carries none, and covers the part that fits its agent. Several parts in one call are
 covered as far as its agent's card fits them: where the card of somebody who was not asked is closer, the part is owed.
-What an answer speaks of is not owed, where its call was not in the words of another part.
+What an answer speaks of is not owed; it has to say more of it where its call was in the words of another part.
 """
 
 import re
@@ -566,12 +566,12 @@ def _is_spoken_of(part: Part, outcomes: Sequence[Outcome], calls_of_their_own: s
     Whoever was asked for another part in its own words may name the same shop by the way.
     """
     for outcome in outcomes:
-        if not isinstance(outcome, Answer) or outcome.call_id in calls_of_their_own:
+        if not isinstance(outcome, Answer):
             continue
         sentences = SENTENCE_END.split(outcome.text)
         statements = [sentence for sentence in sentences if not DENIES.search(sentence)]
         common_words = part.content & content_words(" ".join(statements))
-        needed = len(part.content) / 2
+        needed = len(part.content) * (3 / 4 if outcome.call_id in calls_of_their_own else 1 / 2)
         if part.closeness.get(outcome.agent, FITS) < FITS:
             # So may whoever is about something else.
             needed += 0.5

@@ -178,6 +178,21 @@ async def test_a_part_that_nobody_is_for_is_refused_beside_the_answer_to_the_oth
     assert "ask me again" not in reply.text and outside not in again.text
 
 
+@pytest.mark.parametrize(
+    ("message", "outside"),
+    [
+        ("what's the weather, and my points?", "what's the weather"),
+        ("tell me a joke, and how many points do I have", "tell me a joke"),
+        ("find sushi and tell me my points", ""),
+    ],
+)
+async def test_one_word_that_no_card_knows_is_enough_to_say_so(message: str, outside: str):
+    async with open_kit(OFFLINE) as kit:
+        reply = await kit.ask(message, kit.session("s"))
+    assert "You have 4,975 points" in reply.text
+    assert reply.routing.left_out.for_nobody == ((outside,) if outside else ())
+
+
 async def test_a_part_for_nobody_is_refused_though_the_model_says_nothing_of_it():
     message = "how many points do I have, and who is the president of France"
     rewards = AgentCard(

@@ -303,6 +303,11 @@ class Index:
         texts = [" . ".join(requests) for requests in self._lists]
         return [content_words(text) for text in [*texts, ""]]
 
+    @cached_property
+    def _known_words(self) -> frozenset[str]:
+        """The words by which documents describe themselves, or are asked; and those that name nothing."""
+        return FAINT.union(*self._description_words, *self._request_words)
+
     def wording(self, text: str) -> Floats:
         """How much a text is worded like the requests that each document lists, beside the others.
 
@@ -354,7 +359,8 @@ class Index:
         if not self._lists:
             # "How many in Oakfield" names too little: it goes on with what was asked before.
             return len(meaning - FAINT) > 1 and self.is_elsewhere(text, doubt=0.0)
-        if len(meaning) < 2:
+        if len(meaning) < 2 and meaning <= self._known_words:
+            # "How many in Oakfield" again, or "find sushi", whose one word somebody is asked about.
             return False
         closest = float(self.score(text).max())
         return self._is_elsewhere(text, closest, 0.0 if closest < UNLIKE else -CLEARLY)
