@@ -150,6 +150,9 @@ class Register:
         with NOTE.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             earlier = read_endings() if self.adds else None
+            if self.adds and earlier is None:
+                # Noted alone, these few would count as all that there are.
+                return
             if earlier is not None:
                 self.begun = json.loads(NOTE.read_text())["begun"]
                 for id, tests in earlier.items():

@@ -109,6 +109,12 @@ def test_a_row_is_proven_only_when_all_its_tests_passed(tmp_path: Path):
     assert broken.returncode == 2 and "did not come to their end" in broken.stderr
 
 
+def test_a_stage_that_runs_alone_is_not_taken_for_all_tests(tmp_path: Path):
+    project = Project(tmp_path, ONE_OF_EACH, document(0, "planned"))
+    project.run("-m", "pytest", "-q", "-p", "tests.matrix", "-m", "pages")
+    assert not (tmp_path / ".kit" / "requirements.json").exists()
+
+
 @pytest.mark.parametrize(
     ("row", "text", "fault"),
     [
