@@ -13,7 +13,7 @@ from tests import matrix
 PYPROJECT = """
 [tool.pytest.ini_options]
 addopts = ["--strict-markers", "--import-mode=importlib"]
-markers = ["req(id, ...): rows"]
+markers = ["req(id, ...): rows", "pages: a stage"]
 """
 
 
@@ -111,6 +111,9 @@ def test_a_row_is_proven_only_when_all_its_tests_passed(tmp_path: Path):
 
 def test_a_stage_that_runs_alone_is_not_taken_for_all_tests(tmp_path: Path):
     project = Project(tmp_path, ONE_OF_EACH, document(0, "planned"))
+    ended = project.run("-m", "pytest", "-q", "-p", "tests.matrix", "-m", "not pages")
+    assert "A-1" in (tmp_path / ".kit" / "requirements.json").read_text(), ended.stdout
+    (tmp_path / ".kit" / "requirements.json").unlink()
     project.run("-m", "pytest", "-q", "-p", "tests.matrix", "-m", "pages")
     assert not (tmp_path / ".kit" / "requirements.json").exists()
 
