@@ -1,5 +1,6 @@
 """The API as one ASGI app: its endpoints, and what becomes of errors."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -81,9 +82,11 @@ def create_app(service: Service | None = None, *, most_bytes: int = Limits.most_
         return Health(status="ok")
 
     @app.get("/ready", responses={503: PROBLEMS[503]})
-    def ready(service: Serving) -> Health:
-        """Says that the kit is open and that its store can be read."""
-        service.kit.store.turns(limit=1)
+    async def ready(service: Serving) -> Health:
+        """Says that the kit is open, that its store can be read, and that plans can be queued where they are."""
+        await asyncio.to_thread(service.kit.store.turns, limit=1)
+        if service.pattern.is_plan and service.queued_plans is not None:
+            await service.queued_plans.queue.check()
         return Health(status="ready")
 
     return app

@@ -61,6 +61,13 @@ class PlanQueue:
         except RedisError as error:
             raise BusError("Redis cannot be reached, so the plan cannot be queued") from error
 
+    async def check(self) -> None:
+        """Raises BusError where nothing can be queued now."""
+        try:
+            await self._worker.redis.ping()
+        except RedisError as error:
+            raise BusError("Redis cannot be reached, so no plan can be queued") from error
+
     async def work(self, run: Run, at_once: int) -> None:
         """Runs what the queue gives, so many plans at once, until it is cancelled.
 

@@ -163,6 +163,8 @@ async def test_without_redis_a_plan_is_refused_and_not_run_later(tmp_path: Path)
             server.kill()
             refused = await api.run("the best three")
             assert refused.status_code == 503 and "Redis cannot be reached" in refused.text
+            unready = await api.http.get("/ready")
+            assert unready.status_code == 503 and "Redis cannot be reached" in unready.text
             plans = (await api.http.get("/agent/plans", headers=ACME)).json()["plans"]
             assert plans == []
             server.start()
