@@ -110,11 +110,11 @@ def _key(spec: "ModelSpec", settings: "Settings") -> str:
     if spec.provider == "python":
         return "its code sees to that"
     if spec.api_key_env:
-        return f"from {spec.api_key_env}"
+        return f"found in {spec.api_key_env}"
     if spec.provider == "langchain" and not spec.base_url:
         return "its provider's"
     if settings.openai_api_key and not spec.base_url:
-        return "from OPENAI_API_KEY"
+        return "found in OPENAI_API_KEY"
     return "none is sent"
 
 

@@ -158,7 +158,10 @@ def _remedy_without_status(error: BaseException) -> str:
         return (
             "raise the budgets of the deck for a slow model, or check that the server is not stuck"
         )
-    if "Protocol" in name or "ReadError" in name:
+    # A client that tells its connection errors not apart keeps what lay under them.
+    if any(
+        word in f"{name} {type(error.__cause__).__name__}" for word in ("Protocol", "ReadError")
+    ):
         return "the connection broke in the middle of the reply: look at the server's log"
     if "Connection" in name or isinstance(error, OSError):
         return "nothing answers there: start the server, or correct the URL"

@@ -11,7 +11,7 @@ from kit.core.model import ModelSpec
 from kit.core.value import Value
 from kit.models.diagnosis import diagnose, status_of
 from kit.models.json_routing import JsonRouting, NativeOrJson
-from kit.models.message import ending_of, whole_message
+from kit.models.message import ending_of, usage_of, whole_message
 
 SECONDS = 60.0
 """What any one call may take."""
@@ -70,7 +70,10 @@ async def examine(spec: ModelSpec, model: BaseChatModel) -> AsyncIterator[Findin
     whole = trials.replies[-1]
     async for finding in _tool_calls(trials):
         yield finding
-    counts = "" if whole.usage_metadata else "none: tokens and costs are estimates"
+    counts = ""
+    if usage_of(whole, spec, 0, "").estimated:
+        counts = "none that can be" if whole.usage_metadata else "none"
+        counts += ": tokens and costs are estimates"
     yield Finding(name="usage", state="failed" if counts else "ok", words=counts, needed=False)
     ending = ending_of(whole, spec)
     if ending in (None, "cut_off"):
@@ -114,13 +117,22 @@ class _Trials:
 
 
 async def _tool_calls(trials: _Trials) -> AsyncIterator[Finding]:
-    by_schema = trials.spec.routing == "json_schema"
-    remedy = "choose another model" if by_schema else "set `routing: json_schema`"
+    remedy = "choose another model"
+    if trials.spec.routing != "json_schema":
+        schema = _by_schema(trials.model).bind_tools([_WEATHER], tool_choice="weather")
+        # First, for what is advised about calls depends on it.
+        kept = await trials.run(
+            "JSON schema",
+            schema.ainvoke(_ONE_CALL),
+            lambda reply: "" if reply.tool_calls else "the schema is not kept",
+            needed=False,
+        )
+        yield kept
+        if kept.state == "ok":
+            remedy = "set `routing: json_schema`"
     bound = trials.model.bind_tools([_WEATHER])
     yield await trials.run(
-        "tool call",
-        bound.ainvoke(_ONE_CALL),
-        lambda reply: "" if reply.tool_calls else f"it calls nothing: {remedy}",
+        "tool call", bound.ainvoke(_ONE_CALL), lambda reply: _why_no_call(reply, remedy)
     )
     yield await trials.run(
         "several at once",
@@ -132,15 +144,14 @@ async def _tool_calls(trials: _Trials) -> AsyncIterator[Finding]:
         ),
         needed=trials.spec.concurrent_tool_calls,
     )
-    if not by_schema:
-        schema = _by_schema(trials.model).bind_tools([_WEATHER], tool_choice="weather")
-        words = "the schema is not kept; leave `routing: native`"
-        yield await trials.run(
-            "JSON schema",
-            schema.ainvoke(_ONE_CALL),
-            lambda reply: "" if reply.tool_calls else words,
-            needed=False,
-        )
+
+
+def _why_no_call(reply: AIMessage, remedy: str) -> str:
+    if reply.tool_calls:
+        return ""
+    if reply.invalid_tool_calls:
+        return f"the arguments of its call are no JSON: {remedy}"
+    return f"it calls nothing: {remedy}"
 
 
 async def _streamed(model: BaseChatModel) -> AIMessage:

@@ -25,6 +25,33 @@ BOTH = Say(
         )
     ]
 )
+NO_JSON = Raw(
+    json.dumps(
+        {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "m",
+            "choices": [
+                {
+                    "index": 0,
+                    "finish_reason": "tool_calls",
+                    "message": {
+                        "role": "assistant",
+                        "content": None,
+                        "tool_calls": [
+                            {
+                                "id": "a",
+                                "type": "function",
+                                "function": {"name": "weather", "arguments": "{Oslo"},
+                            }
+                        ],
+                    },
+                }
+            ],
+        }
+    )
+)
 KEY = "sk-doctor-4711-secret"
 
 
@@ -42,20 +69,20 @@ def states(result: Result) -> dict[str, str]:
 
 
 def test_a_model_that_does_everything_is_ok_line_by_line(server: Loopback):
-    result = doctor(server, Say(["Four."]), Say(["Fo", "ur."]), ONE, TWO, BY_SCHEMA)
+    result = doctor(server, Say(["Four."]), Say(["Fo", "ur."]), BY_SCHEMA, ONE, TWO)
     whats = (
         "key",
         "URL",
         "plain call",
         "streaming",
+        "JSON schema",
         "tool call",
         "several at once",
-        "JSON schema",
         "usage",
         "finish_reason",
     )
     assert result.returncode == 0 and states(result) == dict.fromkeys(whats, "ok"), result.stdout
-    assert "from OPENAI_API_KEY" in result.stdout and KEY not in result.stdout + result.stderr
+    assert "found in OPENAI_API_KEY" in result.stdout and KEY not in result.stdout + result.stderr
 
 
 def test_a_small_model_is_asked_by_schema(server: Loopback):
@@ -69,31 +96,55 @@ def test_a_small_model_is_asked_by_schema(server: Loopback):
     [
         ((Refuse(401, "wrong key"),), "plain call", "HTTP 401, wrong key; set OPENAI_API_KEY", 1),
         (
-            (Say(["Four."]), Say(["Four."], whole=True), ONE, TWO, BY_SCHEMA),
+            (Say(["Four."]), Say(["Four."], whole=True), BY_SCHEMA, ONE, TWO),
             "streaming",
             "set `stream: false`",
             1,
         ),
         (
-            (Say(["Four."]), Say(["Four."]), Say(["sunny"]), TWO, BY_SCHEMA),
+            (Say(["Four."]), Say(["Four."]), BY_SCHEMA, Say(["sunny"]), TWO),
             "tool call",
             "set `routing: json_schema`",
             1,
         ),
         (
-            (Say(["Four."]), Say(["Four."]), ONE, ONE, BY_SCHEMA),
+            (Say(["Four."]), Say(["Four."]), BY_SCHEMA, ONE, ONE),
             "several at once",
             "1 of 2 calls; for an orchestrator set `routing: json_sch",
             1,
         ),
         (
-            (Say(["Four."]), Say(["Four."]), ONE, TWO, Refuse(400, "what?")),
+            (Say(["Four."]), Say(["Four."]), Refuse(400, "what?"), ONE, TWO),
             "JSON schema",
             "HTTP 400, what?",
             0,
         ),
         (
-            (Say(["Four."]), Say(["Four."], lost=True), ONE, TWO, BY_SCHEMA),
+            (Say(["Four."]), Say(["Four."]), Say(["no"]), ONE, ONE),
+            "several at once",
+            "1 of 2 calls; for an orchestrator choose another model",
+            1,
+        ),
+        (
+            (Say(["Four."]), Say(["Four."]), BY_SCHEMA, NO_JSON, TWO),
+            "tool call",
+            "the arguments of its call are no JSON",
+            1,
+        ),
+        (
+            (Say(["Four."]), Say(["Four."], usage=(-5, 3)), BY_SCHEMA, ONE, TWO),
+            "usage",
+            "none that can be: tokens and costs are estimates",
+            0,
+        ),
+        (
+            (Say(["Four."], broken=True, whole=True),) * 3,
+            "URL",
+            "the connection broke in the middle of the reply",
+            1,
+        ),
+        (
+            (Say(["Four."]), Say(["Four."], lost=True), BY_SCHEMA, ONE, TWO),
             "finish_reason",
             "cannot be told",
             0,
@@ -123,7 +174,7 @@ def test_the_model_that_stands_in_for_a_failed_one_is_tried_as_well(
     desk = {"id": "desk", "description": "Knows what the shop has in stock.", **both}
     for card in (lead, desk):
         (deck / f"{card['id']}.yaml").write_text(yaml.safe_dump(card))
-    works = (Say(["Four."]), Say(["Fo", "ur."]), ONE, TWO, BY_SCHEMA)
+    works = (Say(["Four."]), Say(["Fo", "ur."]), BY_SCHEMA, ONE, TWO)
     server.plays(*works, Refuse(401, "wrong key"))
     result = run("doctor", KIT_DECK=str(deck), OPENAI_BASE_URL=server.url, OPENAI_API_KEY=KEY)
     assert "second" in result.stdout and "HTTP 401" in result.stdout, result.stdout
