@@ -233,7 +233,11 @@ class _Handler(BaseHTTPRequestHandler):
                 if responses
                 else _completion(say)
             )
-            self._send(json.dumps(whole), 200, broken=say.broken)
+            if say.broken:
+                self._send("{", 200, **{"Content-Length": "1000"})
+                self.connection.shutdown(socket.SHUT_RDWR)
+                raise ConnectionResetError
+            self._send(json.dumps(whole), 200)
             return
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
@@ -257,15 +261,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         self.wfile.flush()
 
-    def _send(
-        self,
-        body: str,
-        status: int,
-        kind: str = "application/json",
-        *,
-        broken: bool = False,
-        **headers: str,
-    ) -> None:
+    def _send(self, body: str, status: int, kind: str = "application/json", **headers: str) -> None:
         data = body.encode()
         self.send_response(status)
         for name, value in {
@@ -275,10 +271,6 @@ class _Handler(BaseHTTPRequestHandler):
         }.items():
             self.send_header(name, value)
         self.end_headers()
-        if broken:
-            self.wfile.write(data[: len(data) // 2])
-            self.connection.shutdown(socket.SHUT_RDWR)
-            raise ConnectionResetError
         self.wfile.write(data)
 
     def _wait(self, state: Loopback) -> None:
