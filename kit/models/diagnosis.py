@@ -158,10 +158,7 @@ def _remedy_without_status(error: BaseException) -> str:
         return (
             "raise the budgets of the deck for a slow model, or check that the server is not stuck"
         )
-    # A client that tells its connection errors not apart keeps what lay under them.
-    if any(
-        word in f"{name} {type(error.__cause__).__name__}" for word in ("Protocol", "ReadError")
-    ):
+    if _broke_off(error):
         return "the connection broke in the middle of the reply: look at the server's log"
     if "Connection" in name or isinstance(error, OSError):
         return "nothing answers there: start the server, or correct the URL"
@@ -170,6 +167,16 @@ def _remedy_without_status(error: BaseException) -> str:
             "the endpoint ended its stream with this error: ask again, or look at the server's log"
         )
     return _NO_ANSWER_OF_THE_API
+
+
+def _broke_off(error: BaseException | None) -> bool:
+    """Whether a connection ended within a reply. A client with one error for all of them keeps what lies under it."""
+    while error is not None:
+        name = type(error).__name__
+        if "Protocol" in name or "ReadError" in name:
+            return True
+        error = error.__cause__
+    return False
 
 
 def _key(spec: ModelSpec) -> str:
