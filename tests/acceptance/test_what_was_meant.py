@@ -114,6 +114,17 @@ async def test_a_follow_up_is_about_what_was_shown_whoever_is_asked():
     assert heading.startswith("Tea and coffee offers")
 
 
+async def test_each_clause_about_a_thing_that_was_shown_is_about_that_thing():
+    shown = "find coffee deals"
+    (terms,) = await answers("consumer", (shown, "#2 please, until when is it?"))
+    assert terms.startswith("Terms: 200 points on Morning Kettle Coffee Pods 24 ct until 18 Dec")
+
+
+async def test_whoever_takes_a_question_back_is_asked_nothing_and_told_nothing():
+    for text in await answers("consumer", ("find coffee deals", "never mind"), "olvídalo"):
+        assert not any(letter.isdigit() for letter in text) and "help article" not in text
+
+
 async def test_questions_to_the_library_reach_whoever_is_for_them():
     found_by_message = {
         "What should I read next?": "volumes",

@@ -84,6 +84,8 @@ _NO_MORE = _either(
     (?:that|this|it)(?:'s|s| is|'ll be| will be| would be)(?: about)? (?:all|it|everything|enough)
     for (?:now|today)|i (?:needed|need|wanted|want)
     that does it
+    never ?mind|nvm|forget (?:about )?it
+    olvídalo|déjalo|no importa|da igual
     nothing(?: else| more)?
     (?:no |nope )?(?:i'm|i am|we're|we are) (?:all )?(?:good|done|set|fine|okay|ok)
     i (?:don't|do not|dont) need (?:anything|nothing|any(?: more| other| further)?)(?: else| more| help| other)*

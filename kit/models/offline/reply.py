@@ -447,9 +447,14 @@ def _look_up(request: Request) -> Reply:
     documents = _documents(able)
     # The lookups of one agent answer one matter, or two; whoever has those of several agents is asked as they are.
     most = talk.most_calls if any(tool.requests for tool in able) else 2
+    goes_on_with_one_matter = text != question and len(clauses(talk.request)) < 2
+    # Each of several matters of a thing that was shown is about that thing.
+    thing = ""
+    if talk.referent and not goes_on_with_one_matter:
+        thing = f'"{talk.referent[0]}". '
+        text = question
     situation = Situation(text, documents, embedder=talk.embedder)
     decision = decide(situation, most)
-    goes_on_with_one_matter = text != question and len(clauses(talk.request)) < 2
     if goes_on_with_one_matter or not isinstance(decision, Routes):
         closest = int(situation.table.score(text).argmax())
         decision = Routes((Part(closest, text, 0.0),), 1)
@@ -458,7 +463,8 @@ def _look_up(request: Request) -> Reply:
         tool = able[part.tool]
         about = frozenset(word.rstrip("s") for word in tool.label.split())
         earlier = f"{talk.earlier_requests[-1]}. " if talk.earlier_requests else ""
-        for arguments in fill_each(tool.schema, Source(part.text, about=about, earlier=earlier)):
+        source = Source(f"{thing}{part.text}", about=about, earlier=earlier)
+        for arguments in fill_each(tool.schema, source):
             unknown = unknown_name(tool.schema, arguments, part.text)
             if unknown is not None and not must:
                 return Reply(talk.phrases.unknown.format(name=unknown))

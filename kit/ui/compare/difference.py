@@ -37,7 +37,7 @@ class LostPart(Value):
     """The answer does not own up to it."""
 
 
-NOTHING_MISSING = "no part is missing"
+NOTHING_MISSING = "no part that was counted is missing"
 NONE = ("nothing", NOTHING_MISSING)
 """Figures that say something only beside others."""
 SAYS = "Says what is missing"

@@ -107,7 +107,7 @@ def _headline(tally: Tally) -> str:
     if silent:
         return f"{sentence}. {silent:,} of {sum(debts.values()):,} do not say what is missing."
     if debts:
-        return f"{sentence}. Every answer that lacked something says so."
+        return f"{sentence}. Every answer that lacked a part that was counted says so."
     return f"{sentence}."
 
 

@@ -53,7 +53,7 @@ OWNING_UP: dict[OwningUp, str] = {
     "recomposed": "after the answer was written again",
     "appended": "by a fixed sentence put under it",
     "rescued": "by a fixed answer in place of it",
-    "nothing_owed": "no part is missing",
+    "nothing_owed": "no part that was counted is missing",
     "unsaid": "not at all: the answer does not say what it lacks",
 }
 DIRECT = "nobody: answered directly"

@@ -64,7 +64,7 @@ def owning_up_sentence(view: TurnView) -> str:
         case None:
             return ""
         case "nothing_owed":
-            return "No part is missing."
+            return "No part that was counted is missing."
         case "unsaid":
             return "The answer does not say so."
         case _:
