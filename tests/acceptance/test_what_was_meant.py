@@ -256,6 +256,22 @@ async def test_a_condition_that_nothing_found_speaks_of_is_said():
     assert "“gluten”" in texts[0] and "Pasta offers" in texts[0]
 
 
+async def test_an_amount_or_a_time_that_nothing_was_looked_up_by_is_said():
+    narrowings = {
+        "are there any coffee deals under 100 points?": "under 100 points",
+        "what did I buy yesterday?": "yesterday",
+        "how many points did I earn in August?": "in August",
+    }
+    for text, words in zip(
+        await answers("consumer", *narrowings), narrowings.values(), strict=True
+    ):
+        assert text.startswith(f"What I found is not narrowed to “{words}”. Here is what I have.")
+    for text in await answers(
+        "consumer", "which offers end within 7 days?", "show my last receipt"
+    ):
+        assert "not narrowed" not in text
+
+
 async def test_of_several_things_of_one_request_each_is_there_or_is_said_not_to_be():
     found_by_message = {
         "is there a burger place nearby and a sushi place?": (

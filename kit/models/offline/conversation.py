@@ -178,12 +178,11 @@ class Conversation:
         return calls
 
     @property
-    def last_arguments(self) -> dict[str, Any]:
-        """What the latest tool call since the request was made with; empty without one."""
-        arguments: dict[str, Any] = {}
+    def arguments(self) -> list[dict[str, Any]]:
+        """What each tool call since the request was made with, in their order."""
+        arguments: list[dict[str, Any]] = []
         for message in self._since(AIMessage):
-            for call in message.tool_calls:
-                arguments = call["args"]
+            arguments += [call["args"] for call in message.tool_calls]
         return arguments
 
     @cached_property

@@ -90,6 +90,20 @@ CONDITION = re.compile(
 """What is asked of the things that somebody looks for: "outlets with a terrace", "which ones have parking". In a
 name it begins with a capital: "Words With Friends"."""
 
+AMOUNT = re.compile(
+    r"""\b(?:under|below|over|above|(?:less|more|fewer|cheaper)\ than|at\ (?:most|least)|up\ to)
+        \ \$?(\d[\d,]*)(?:\ (?:points|dollars|miles))?""",
+    re.I | re.X,
+)
+"""How much something may cost, count or be away: "under 100 points"."""
+
+PAST = re.compile(
+    r"""\b(?:yesterday|last\ (?:week|month|year)|\w{1,10}\ (?:days|weeks|months|years)\ ago
+        |in\ (?:january|february|march|april|may|june|july|august|september|october|november|december|20\d\d))\b""",
+    re.I | re.X,
+)
+"""A time that is over, which only some of what is listed is from."""
+
 CORRECTION = re.compile(
     r"""^\W*(?:no+|nope|not\ that|sorry|wait)\b[^.!?\n]{0,30}?
         \bi\ (?:meant|mean|asked\ (?:for|about)|was\ asking\ (?:for|about))\s+(?=\w)""",

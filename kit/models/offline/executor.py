@@ -167,7 +167,7 @@ class _Step:
         # A call whose end nobody knows may have acted, and one that was refused would be again.
         is_final = last.text.startswith(("Nobody knows", "This call was not made"))
         if last.tool == CALL and failures == 1 and not is_final:
-            return CALL, talk.last_arguments
+            return CALL, talk.arguments[-1]
         return _give_up(f"{last.tool}: {last.text[:200]}")
 
     def _rows_to_keep(self) -> dict[str, list[Any]]:

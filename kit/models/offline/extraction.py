@@ -1,7 +1,7 @@
 """Extracts argument values from a text: numbers, dates, identifiers, names, places, the thing that is sought."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -272,6 +272,26 @@ def _narrow(request: str, about: frozenset[str]) -> list[str]:
         if word.rstrip("s") not in about:
             narrow.append(word)
     return narrow
+
+
+_HOW_MANY_ROWS = word_set("limit count n k top")
+"""Names of an argument by which a list is cut, and not narrowed."""
+
+
+def narrowings_of(request: str, calls: Iterable[Mapping[str, object]]) -> list[str]:
+    """Returns the amounts and times of a request that nothing was looked up by: "under 100 points", "yesterday".
+
+    `calls`: the arguments of each lookup.
+    """
+    sent = ""
+    for arguments in calls:
+        for name, value in arguments.items():
+            if name not in _HOW_MANY_ROWS:
+                sent += f" {value}"
+    phrases = [match[0] for match in english.AMOUNT.finditer(request) if match[1] not in sent]
+    if _DATE.search(sent) is None:
+        phrases += [match[0] for match in english.PAST.finditer(request)]
+    return phrases
 
 
 def numbers(text: str) -> list[float]:

@@ -30,6 +30,7 @@ class Phrases:
     only_looked_up: str
     unknown_day: str
     not_spoken_of: str
+    not_narrowed: str
 
 
 ENGLISH = Phrases(
@@ -52,6 +53,7 @@ ENGLISH = Phrases(
     only_looked_up="I can only look things up here, so nothing was done.",
     unknown_day="I know of nothing on {day}.",
     not_spoken_of="What I found says nothing about {words}. Here is what I have.",
+    not_narrowed="What I found is not narrowed to {words}. Here is what I have.",
 )
 SPANISH = Phrases(
     no_answer="Ahora mismo no he podido obtener una respuesta sobre {part}.",
@@ -73,6 +75,7 @@ SPANISH = Phrases(
     only_looked_up="Aquí solo puedo consultar datos, así que no se ha hecho nada.",
     unknown_day="No sé de nada el {day}.",
     not_spoken_of="Lo que he encontrado no dice nada sobre {words}. Esto es lo que tengo.",
+    not_narrowed="Lo que he encontrado no se limita a {words}. Esto es lo que tengo.",
 )
 
 

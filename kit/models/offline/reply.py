@@ -26,7 +26,13 @@ from kit.models.offline.arguments import (
 )
 from kit.models.offline.conversation import EARLIER, Conversation, Tool, text_of
 from kit.models.offline.executor import executor_turn, plays_executor
-from kit.models.offline.extraction import ENTITY, Source, identifiers, name_entities
+from kit.models.offline.extraction import (
+    ENTITY,
+    Source,
+    identifiers,
+    name_entities,
+    narrowings_of,
+)
 from kit.models.offline.json_schema import fillable, properties_of
 from kit.models.offline.phrases import ENGLISH
 from kit.models.offline.planner import planner_turn, plays_planner
@@ -42,7 +48,7 @@ from kit.models.offline.routing import (
     names_nothing,
     points_back,
 )
-from kit.models.offline.similarity import Document, Index, index, nearness, spoken
+from kit.models.offline.similarity import Document, Index, index, speaks_of, spoken
 
 _ORDER = re.compile(
     r"\b(?:you|your)\b|^\W*(?:always|never|do|don't|use|call|answer|say|when|if|keep|only|be|write|give)\b",
@@ -54,8 +60,6 @@ NONE_FOUND = 0.5
 """How much less a request need be worded like what is asked elsewhere once no lookup has found anything for it."""
 MOST_SUBJECTS = 2
 """Words of a follow-up that are looked for in what was found; longer ones are told in many ways."""
-SPEAKS_OF = 0.22
-"""How near a word of a text must be to one of a follow-up to speak of it: "distance" to "far", none to "parking"."""
 Call = tuple[str, dict[str, Any]]
 """The name of a tool to call, and its arguments."""
 
@@ -275,8 +279,12 @@ def _compose(request: Request) -> Reply | None:
     if talk.may_pass and found_none and _is_elsewhere(request, doubt=NONE_FOUND):
         return Reply(NO_ANSWER)
     answer = composition.answer(talk.request, results)
+    narrowings = [] if found_none else narrowings_of(talk.request, talk.arguments)
     if missing := _words_not_spoken_of(request):
         answer = f"{talk.phrases.not_spoken_of.format(words=missing)} {answer}"
+    elif narrowings:
+        words_of_it = f"“{narrowings[0]}”"
+        answer = f"{talk.phrases.not_narrowed.format(words=words_of_it)} {answer}"
     if not request.acts and asks_for_act(talk.request):
         answer = f"{talk.phrases.only_looked_up} {answer}"
     return Reply(answer)
@@ -306,16 +314,9 @@ def _words_not_spoken_of(request: Request) -> str:
         if tool.name in called:
             texts += [tool.label, tool.description]
     text = " ".join(texts)
-    if any(_speaks_of(text, word) for word in subject):
+    if any(speaks_of(text, word) for word in subject):
         return ""
     return f"“{' '.join(subject)}”"
-
-
-def _speaks_of(text: str, word: str) -> bool:
-    # Of what ends or expires it is told until when it lasts.
-    if word in english.TIMES:
-        return "until" in words(text)
-    return nearness(word, text) >= SPEAKS_OF
 
 
 def _answer_unaided(request: Request) -> Reply | None:

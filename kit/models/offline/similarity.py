@@ -18,7 +18,7 @@ from kit.core.errors import DataError
 from kit.core.language.words import STOP, content_words, words
 from kit.core.model import EmbedderName
 from kit.models.offline import minilm
-from kit.models.offline.english import FAINT, NEGATED
+from kit.models.offline.english import FAINT, NEGATED, TIMES
 from kit.models.offline.sentence_classifier import SentenceClassifier
 from kit.models.offline.wording import (
     MOST_WORDS,
@@ -128,6 +128,10 @@ def content(text: str) -> list[str]:
 def spoken(name: str) -> str:
     """An identifier in plain words: `find_nearBy` becomes `find near by`."""
     return _CAMEL.sub(" ", name).replace("_", " ").replace("-", " ").strip().lower()
+
+
+SPEAKS_OF = 0.22
+"""How near a word of a text must be to another to speak of it: "distance" to "far", none to "parking"."""
 
 
 @lru_cache(maxsize=1)
@@ -413,8 +417,11 @@ def closeness(text: str, candidates: Sequence[str]) -> list[float]:
     return [float(_unit(_pooled(content(c)[:MOST_WORDS], {})) @ query) for c in candidates]
 
 
-def nearness(word: str, text: str) -> float:
-    """Returns how near the nearest word of a text is to a word, 1 where it stands there."""
+def speaks_of(text: str, word: str) -> bool:
+    """Whether some word of a text is near to a word."""
+    # Of what ends or expires it is told until when it lasts.
+    if word in TIMES:
+        return "until" in words(text)
     text_words = dict.fromkeys(content(text))
     table = _unit(np.stack([_vector(text_word) for text_word in text_words]))
-    return float((table @ _unit(_vector(word))).max())
+    return float((table @ _unit(_vector(word))).max()) >= SPEAKS_OF
