@@ -283,13 +283,13 @@ def narrowings_of(request: str, calls: Iterable[Mapping[str, object]]) -> list[s
 
     `calls`: the arguments of each lookup.
     """
-    sent = ""
+    values = ""
     for arguments in calls:
         for name, value in arguments.items():
             if name not in _HOW_MANY_ROWS:
-                sent += f" {value}"
-    phrases = [match[0] for match in english.AMOUNT.finditer(request) if match[1] not in sent]
-    if _DATE.search(sent) is None:
+                values += f" {value}"
+    phrases = [match[0] for match in english.AMOUNT.finditer(request) if match[1] not in values]
+    if _DATE.search(values) is None:
         phrases += [match[0] for match in english.PAST.finditer(request)]
     return phrases
 
