@@ -156,13 +156,14 @@ async def _ask_service(settings: "Settings", message: str, arguments: Namespace)
     async with client_of(settings) as client:
         stream = client.stream(arguments.session or "cli", message)
         reply = await _follow_service(client, stream, arguments)
+        if reply.status != "paused" or arguments.json:
+            return reply
         plan_id = stream.result.plan_id if stream.result else None
-        if reply.status != "paused" or plan_id is None or arguments.json:
-            return reply
+        name = plan_id or reply.turn_id
         if not sys.stdin.isatty():
-            print(f"answer with: {command('resume', plan_id, '--yes')} (or --no)")
+            print(f"answer with: {command('resume', name, '--yes')} (or --no)")
             return reply
-        return await _follow_service(client, client.answer(plan_id, _answers(reply)), arguments)
+        return await _follow_service(client, client.answer(name, _answers(reply)), arguments)
 
 
 async def _follow_service(
@@ -188,19 +189,17 @@ def _exit_code(reply: "Reply", *, strict: bool) -> int:
 
 
 async def _resume_turn(arguments: Namespace) -> "Reply":
-    from kit.patterns.plan_execute import PLAN
     from kit.service.remote_turn import client_of
     from kit.settings import Settings
     from kit.wire import open_kit
 
     settings = Settings.read()
     if settings.service_url is not None:
-        plan_id = PLAN + arguments.turn.removeprefix(PLAN)
         async with client_of(settings) as client:
             if arguments.answer is None:
-                stream = client.resume(plan_id)
+                stream = client.resume(arguments.turn)
             else:
-                stream = client.answer(plan_id, arguments.answer)
+                stream = client.answer(arguments.turn, arguments.answer)
             return await _follow_service(client, stream, arguments)
     async with open_kit(settings, faults=True) as kit:
         return await _follow(

@@ -2,9 +2,11 @@
 
 import json
 import re
+import shlex
 import socket
 import time
 from contextlib import closing
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import httpx
@@ -25,27 +27,48 @@ def test_the_committed_document_is_that_of_the_app() -> None:
     assert committed == create_app().openapi(), "python -m kit serve --openapi > docs/openapi.json"
 
 
+def address_of(process: BaseProcess, log: Path) -> str:
+    """Where a server that was just started answers."""
+    found = None
+    while found is None:
+        assert process.is_alive()
+        time.sleep(0.02)
+        found = re.search(r"answering on (http://\S+)\n", log.read_text() if log.exists() else "")
+    return found[1]
+
+
+@pytest.mark.realtime
+def test_the_line_that_answers_a_question_of_a_turn_elsewhere_answers_it(tmp_path: Path) -> None:
+    store = {"KIT_MODEL": "offline", "KIT_STORE": str(tmp_path / "kit.db"), "KIT_PACE": "0"}
+    environment = {**store, "KIT_DECK": "cards/gifts"}
+    process = started(type_command, ("serve", "--port", "0"), environment, tmp_path)
+    try:
+        url = address_of(process, tmp_path / "stderr")
+        who = {"KIT_SERVICE_URL": url, "KIT_TENANT": "acme", "KIT_USER": "alice"}
+        asked = run("ask", "redeem 500 points for a gift card", **who)
+        line = asked.stdout.partition("answer with: ")[2].splitlines()[0]
+        assert asked.returncode == 3 and line.endswith("--yes (or --no)")
+        command = shlex.split(line.removesuffix(" (or --no)"))
+        answered = run(*command[command.index("resume") :], **who)
+    finally:
+        process.kill()
+    assert answered.returncode == 0 and "500 points were redeemed" in answered.stdout
+
+
 @pytest.mark.realtime
 @pytest.mark.req("AS-15", "AS-24")
 def test_a_server_answers_once_it_is_ready_and_ends_in_order(tmp_path: Path) -> None:
     environment = {"KIT_MODEL": "offline", "KIT_STORE": str(tmp_path / "kit.db"), "KIT_PACE": "0.3"}
     process = started(type_command, ("serve", "--port", "0"), environment, tmp_path)
-    log = tmp_path / "stderr"
     try:
-        found = None
-        while found is None:
-            assert process.is_alive()
-            time.sleep(0.02)
-            found = re.search(
-                r"answering on (http://\S+)\n", log.read_text() if log.exists() else ""
-            )
-        with httpx.Client(base_url=found[1], timeout=30) as http:
+        url = address_of(process, tmp_path / "stderr")
+        with httpx.Client(base_url=url, timeout=30) as http:
             assert http.get("/ready").json() == {"status": "ready"}
             content = body("find coffee deals", ACME)
             reply = http.post("/agent/run", json=content, headers=ACME).json()
             assert reply["status"] == "ok" and reply["plan_id"] is None
         # The command line asks there in place of here.
-        who = {"KIT_SERVICE_URL": found[1], "KIT_TENANT": "acme", "KIT_USER": "alice"}
+        who = {"KIT_SERVICE_URL": url, "KIT_TENANT": "acme", "KIT_USER": "alice"}
         elsewhere = {**who, "KIT_STORE": str(tmp_path / "none.db"), "KIT_MODEL": "offline"}
         asked = run("ask", "--json", "find coffee deals", **elsewhere)
         assert asked.returncode == 0, asked.stderr
@@ -54,7 +77,7 @@ def test_a_server_answers_once_it_is_ready_and_ends_in_order(tmp_path: Path) -> 
         assert not (tmp_path / "none.db").exists()
         # A turn whose reader has gone, with its first words said, is given the time to end as well.
         content = body("find coffee deals", ACME, stream=True)
-        with httpx.stream("POST", f"{found[1]}/agent/run", json=content, headers=ACME) as stream:
+        with httpx.stream("POST", f"{url}/agent/run", json=content, headers=ACME) as stream:
             next(stream.iter_lines())
         began = time.monotonic()
         process.terminate()
