@@ -259,6 +259,7 @@ async def test_a_condition_that_nothing_found_speaks_of_is_said():
 async def test_an_amount_or_a_time_that_nothing_was_looked_up_by_is_said():
     narrowings = {
         "are there any coffee deals under 100 points?": "under 100 points",
+        "deals over 700 points": "over 700 points",
         "what did I buy yesterday?": "yesterday",
         "how many points did I earn in August?": "in August",
     }
@@ -306,6 +307,10 @@ async def test_what_is_to_be_left_out_is_left_out():
         "find tea deals without green tea",
     )
     *without_coffee, without_green_tea = await answers("consumer", *messages)
+    (rest,) = await answers(
+        "consumer", ("coffee, tea and pizza deals", "deals that are not coffee")
+    )
+    assert "Tea and pizza offers without coffee" in rest
     for text in without_coffee:
         assert "ffers without coffee" in text and " Coffee " not in text
     assert without_coffee[-1].startswith("Tea offers without coffee")

@@ -10,6 +10,7 @@ from kit.core.language.words import STOP, word_set, words
 from kit.models.offline import english, projection
 from kit.models.offline.composition import cut
 from kit.models.offline.extraction import (
+    HOW_MANY_ROWS,
     SEARCHING,
     Source,
     capitalised,
@@ -26,7 +27,7 @@ from kit.models.offline.extraction import (
 from kit.models.offline.json_schema import Schema, kind_of, plain, properties_of
 from kit.models.offline.similarity import closeness, spoken
 
-_COUNT = word_set("limit count n k top quantity size amount number people guests party")
+_COUNT = HOW_MANY_ROWS | word_set("quantity size amount number people guests party")
 """Names of an argument that takes any number of the request."""
 _WEEKDAYS = word_set("monday tuesday wednesday thursday friday saturday sunday")
 _VERBATIM = re.compile(
@@ -327,6 +328,9 @@ def _by_number(texts: Sequence[str], request: str) -> str | None:
 def _number(name: str, spec: Schema, source: Source, required: bool) -> Any:
     """The number that stands beside the field's name; for a count or a required field any number will do."""
     request = source.request[:4000]
+    if not HOW_MANY_ROWS.isdisjoint(spoken(name).split()):
+        # "Under 100 points" asks for no hundred rows.
+        request = english.AMOUNT.sub(" ", request)
     counts = not _COUNT.isdisjoint(spoken(name).split())
     # "how many points to redeem": a request need not say the noun that the field says.
     is_amount = f"how many {spoken(name)}" in str(spec.get("description") or "").lower()

@@ -235,8 +235,8 @@ def noun_phrase(request: str, about: frozenset[str] = frozenset()) -> str:
 
     `about`: what is sought anyway (the words of the tool's own name), which narrows nothing.
     """
-    # An id has a field of its own, and "ou" of "ou-0412" is no word.
-    request = _ROW_ID.sub(" ", request)
+    # An id has a field of its own, and "ou" of "ou-0412" is no word; nor is an amount the name of anything.
+    request = english.AMOUNT.sub(" ", _ROW_ID.sub(" ", request))
     # Its words alone would be other words: "A & W" is no "w".
     joined_names = [name for name in capitalised(request) if "&" in name]
     for name in joined_names:
@@ -274,7 +274,7 @@ def _narrow(request: str, about: frozenset[str]) -> list[str]:
     return narrow
 
 
-_HOW_MANY_ROWS = word_set("limit count n k top")
+HOW_MANY_ROWS = word_set("limit count n k top")
 """Names of an argument by which a list is cut, and not narrowed."""
 
 
@@ -286,7 +286,7 @@ def narrowings_of(request: str, calls: Iterable[Mapping[str, object]]) -> list[s
     values = ""
     for arguments in calls:
         for name, value in arguments.items():
-            if name not in _HOW_MANY_ROWS:
+            if name not in HOW_MANY_ROWS:
                 values += f" {value}"
     phrases = [match[0] for match in english.AMOUNT.finditer(request) if match[1] not in values]
     if _DATE.search(values) is None:

@@ -73,7 +73,12 @@ def converse(layout: Places, question: Question | None, *, fresh: bool) -> None:
         )
     for age, view in zip(range(len(views), 0, -1), views, strict=True):
         canvases[view.turn_id].draw(view, steps=age <= DEEP, again=age == 1)
-    layout.draw_waiting(line)
+    if waits:
+        # What was just asked stands there already.
+        layout.draw_waiting(line[:-1])
+        layout.say_it_waits(slot_of_question)
+    else:
+        layout.draw_waiting(line)
     for view in views:
         if view.running:
             _follow(host, canvases[view.turn_id], panel, view, layout.stop)

@@ -87,7 +87,11 @@ class Places:
         """Draws questions that wait, below the turns, each where its turn will be."""
         for number, question in enumerate(questions, next_slot()):
             self.draw_in(number, question)
-            self.slot(number).caption("Waits for the answer above.")
+            self.say_it_waits(number)
+
+    def say_it_waits(self, number: int) -> None:
+        """Says under a question that it is asked once the turns before it have ended."""
+        self.slot(number).caption("Waits for the answer above.")
 
     def draw_in(self, number: int, question: Question) -> None:
         """Draws a question in a turn's place."""

@@ -161,8 +161,12 @@ class Index(Generic[T]):
         topics: list[str] = []
         for kind in kinds:
             best, topic = self._rank(kind, rows)
-            ranked.append(best)
-            topics.append(topic)
+            if best:
+                ranked.append(best)
+                topics.append(topic)
+        if not ranked:
+            # All that fits is what was to be left out.
+            return SearchResult((), "named", left_out=left_out)
         best_of_each = [row for row in chain(*zip_longest(*ranked)) if row is not None]
         return SearchResult(
             tuple(self.rows[row] for row in dict.fromkeys(best_of_each)),
@@ -170,7 +174,7 @@ class Index(Generic[T]):
             join_words(topics),
             _few(not_found, joint=" or "),
             left_out,
-            len(kinds),
+            len(ranked),
         )
 
     def _rank(self, query: Mapping[str, str], rows: Sequence[int]) -> tuple[list[int], str]:
@@ -182,7 +186,8 @@ class Index(Generic[T]):
         }
         least = max(scores.values(), default=0.0) * SCORE_SHARE
         ranked = sorted(
-            (row for row, score in scores.items() if score >= least), key=lambda row: -scores[row]
+            (row for row, score in scores.items() if score and score >= least),
+            key=lambda row: -scores[row],
         )
         # A heading of all words that some row has would say more than its rows hold.
         common = [token for token in terms if all(token in self._words[row] for row in ranked)]
