@@ -362,7 +362,7 @@ class Index:
         meaning = content_words(text)
         if not self._lists:
             # "How many in Oakfield" names too little: it goes on with what was asked before.
-            return len(meaning - FAINT) > 1 and self.is_elsewhere(text, doubt=0.0)
+            return len(meaning - FAINT) > 1 and float(self.score(text).max()) < UNLIKE
         if len(meaning) < 2 and meaning <= self._known_words:
             # "How many in Oakfield" again, or "find sushi", whose one word somebody is asked about.
             return False
