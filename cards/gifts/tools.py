@@ -68,7 +68,8 @@ async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
                 break
             # Each redemption takes the next number of the account, and a number is given once: of two that were
             # decided on the same points, in any two processes, the slower one decides again.
-            number = len(redemptions) + 1
+            # Old ones may have been swept (KIT_RETENTION_DAYS), so that their count is no number.
+            number = 1 + max(map(_number_of, redemptions), default=0)
             kept = await events.append(
                 AgentEvent(
                     event_id=f"{REDEEMED}:{principal.user_id}:{number}",
@@ -76,7 +77,7 @@ async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
                     user_id=principal.user_id,
                     event_type=REDEEMED,
                     ts=time.time(),
-                    payload={"points": points, "shop": shop, "key": key},
+                    payload={"points": points, "shop": shop, "key": key, "number": number},
                 )
             )
             if _key_of(kept) == key:
@@ -101,6 +102,11 @@ async def _redemptions(events: EventStore, principal: Principal) -> list[AgentEv
 def _key_of(redemption: AgentEvent) -> str:
     """The idempotency key of the call that made it; stores of an earlier version have it as the event's id."""
     return redemption.payload.get("key", redemption.event_id)
+
+
+def _number_of(redemption: AgentEvent) -> int:
+    """Which redemption of its account it is; 0 in stores of an earlier version, which did not count them."""
+    return redemption.payload.get("number", 0)
 
 
 def _left(redemptions: Iterable[AgentEvent], but: str = "") -> int:

@@ -26,6 +26,8 @@ def _migrate(arguments: Namespace) -> int:
 
     if not is_url(arguments.source) and not Path(arguments.source).is_file():
         raise StoreError(f"there is no store at {arguments.source}: say which file to copy")
+    if arguments.target == ":memory:":
+        raise StoreError(":memory: ends with this command: say which file or database to copy to")
     with (
         closing(open_place(arguments.source)) as source,
         closing(open_place(arguments.target)) as target,

@@ -12,7 +12,7 @@ from kit.core.event import Event
 from kit.core.value import new_dict
 
 DECLINED = "This was not done, because you said no."
-DONE_BEFORE = "This was done before and is not done twice: ask for it in full if you want it again."
+DONE_BEFORE = "This was done before, is told as it was, and is not done twice: ask for it in full if you want it again."
 UNCERTAIN = "Whether this was done is not known: it was interrupted in the middle, and it is not tried again."
 UNKNOWN = ("cancelled", "timeout")
 """Failures of a tool call that may have done its work all the same."""

@@ -17,6 +17,7 @@ from kit.wire import Kit, open_kit
 from tests.forks import exit_code
 
 BOTH = "How many points do I have, and redeem 500 points for a gift card of Harvest Market"
+REDEEMED = "points.redeemed"
 MAY_I = "Redeem 500 points for a gift card of Harvest Market?"
 
 
@@ -29,7 +30,7 @@ def settings(folder: Path) -> Settings:
 async def redeemed(kit: Kit) -> list[tuple[str, int]]:
     """Who redeemed how many points, by the events in the store."""
     events = kit.store.open_documents().events
-    found = await events.query(EventFilter(tenant_id=OPERATOR, event_type="points.redeemed"))
+    found = await events.query(EventFilter(tenant_id=OPERATOR, event_type=REDEEMED))
     return [(event.user_id or "", event.payload["points"]) for event in found]
 
 
@@ -129,6 +130,44 @@ async def test_two_processes_never_spend_the_same_points(
     assert sum("2,000 points were redeemed" in text for text in told) == 2
     assert sum("Nothing was redeemed: the account has 1,000 points" in text for text in told) == 4
     assert len(set(told)) == 3, "3,000 points are left, then 1,000"
+
+
+async def test_an_account_whose_oldest_redemptions_were_swept_goes_on(tmp_path: Path):
+    async with open_kit(settings(tmp_path)) as kit:
+        session = kit.session("s")
+
+        async def redeem(points: int) -> str:
+            asked = await kit.ask(f"Redeem {points} points for a gift card", session)
+            return (await kit.resume(asked.turn_id, True)).text
+
+        await redeem(1000)
+        await redeem(1100)
+        events = kit.store.open_documents().events
+        first, second = await events.query(EventFilter(tenant_id=OPERATOR, event_type=REDEEMED))
+        kit.store.sweep_documents(second.ts, retention=(second.ts - first.ts) / 2)
+        for points in (100, 200, 300):
+            assert f"{points} points were redeemed" in await redeem(points)
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["don't redeem 500 points for a gift card", "which gift cards are there?"],
+)
+async def test_what_asks_for_no_act_offers_none(tmp_path: Path, message: str):
+    async with open_kit(settings(tmp_path)) as kit:
+        reply = await kit.ask(message, kit.session("s"))
+    assert reply.status != "paused" and "Redeem" not in reply.text
+
+
+@pytest.mark.parametrize("message", ["cancel that", "stop", "never mind"])
+async def test_whoever_calls_an_open_question_off_is_told_where_it_waits(
+    tmp_path: Path, message: str
+):
+    async with open_kit(settings(tmp_path)) as kit:
+        session = kit.session("s")
+        asked = await kit.ask("Redeem 700 points for a gift card of Harvest Market", session)
+        reply = await kit.ask(message, session)
+    assert reply.status == "ok" and f"where it was asked: {asked.text}" in reply.text
 
 
 async def test_two_equal_redemptions_are_both_told(tmp_path: Path):

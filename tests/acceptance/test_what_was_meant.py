@@ -152,6 +152,8 @@ OUTLETS = {
     "missing": "What does the pumpkin soup cost on the menu of ou-0003?",
     "there": "what does the cheddar soup cost at ou-0003",
     "note": "leave a note on ou-0003: fridge broken",
+    "added note": "add a note to ou-0412: the door is broken",
+    "least": "Which outlets in Oakfield earned the least?",
     "no outlet": "what is on the menu?",
     "terrace": "find outlets with a terrace",
     "where": ("show me ou-0003", "and its opening hours?", "where is it"),
@@ -173,6 +175,8 @@ def test_a_dish_that_is_not_on_the_menu_is_said_not_to_be_there(outlets: dict[st
     assert "The closest there: 4 items in all." in missing
     assert outlets["there"].startswith("Juniper Kettle: 2 items in all.")
     assert outlets["note"].startswith(NOTHING_DONE)
+    assert outlets["added note"].startswith(NOTHING_DONE)
+    assert outlets["least"].startswith("What I found is not narrowed to “the least”.")
     assert outlets["no outlet"] == "For that I need the outlet id."
 
 

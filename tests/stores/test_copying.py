@@ -84,6 +84,7 @@ def test_a_file_moves_into_postgresql_and_back_and_nothing_is_lost(
     again = run("migrate", str(filled), url)
     refused(again, "not empty: there are rows in")
     refused(run("migrate", str(tmp_path / "none.db"), url), "there is no store at")
+    refused(run("migrate", str(filled), ":memory:"), "ends with this command")
     told = "".join(one.stdout + one.stderr for one in (into, out, again))
     assert PASSWORD not in told and ENCODED not in told
 

@@ -249,6 +249,19 @@ def bare_answer(request: str) -> bool:
     return AFFIRMATIVE.fullmatch(text) is not None or NEGATIVE.fullmatch(text) is not None
 
 
+_TAKES_BACK = re.compile(
+    r"""\A\W*+(?:(?:no|please|just)\W++)?
+        (?:stop|cancel|abort|never\ ?mind|forget|leave|skip|déjalo|cancela|olvídalo|para)
+        (?:\ (?:it|that|this|about\ it|please|eso))?\W*+""",
+    re.I | re.X,
+)
+
+
+def takes_back(request: str) -> bool:
+    """True for a message that calls off what was asked before, and says nothing else."""
+    return len(request) <= 40 and _TAKES_BACK.fullmatch(request) is not None
+
+
 def asks(last_reply: str) -> bool:
     """True when the assistant's last words were a question about the matter in hand."""
     last = re.split(r"(?<=[.!?])\s+", last_reply.strip()[-600:])[-2:]

@@ -25,6 +25,7 @@ from kit.models.offline.extraction import (
     text_for,
 )
 from kit.models.offline.json_schema import Schema, kind_of, plain, properties_of
+from kit.models.offline.phrases import Phrases
 from kit.models.offline.similarity import closeness, spoken
 
 _COUNT = HOW_MANY_ROWS | word_set("quantity size amount number people guests party")
@@ -166,6 +167,22 @@ def unknown_day(schema: Schema, request: str) -> str | None:
         options = {str(option).lower() for option in spec.get("enum") or ()}
         if named and options and options <= _WEEKDAYS and options.isdisjoint(named):
             return named[0].capitalize()
+    return None
+
+
+def why_not(
+    schema: Schema, arguments: Mapping[str, Any], text: str, phrases: Phrases
+) -> str | None:
+    """Says what a lookup cannot be made for; None where it can be made."""
+    unknown = unknown_name(schema, arguments, text)
+    if unknown is not None:
+        return phrases.unknown.format(name=unknown)
+    day = unknown_day(schema, text)
+    if day is not None:
+        return phrases.unknown_day.format(day=day)
+    missing = missing_id(schema, arguments)
+    if missing is not None:
+        return phrases.needed.format(name=spoken(missing))
     return None
 
 

@@ -104,6 +104,9 @@ PAST = re.compile(
 )
 """A time that is over, which only some of what is listed is from."""
 
+LEAST = re.compile(r"\bthe (?:least|fewest|worst)\b|\basc(?:ending)?\b", re.I)
+"""An order from the lowest on, as somebody or a tool says it."""
+
 CORRECTION = re.compile(
     r"""^\W*(?:no+|nope|not\ that|sorry|wait)\b[^.!?\n]{0,30}?
         \bi\ (?:meant|mean|asked\ (?:for|about)|was\ asking\ (?:for|about))\s+(?=\w)""",
@@ -117,7 +120,7 @@ ACT = re.compile(
         (?:(?:donate|redeem|cancel|delete|transfer|refund)\b(?=\s)
         |(?:book|reserve|order|call|phone|text|email|e-mail|pay|subscribe|unsubscribe|cash\ (?:in|out)|sign\ up)
          \s+(?:me|us|my|our|the|an?|all|this|that|it|them|for|from|\d|ou-)
-        |leave\s+(?:me\s+)?an?\s+(?:note|message|review|tip))""",
+        |(?:leave|add|write|make|put)\s+(?:me\s+)?an?\s+(?:note|message|review|tip|reminder|entry))""",
     re.I | re.X,
 )
 """The beginning of a request that something be done in the world."""
@@ -126,10 +129,11 @@ INQUIRY = re.compile(
     r"""^\W*(?:(?:and|also|so|but)\s+)?
         (?:(?:do|does|did|is|are|was|were|has|have|what|which|when|where|who|why|how)\b
         |(?:can|could|may)\ (?:i|we)\s
-            (?!book|cancel|delete|donate|order|pay|redeem|refund|reserve|sign|subscribe|transfer))""",
+            (?!book|cancel|delete|donate|order|pay|redeem|refund|reserve|sign|subscribe|transfer)
+        |(?:please\s+)?(?:do\ not|don't|dont|never)\b)""",
     re.I | re.X,
 )
-"""The beginning of a question that is answered, and by which nobody wants anything done."""
+"""The beginning of what is answered, and by which nobody wants anything done: a question, or "don't order it"."""
 
 LOOKS_UP = re.compile(
     r"^\W*+(?:check|count|find|get|list|look|name|read|say|search|show|tell)(?:s|es)?\b", re.I

@@ -113,7 +113,7 @@ def names_a_thing(name: str) -> bool:
 
 def _place(request: str) -> str | None:
     for match in _PLACE.finditer(request):
-        if match[1].lower() not in STOP:
+        if not STOP.union(english.FAINT).issuperset(match[1].lower().split()):
             return match[1]
     return None
 
@@ -278,11 +278,9 @@ HOW_MANY_ROWS = word_set("limit count n k top")
 """Names of an argument by which a list is cut, and not narrowed."""
 
 
-def narrowings_of(request: str, calls: Iterable[Mapping[str, object]]) -> list[str]:
-    """Returns the amounts and times of a request that nothing was looked up by: "under 100 points", "yesterday".
-
-    `calls`: the arguments of each lookup.
-    """
+def narrowing_of(request: str, calls: Iterable[Mapping[str, object]]) -> str:
+    """Returns, quoted, an amount, a time or an order of a request that nothing was looked up by: "under 100 points",
+    "yesterday", "the least"; empty where there is none. `calls`: the arguments of each lookup."""
     values = ""
     for arguments in calls:
         for name, value in arguments.items():
@@ -291,7 +289,9 @@ def narrowings_of(request: str, calls: Iterable[Mapping[str, object]]) -> list[s
     phrases = [match[0] for match in english.AMOUNT.finditer(request) if match[1] not in values]
     if _DATE.search(values) is None:
         phrases += [match[0] for match in english.PAST.finditer(request)]
-    return phrases
+    if english.LEAST.search(values) is None:
+        phrases += [match[0] for match in english.LEAST.finditer(request)]
+    return f"“{phrases[0]}”" if phrases else ""
 
 
 def numbers(text: str) -> list[float]:

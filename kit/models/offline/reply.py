@@ -19,20 +19,12 @@ from kit.models.offline import composition, english, json_answer
 from kit.models.offline.arguments import (
     fill,
     fill_each,
-    missing_id,
     takes_id_of,
-    unknown_day,
-    unknown_name,
+    why_not,
 )
 from kit.models.offline.conversation import EARLIER, Conversation, Tool, text_of
 from kit.models.offline.executor import executor_turn, plays_executor
-from kit.models.offline.extraction import (
-    ENTITY,
-    Source,
-    identifiers,
-    name_entities,
-    narrowings_of,
-)
+from kit.models.offline.extraction import ENTITY, Source, identifiers, name_entities, narrowing_of
 from kit.models.offline.json_schema import fillable, properties_of
 from kit.models.offline.phrases import ENGLISH
 from kit.models.offline.planner import planner_turn, plays_planner
@@ -279,12 +271,11 @@ def _compose(request: Request) -> Reply | None:
     if talk.may_pass and found_none and _is_elsewhere(request, doubt=NONE_FOUND):
         return Reply(NO_ANSWER)
     answer = composition.answer(talk.request, results)
-    narrowings = [] if found_none else narrowings_of(talk.request, talk.arguments)
+    narrowing = "" if found_none else narrowing_of(talk.request, talk.arguments)
     if missing := _words_not_spoken_of(request):
         answer = f"{talk.phrases.not_spoken_of.format(words=missing)} {answer}"
-    elif narrowings:
-        words_of_it = f"“{narrowings[0]}”"
-        answer = f"{talk.phrases.not_narrowed.format(words=words_of_it)} {answer}"
+    elif narrowing:
+        answer = f"{talk.phrases.not_narrowed.format(words=narrowing)} {answer}"
     if not request.acts and asks_for_act(talk.request):
         answer = f"{talk.phrases.only_looked_up} {answer}"
     return Reply(answer)
@@ -436,11 +427,12 @@ def _look_up(request: Request) -> Reply:
     if not able:
         return reply(Request(talk, (), None))
     question = _without_remarks(request)
-    lookups = [tool for tool in able if tool.name not in request.acts or _looks_up(tool)]
     pieces = clauses(question)
-    if lookups and pieces and all(english.INQUIRY.match(piece.text) for piece in pieces):
+    if not must and pieces and all(english.INQUIRY.match(piece.text) for piece in pieces):
         # Whoever asks whether there is wormer has ordered none.
-        able = lookups
+        able = _without_acts(able, request)
+        if not able:
+            return Reply(NO_ANSWER if talk.may_pass else talk.phrases.nothing)
     text = _with_antecedent(talk, question)
     if len(pieces) < 2:
         # A lookup that does not take the id would tell of all things instead.
@@ -466,17 +458,15 @@ def _look_up(request: Request) -> Reply:
         earlier = f"{talk.earlier_requests[-1]}. " if talk.earlier_requests else ""
         source = Source(f"{thing}{part.text}", about=about, earlier=earlier)
         for arguments in fill_each(tool.schema, source):
-            unknown = unknown_name(tool.schema, arguments, part.text)
-            if unknown is not None and not must:
-                return Reply(talk.phrases.unknown.format(name=unknown))
-            day = unknown_day(tool.schema, part.text)
-            if day is not None and not must:
-                return Reply(talk.phrases.unknown_day.format(day=day))
-            missing = missing_id(tool.schema, arguments)
-            if missing is not None and not must:
-                return Reply(talk.phrases.needed.format(name=spoken(missing)))
+            refusal = None if must else why_not(tool.schema, arguments, part.text, talk.phrases)
+            if refusal is not None:
+                return Reply(refusal)
             calls.append((tool.name, arguments))
     return _make_calls(talk, "", calls)
+
+
+def _without_acts(tools: Sequence[Tool], request: Request) -> list[Tool]:
+    return [tool for tool in tools if tool.name not in request.acts or _looks_up(tool)]
 
 
 def _looks_up(tool: Tool) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from kit.compose.locale import Locale
 from kit.core.bodies.call import ModelStarted
 from kit.core.bodies.speech import Text
-from kit.core.language.small_talk import asks_for_help, bare_answer
+from kit.core.language.small_talk import asks_for_help, bare_answer, takes_back
 from kit.core.language.tongue import tongue_of
 from kit.core.model import ModelSpec
 from kit.core.outcome import NOTHING_LEFT, Answer, Failure, LeftOut, quoted
@@ -275,7 +275,9 @@ def still_asked(message: str, ctx: RunContext) -> str | None:
 
     A yes counts for one question, and only where it is shown beside what will be done.
     """
-    if "?" in message or len(message) > LONGEST_YES or not bare_answer(message):
+    if "?" in message or len(message) > LONGEST_YES:
+        return None
+    if not bare_answer(message) and not takes_back(message):
         return None
     question = ctx.turn.memory.waiting_question()
     if question is None:
