@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from kit.cli.options import open_stored
+from kit.cli.options import open_existing
 
 if TYPE_CHECKING:
     from kit.core.documents.document import AgentEvent
@@ -63,7 +63,7 @@ async def _watch(arguments: Namespace) -> int:
 
     settings = Settings.read()
     webhook = _webhook(settings)
-    with open_stored(settings) as store:
+    with open_existing(settings) as store:
         notify = webhook.send if webhook is not None else None
         monitor = Monitor(store.open_documents(), arguments.tenant, notify)
 
@@ -104,7 +104,7 @@ def _events(arguments: Namespace) -> int:
         since=time.time() - 86_400 * arguments.days if arguments.days is not None else 0.0,
     )
     settings = Settings.read()
-    with open_stored(settings) as store:
+    with open_existing(settings) as store:
         query = store.open_documents().events.query
         events = asyncio.run(query(by, arguments.limit, newest_first=arguments.newest))
     for event in events:

@@ -102,6 +102,20 @@ def open_stored(settings: "Settings") -> "closing[TurnStore]":
     return closing(open_store(settings.store, documents=settings.documents))
 
 
+def open_existing(settings: "Settings") -> "closing[TurnStore]":
+    """The same for whoever only looks. Raises StoreError where there is none: an empty one would look as if all were
+    quiet."""
+    from kit.core.errors import StoreError
+    from kit.core.secret import is_url
+
+    is_file = settings.store != ":memory:" and not is_url(settings.store)
+    if is_file and not Path(settings.store).is_file():
+        raise StoreError(
+            f"there is no store at {settings.store}: ask something first, or correct KIT_STORE"
+        )
+    return open_stored(settings)
+
+
 def check_tenant(store: "TurnStore", tenant: str | None) -> None:
     """Raises DataError for a tenant that no stored turn is of, where other tenants have some."""
     if tenant is None or store.turns(tenant_id=tenant, limit=1):

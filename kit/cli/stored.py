@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kit.cli.options import check_tenant, open_stored
+from kit.cli.options import check_tenant, open_existing
 from kit.core.display.count import many
 from kit.core.errors import DataError
 
@@ -103,4 +103,4 @@ def _since(arguments: Namespace) -> float | None:
 def _store() -> "closing[TurnStore]":
     from kit.settings import Settings
 
-    return open_stored(Settings.read())
+    return open_existing(Settings.read())

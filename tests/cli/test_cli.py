@@ -242,3 +242,12 @@ def test_a_folder_that_no_grid_wrote_is_said_to_be_that(arguments: tuple[str, ..
     result = run(*arguments)
     refused(result, words, "name the folder of a run", ".kit/grids")
     assert "again" not in result.stderr
+
+
+@pytest.mark.parametrize("command", [("monitor", "--once"), ("data", "metrics")])
+def test_a_store_that_is_not_there_is_not_watched_as_one_where_all_is_quiet(
+    command: tuple[str, str], tmp_path: Path
+):
+    store = tmp_path / "none.db"
+    refused(run(*command, KIT_STORE=str(store)), "there is no store at", "correct KIT_STORE")
+    assert not store.exists()
