@@ -105,7 +105,7 @@ class Block(Value):
     text: str
 
 
-class Guards(Value):
+class Guards(Value, use_attribute_docstrings=True):
     """The checks between the orchestrator's decision and its execution; each can be switched off
     for a deck (decisions 7)."""
 

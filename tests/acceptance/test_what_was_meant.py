@@ -263,7 +263,7 @@ async def test_a_condition_that_nothing_found_speaks_of_is_said():
 async def test_an_amount_or_a_time_that_nothing_was_looked_up_by_is_said():
     narrowings = {
         "are there any coffee deals under 100 points?": "under 100 points",
-        "deals over 700 points": "over 700 points",
+        "find pizza deals over 700 points": "over 700 points",
         "what did I buy yesterday?": "yesterday",
         "how many points did I earn in August?": "in August",
     }

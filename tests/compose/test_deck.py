@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kit.compose.deck import Block, Deck, DeckSettings, load_deck
+from kit.compose.parts import Guards
 from kit.core.card import AgentCard
 from kit.core.errors import BindError, DeckError
 from kit.core.model import ModelSpec
@@ -653,3 +654,7 @@ def test_a_flag_that_another_deck_beside_may_use_is_no_warning(advice: Advice):
 def test_one_word_of_a_deck_switches_all_guards(word: bool, tmp_path: Path):
     deck = load_deck(write(tmp_path, {DECK: BASE[DECK] + f"guards: {str(word).lower()}\n"}))
     assert {value for _, value in deck.settings.guards} == {word}
+
+
+def test_every_guard_says_what_it_does():
+    assert all(field.description for field in Guards.model_fields.values())

@@ -62,6 +62,10 @@ BAD = [
         r"small.yaml:\d+: unknown block 'instruction-routing': did you mean",
     ),
     ({"settings": {"x": {"cap": 0}}}, r"small.yaml:\d+: 'cap': input should be greater than 0"),
+    (
+        {"sub_agents": "stubs", "faults": {"broken": ["shop=error"]}},
+        r"small.yaml:\d+: 'shop' is a stub, in which nothing goes wrong",
+    ),
     ({"cases": [{"file": "/dev/null"}]}, r"small.yaml:\d+: no case to play"),
     ({"baseline": {"pattern": "direct"}}, r"small.yaml:\d+: unknown pattern 'direct': .*mediated"),
     (

@@ -218,6 +218,8 @@ def make_spec(
     wrong: dict[str, tuple[Fault, ...]] = {}
     for name, texts in grid.faults.items():
         wrong[name] = _parse_faults(texts, deck, name, source)
+        if grid.sub_agents == "stubs":
+            _check_played(wrong[name], deck, source.at("faults", name))
     spec = replace(spec, cases=tuple(cases(agents)), faults=wrong, decks=decks, rubrics=rubrics)
     if not spec.cases:
         raise DataError(
@@ -337,6 +339,15 @@ def _deck(deck: Deck, grid: Grid, prompt: str, setting: str, source: Source) -> 
                 fields[name] = value
         settings = build_value(DeckSettings, source, "settings", setting, extra=fields)
     return replace(deck, blocks=Registry("block", blocks), settings=settings)
+
+
+def _check_played(faults: Iterable[Fault], deck: Deck, where: str) -> None:
+    """Raises DataError for a fault of a sub-agent that no model plays: its cells would all be void."""
+    for fault in faults:
+        if fault.where != deck.settings.orchestrator:
+            raise DataError(
+                f"{where}: {fault.where!r} is a stub, in which nothing goes wrong: take `sub_agents: cards` or `world`"
+            )
 
 
 def _parse_faults(texts: Iterable[str], deck: Deck, name: str, source: Source) -> tuple[Fault, ...]:

@@ -278,15 +278,23 @@ HOW_MANY_ROWS = word_set("limit count n k top")
 """Names of an argument by which a list is cut, and not narrowed."""
 
 
-def narrowing_of(request: str, calls: Iterable[Mapping[str, object]]) -> str:
+def narrowing_of(
+    request: str, calls: Iterable[Mapping[str, object]], *, amounts: bool = True
+) -> str:
     """Returns, quoted, an amount, a time or an order of a request that nothing was looked up by: "under 100 points",
-    "yesterday", "the least"; empty where there is none. `calls`: the arguments of each lookup."""
+    "yesterday", "the least"; empty where there is none.
+
+    `calls`: the arguments of each lookup. `amounts`: whether they could be narrowed to one at all.
+    """
     values = ""
     for arguments in calls:
         for name, value in arguments.items():
             if name not in HOW_MANY_ROWS:
                 values += f" {value}"
-    phrases = [match[0] for match in english.AMOUNT.finditer(request) if match[1] not in values]
+    phrases: list[str] = []
+    for match in english.AMOUNT.finditer(request):
+        if amounts and match[1] not in values:
+            phrases.append(match[0])
     if _DATE.search(values) is None:
         phrases += [match[0] for match in english.PAST.finditer(request)]
     if english.LEAST.search(values) is None:

@@ -271,7 +271,12 @@ def _compose(request: Request) -> Reply | None:
     if talk.may_pass and found_none and _is_elsewhere(request, doubt=NONE_FOUND):
         return Reply(NO_ANSWER)
     answer = composition.answer(talk.request, results)
-    narrowing = "" if found_none else narrowing_of(talk.request, talk.arguments)
+    narrowing = ""
+    if not found_none:
+        called = set(talk.calls.values())
+        schemas = [tool.schema for tool in request.tools if tool.name in called]
+        takes_words = any(map(properties_of, schemas))
+        narrowing = narrowing_of(talk.request, talk.arguments, amounts=takes_words)
     if missing := _words_not_spoken_of(request):
         answer = f"{talk.phrases.not_spoken_of.format(words=missing)} {answer}"
     elif narrowing:
