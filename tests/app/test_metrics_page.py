@@ -147,7 +147,7 @@ def test_the_page_opens_on_a_sentence_and_twelve_figures_and_folds_the_rest(page
     page.session_state["m-all"] = False
     said = shown(page.run())
     assert (
-        "### 4 turns: 2 answered whole, 2 in part. Every answer that lacked something says so."
+        "### 4 turns: 2 answered whole, 2 in part. Every answer that lacked a part that was counted says so."
         in said
     )
     figures = {metric.label: metric.value for metric in page.metric}
