@@ -159,6 +159,12 @@ async def test_what_asks_for_no_act_offers_none(tmp_path: Path, message: str):
     assert reply.status != "paused" and "Redeem" not in reply.text
 
 
+async def test_whoever_says_not_to_forget_an_act_asks_for_it(tmp_path: Path):
+    async with open_kit(settings(tmp_path)) as kit:
+        reply = await kit.ask("don't forget to redeem 500 points", kit.session("s"))
+    assert reply.text == MAY_I
+
+
 @pytest.mark.parametrize("message", ["cancel that", "stop", "never mind"])
 async def test_whoever_calls_an_open_question_off_is_told_where_it_waits(
     tmp_path: Path, message: str

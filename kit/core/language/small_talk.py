@@ -84,13 +84,15 @@ _NO_MORE = _either(
     (?:that|this|it)(?:'s|s| is|'ll be| will be| would be)(?: about)? (?:all|it|everything|enough)
     for (?:now|today)|i (?:needed|need|wanted|want)
     that does it
-    never ?mind|nvm|forget (?:about )?it
-    olvídalo|déjalo|no importa|da igual
     nothing(?: else| more)?
     (?:no |nope )?(?:i'm|i am|we're|we are) (?:all )?(?:good|done|set|fine|okay|ok)
     i (?:don't|do not|dont) need (?:anything|nothing|any(?: more| other| further)?)(?: else| more| help| other)*
     i have (?:all|everything) i need(?:ed)?
     (?:no|ya) (?:gracias|más|nada más)|nada más|eso es todo|por ahora no|ahora no"""
+)
+_CALLED_OFF = _either(
+    r"""never ?mind|nvm|forget (?:about )?(?:it|that)
+    olvídalo|déjalo|no importa|da igual"""
 )
 _PLEASING = _either(
     r"""good|great|perfect|nice|cool|awesome|fine|right|correct|wonderful|excellent|amazing|helpful|okay|ok|interesting
@@ -133,7 +135,15 @@ def _whole(*parts: str) -> re.Pattern[str]:
 
 
 SMALL_TALK = _whole(
-    _GREETING, _WELL, _THANKS, _BYE, _NO_MORE, _AFFIRM, _PRAISE, "and|but|just|for|sir|friend"
+    _GREETING,
+    _WELL,
+    _THANKS,
+    _BYE,
+    _NO_MORE,
+    _CALLED_OFF,
+    _AFFIRM,
+    _PRAISE,
+    "and|but|just|for|sir|friend",
 )
 """Matches a whole message made of nothing but pleasantries."""
 _ONLY_FILLER = _whole()
@@ -249,11 +259,8 @@ def bare_answer(request: str) -> bool:
     return AFFIRMATIVE.fullmatch(text) is not None or NEGATIVE.fullmatch(text) is not None
 
 
-_TAKES_BACK = re.compile(
-    r"""\A\W*+(?:(?:no|please|just)\W++)?
-        (?:stop|cancel|abort|never\ ?mind|forget|leave|skip|déjalo|cancela|olvídalo|para)
-        (?:\ (?:it|that|this|about\ it|please|eso))?\W*+""",
-    re.I | re.X,
+_TAKES_BACK = _whole(
+    _CALLED_OFF, r"(?:stop|cancel|abort|skip)(?: (?:it|that|this))?|cancela(?: eso)?", "no|just"
 )
 
 

@@ -130,7 +130,7 @@ INQUIRY = re.compile(
         (?:(?:do|does|did|is|are|was|were|has|have|what|which|when|where|who|why|how)\b
         |(?:can|could|may)\ (?:i|we)\s
             (?!book|cancel|delete|donate|order|pay|redeem|refund|reserve|sign|subscribe|transfer)
-        |(?:please\s+)?(?:do\ not|don't|dont|never)\b)""",
+        |(?:please\s+)?(?:do\ not|don't|dont|never)\b(?!\ forget\b))""",
     re.I | re.X,
 )
 """The beginning of what is answered, and by which nobody wants anything done: a question, or "don't order it"."""
