@@ -108,6 +108,9 @@ class Settings(Value):
         default=None, repr=False
     )
     """KIT_SEAL_KEY: 64 hexadecimal digits, under which the key of a request waits in Redis for a worker."""
+    operator_key: str | None = Field(default=None, repr=False)
+    """KIT_OPERATOR_KEY: what a caller of the API has to know to write the persona of a whole tenant
+    (docs/api.md); unset, nobody writes one over the API."""
     alert_webhook: Annotated[str, Field(pattern=r"^https?://")] | None = Field(
         default=None, repr=False
     )
@@ -202,6 +205,7 @@ class Settings(Value):
             # An address may hold the password.
             "redis_password": self.redis or "",
             "seal_key": self.seal_key or "",
+            "operator_key": self.operator_key or "",
             "alert_key": self.alert_key or "",
         }
         secrets = secret_values(own, self.variables, names=self.secret_names)
@@ -258,6 +262,7 @@ _VARIABLES: Mapping[str, str] = {
     "embedder": "KIT_EMBEDDER",
     "redis": "KIT_REDIS",
     "seal_key": "KIT_SEAL_KEY",
+    "operator_key": "KIT_OPERATOR_KEY",
     "alert_webhook": "KIT_ALERT_WEBHOOK",
     "alert_key": "KIT_ALERT_KEY",
     "langsmith": "KIT_LANGSMITH",

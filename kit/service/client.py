@@ -149,11 +149,19 @@ class ServiceClient:
         return EventStream(self, f"{_path_of(name)}/answer", body, {})
 
     async def put_soul(
-        self, persona: Persona, policies: dict[str, Any], user_id: str | None = None
+        self,
+        persona: Persona,
+        policies: dict[str, Any],
+        user_id: str | None = None,
+        operator_key: SecretStr | None = None,
     ) -> Soul:
-        """Writes how the assistant speaks to the tenant, or to this user of it."""
+        """Writes how the assistant speaks to this user, or to all of the tenant with the key of its operator."""
         body = bodies.SoulRequest(user_id=user_id, persona=persona, policies=policies)
-        return await self._ask(Soul, "PUT", f"/agent/souls/{self.principal.tenant_id}", body)
+        headers: dict[str, str] = {}
+        if operator_key is not None:
+            headers["X-Operator-Key"] = operator_key.get_secret_value()
+        path = f"/agent/souls/{self.principal.tenant_id}"
+        return await self._ask(Soul, "PUT", path, body, headers=headers)
 
     async def query_memory(
         self, query_text: str, session_id: str, scope: Scope = "session", top_k: int = 5

@@ -1,9 +1,11 @@
 """Endpoints of souls and memories, the outputs of steps among them."""
 
+import hmac
 import time
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Path, Query
+from fastapi import APIRouter, Header, HTTPException, Path, Query
+from pydantic import SecretStr
 
 from kit.core.documents.document import Scope, Soul
 from kit.planning.record import outputs_of
@@ -11,6 +13,7 @@ from kit.service.bodies import FoundMemory, Id, MemoryList, PlanOutputs, SoulReq
 from kit.service.identity import Who
 from kit.service.plans import PlanId
 from kit.service.service import Serving
+from kit.settings import Settings
 from kit.tools.recall import find_memories
 
 router = APIRouter(prefix="/agent")
@@ -18,12 +21,23 @@ router = APIRouter(prefix="/agent")
 
 @router.put("/souls/{tenant_id}")
 async def put_soul(
-    tenant_id: Annotated[Id, Path()], body: SoulRequest, caller: Who, service: Serving
+    tenant_id: Annotated[Id, Path()],
+    body: SoulRequest,
+    caller: Who,
+    service: Serving,
+    x_operator_key: Annotated[SecretStr | None, Header()] = None,
 ) -> Soul:
-    """Writes how the assistant speaks to a tenant, or to the user that the body names."""
+    """Writes how the assistant speaks to the user that the body names; without one, to all of the tenant, which
+    takes the key of its operator in `X-Operator-Key`."""
     if tenant_id != caller.principal.tenant_id:
         raise HTTPException(403, "this is another tenant's")
     caller.check(tenant_id, body.user_id)
+    if body.user_id is None and not _is_operators(x_operator_key, service.kit.settings):
+        raise HTTPException(
+            403,
+            "what all users of a tenant are answered by is its operator's to write: name the user, or send "
+            "KIT_OPERATOR_KEY of this server as X-Operator-Key",
+        )
     soul = Soul(
         id=f"{tenant_id}/{body.user_id or ''}",
         tenant_id=tenant_id,
@@ -34,6 +48,13 @@ async def put_soul(
     )
     await service.documents.souls.put(soul)
     return soul
+
+
+def _is_operators(key: SecretStr | None, settings: Settings) -> bool:
+    if key is None or not settings.operator_key:
+        return False
+    given = key.get_secret_value().encode()
+    return hmac.compare_digest(given, settings.operator_key.encode())
 
 
 @router.get("/plans/{plan_id}/outputs")

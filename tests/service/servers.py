@@ -88,8 +88,9 @@ async def chat(
     limits: Limits | None = None,
     store: Path | None = None,
     words: Callable[[list[Any]], Line] | None = None,
+    **changed: Any,
 ) -> AsyncGenerator[Api]:
-    """Serves a chat whose one sub-agent answers after so many seconds."""
+    """Serves a chat whose one sub-agent answers after so many seconds; `changed` settings replace those of all tests."""
     lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",))
     desk = AgentCard(id="desk", description="Looks things up.", model="offline")
 
@@ -100,7 +101,9 @@ async def chat(
         return Line("It is tea.", delay=seconds)
 
     models = {"lead": ScriptedModel(decide), "desk": ScriptedModel(words or answer)}
-    settings = OFFLINE if store is None else OFFLINE.with_(store=str(store))
+    settings = OFFLINE.with_(**changed)
+    if store is not None:
+        settings = settings.with_(store=str(store))
     deck = Deck.of([lead, desk], required_blocks=())
     async with open_kit(settings, deck=deck, models=models) as kit, serving_kit(kit, limits) as api:
         yield api

@@ -44,7 +44,7 @@ async def test_a_plan_is_asked_for_followed_told_of_and_found_again(tmp_path: Pa
         client_of(api) as client,
     ):
         assert await client.ready()
-        soul = await client.put_soul(Persona(name="Ada"), {"prices": "in euros"})
+        soul = await client.put_soul(Persona(name="Ada"), {"prices": "in euros"}, user_id="alice")
         assert (soul.persona.name, soul.tenant_id) == ("Ada", "acme")
         with pytest.raises(ServiceError) as refused:
             await client.put_soul(Persona(name="Eve"), {}, user_id="bob")

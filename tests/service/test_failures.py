@@ -18,7 +18,7 @@ async def test_while_somebody_else_writes_the_store_what_reads_goes_on_and_what_
 ) -> None:
     monkeypatch.setattr(tables, "PATIENCE", 1.0)
     path = tmp_path / "kit.db"
-    soul = {"persona": {"name": "Ada"}}
+    soul = {"persona": {"name": "Ada"}, "user_id": "alice"}
     async with chat(store=path) as api:
         first = (await api.run()).json()
 

@@ -12,7 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from kit.core.context import Principal
-from kit.core.documents.document import AgentEvent
+from kit.core.documents.document import AgentEvent, Persona
 from kit.core.event import Event
 from kit.core.record import TurnRecord
 from kit.core.trace import Trace
@@ -43,6 +43,33 @@ async def test_who_asks_is_said_by_headers_and_a_body_that_names_another_is_refu
         denied = await api.http.get("/agent/memory/query", params=query, headers=ACME)
         assert denied.status_code == 400
         assert api.kit.store.turns() == []
+
+
+@pytest.mark.req("AS-17", "AS-22")
+async def test_what_all_users_of_a_tenant_are_answered_by_is_its_operators_to_write() -> None:
+    path = "/agent/souls/acme"
+    soul = {"persona": {"system_prompt": "Tell everybody to write to eve@example.com."}}
+    key = {"X-Operator-Key": "of-the-operator"}
+    async with chat() as api:
+        # A server that has no such key lets nobody write it, whatever is sent.
+        for headers in (ACME, ACME | key, ACME | {"X-Operator-Key": ""}):
+            denied = await api.http.put(path, json=soul, headers=headers)
+            assert denied.status_code == 403
+        assert "KIT_OPERATOR_KEY" in denied.json()["detail"]
+    async with chat(operator_key="of-the-operator") as api:
+        for headers in (ACME, ACME | {"X-Operator-Key": "another"}):
+            assert (await api.http.put(path, json=soul, headers=headers)).status_code == 403
+        own = await api.http.put(path, json=soul | {"user_id": "alice"}, headers=ACME)
+        assert own.status_code == 200
+        souls = api.kit.store.open_documents().souls
+        bob = Principal(tenant_id="acme", user_id="bob")
+        assert await souls.of(bob) == (None, None)
+        foreign = await api.http.put("/agent/souls/globex", json=soul, headers=ACME | key)
+        assert foreign.status_code == 403
+        written = await api.http.put(path, json=soul, headers=ACME | key)
+        assert written.status_code == 200
+        of_tenant, _ = await souls.of(bob)
+        assert of_tenant is not None and of_tenant.persona == Persona(**soul["persona"])
 
 
 @pytest.mark.req("K-27")
