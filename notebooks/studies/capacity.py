@@ -89,8 +89,7 @@ class Level(NamedTuple):
 
 
 def level(load: Load, users: int, turns: int = 1000, seed: int = 7) -> Level:
-    """Plays so many users until about so many turns have ended, after a first pause of each; in
-    virtual time. Blocks."""
+    """Plays so many users and watches about so many turns, each to its end; in virtual time. Blocks."""
     return run_virtual(_Core(load, random.Random(seed)).serve(users, turns))
 
 
@@ -117,45 +116,68 @@ def most_served(levels: Sequence[Level], slower: float = 1.1) -> int:
     )
 
 
+WARM_UP = 6.0
+"""Mean model calls before anything is watched: by then as many users are in a turn as there will be."""
+
+
+@dataclass
+class _Begun:
+    """A turn that began."""
+
+    at: float
+    took: float | None = None
+    """Seconds, once it has ended."""
+
+
 class _Core:
     """One event loop: a task that computes queues for it, a task that waits for a model does not."""
 
     def __init__(self, load: Load, draws: random.Random):
-        self._load, self._draws = load, draws
-        self._core, self._cpu = asyncio.Lock(), 0.0
-        self._took: list[float] = []
+        self._load = load
+        self._draws = draws
+        self._core = asyncio.Lock()
+        self._cpu = 0.0
+        self._begun: list[_Begun] = []
 
     async def serve(self, users: int, turns: int) -> Level:
+        """Watches the turns that begin after the warm-up, each to its end: of those that end in so short a time the
+        long ones would be missing."""
+        loop = asyncio.get_running_loop()
         tasks = [asyncio.create_task(self._user()) for _ in range(users)]
-        loop, load = asyncio.get_running_loop(), self._load
-        await asyncio.sleep(
-            4 * load.law.latency.mean
-        )  # until as many are in a turn as there will be
-        began, before, cpu = loop.time(), len(self._took), self._cpu
-        expected = users / (load.pause + 3 * load.law.latency.mean)
-        while len(self._took) - before < turns:
+        mean_call = self._load.law.latency.mean
+        await asyncio.sleep(WARM_UP * mean_call)
+        opened = loop.time()
+        before = len(self._begun)
+        cpu = self._cpu
+        expected = users / (self._load.pause + 3 * mean_call)
+        while len(self._begun) - before < turns:
             await asyncio.sleep(turns / expected / 20)
-        whole, took = loop.time() - began, self._took[before:]
+        closed = loop.time()
+        ended = [
+            turn for turn in self._begun if turn.took and opened < turn.at + turn.took <= closed
+        ]
+        busy = (self._cpu - cpu) / (closed - opened)
+        watched = self._begun[before:]
+        while any(turn.took is None for turn in watched):
+            await asyncio.sleep(mean_call)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        return Level(
-            users,
-            quantile(took, 0.5, bounded=True),
-            quantile(took, 0.95, bounded=True),
-            len(took) / whole,
-            (self._cpu - cpu) / whole,
-        )
+        took = [turn.took for turn in watched if turn.took is not None]
+        p50 = quantile(took, 0.5, bounded=True)
+        p95 = quantile(took, 0.95, bounded=True)
+        return Level(users, p50, p95, len(ended) / (closed - opened), busy)
 
     async def _user(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(self._draws.expovariate(1 / self._load.pause))
-            began = loop.time()
+            turn = _Begun(loop.time())
+            self._begun.append(turn)
             await self._call()
             await asyncio.gather(*(self._call() for _ in range(self._load.parts)))
             await self._call()
-            self._took.append(loop.time() - began)
+            turn.took = loop.time() - turn.at
 
     async def _call(self) -> None:
         """Waits for a model call, then computes on its reply."""

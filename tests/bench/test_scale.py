@@ -1,12 +1,14 @@
 """Cap, race, capacity and a full store at scale: each held against what arithmetic or a bar says must come out."""
 
 import math
+import random
 from pathlib import Path
 from statistics import NormalDist
 
 import pytest
 
 from kit.core.simulation import Law, LogNormal
+from studies import capacity
 from studies.racing import PricedModel, Traffic, monthly_figures, play_races
 from tests.growth import fill, measure
 
@@ -32,6 +34,23 @@ def test_race_at_scale_is_the_faster_of_two_laws_for_two_bills():
     assert race.p95.high < alone.p95.low
     whole = sum(run.seconds for run in runs if run.way == "race") / 150
     assert race.calls_at_once == pytest.approx(2 * 6e6 / 30 * 0.1 / 3600 * whole)
+
+
+@pytest.mark.req("SO-15")
+def test_the_long_turns_of_many_users_are_counted_although_they_are_watched_for_a_moment():
+    law = Law(latency=LogNormal(median=1.4, sigma=0.35), tokens=LogNormal(median=60))
+    # A core that computes next to nothing delays nobody, however many there are.
+    load = capacity.Load(law=law, cpu=1e-6, pause=60.0)
+    draws = random.Random(3)
+
+    def seconds() -> float:
+        calls = [law.latency.quantile(draws.random()) for _ in range(4)]
+        return calls[0] + max(calls[1:3]) + calls[3]
+
+    turns = sorted(seconds() for _ in range(20_000))
+    many = capacity.level(load, users=15_000, turns=300)
+    assert many.p95.low <= turns[19_000] <= many.p95.high
+    assert many.p50.low <= turns[10_000] <= many.p50.high
 
 
 @pytest.mark.realtime
