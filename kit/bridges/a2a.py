@@ -45,7 +45,7 @@ class A2ABridge:
     async def ask(self, question: Question) -> AsyncGenerator[Part, None]:
         """Sends the question and follows the task to its end; one that is given up is told so.
 
-        Raises BridgeFault for an agent that cannot be reached, has failed, or wants something.
+        Raises BridgeFault for an agent that cannot be reached, has failed, breaks off, or wants something.
         """
         import httpx
         from a2a.client.client import ClientCallContext
@@ -81,6 +81,9 @@ class A2ABridge:
         except (httpx.HTTPError, A2AError) as error:
             detail = f"{self.url}: {type(error).__name__}: {error}"
             raise BridgeFault("unavailable", detail) from error
+        if not task.is_final:
+            detail = f"{self.url}: it said no more before its task had ended"
+            raise BridgeFault("unavailable", detail)
         yield Reported(task.answer)
 
     async def _client(self, http: "httpx.AsyncClient") -> "Client":
@@ -103,7 +106,8 @@ class _Task:
 
     def __init__(self) -> None:
         self._id = ""
-        self._is_final = False
+        self.is_final = False
+        """Whether it has said that the task ended, or answered by a message in place of a task."""
         self._text = ""
         self._closing_words = ""
 
@@ -129,7 +133,7 @@ class _Task:
             text = _text_in(part.artifact.parts)
         else:
             text = _text_in(part.parts) if part is not None else ""
-            self._is_final = True
+            self.is_final = True
         self._text += text
         return [Piece(text)] if text else []
 
@@ -138,7 +142,7 @@ class _Task:
 
         words = _text_in(status.message.parts)
         if status.state == TaskState.TASK_STATE_COMPLETED:
-            self._is_final = True
+            self.is_final = True
             self._closing_words = words
             return
         if status.state in (
@@ -152,7 +156,7 @@ class _Task:
             TaskState.TASK_STATE_REJECTED: "refusal",
         }
         if status.state in reasons:
-            self._is_final = True
+            self.is_final = True
             raise BridgeFault(reasons[status.state], f"the agent says: {words}")
 
     async def give_up(self, client: "Client", context: "ClientCallContext") -> None:
@@ -161,7 +165,7 @@ class _Task:
         from a2a.types import CancelTaskRequest
         from a2a.utils.errors import A2AError
 
-        if self._is_final or not self._id:
+        if self.is_final or not self._id:
             return
         # Whatever comes of that, nobody waits for it.
         with suppress(A2AError, httpx.HTTPError, TimeoutError):

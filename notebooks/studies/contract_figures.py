@@ -28,7 +28,7 @@ def of_calls(rows: Sequence[Call]) -> dict[str, str]:
         "race_tokens": f"{race.cost:.2f} times, two members",
         "race_tail": f"{gain}: {race.p95:.1f} s against {slow.p95:.1f} s",
         "time_outs": f"{1 - plain.value:.1%} [{1 - plain.high:.1%}, {1 - plain.low:.1%}] of the "
-        f"calls within {BUDGET:g} s",
+        f"calls take longer than {BUDGET:g} s",
     }
 
 

@@ -56,6 +56,8 @@ class Desk(AgentExecutor):
         if "hang" in text:
             await updater.add_artifact([Part(text="Wait. ")], artifact_id="a")
             await asyncio.sleep(600)
+        elif "break off" in text:
+            await updater.add_artifact([Part(text="The Grand in Leeds has a")], artifact_id="a")
         elif "fail" in text:
             await updater.failed(words("zx-broken"))
         elif "ask back" in text:
@@ -104,9 +106,14 @@ async def test_an_agent_behind_its_card_answers_and_what_it_spent_is_not_known(t
 
 
 @pytest.mark.parametrize(
-    ("message", "reason"), [("Please fail.", "exception"), ("Please ask back.", "insufficient")]
+    ("message", "reason"),
+    [
+        ("Please fail.", "exception"),
+        ("Please ask back.", "insufficient"),
+        ("Please break off.", "unavailable"),
+    ],
 )
-async def test_one_that_fails_or_asks_back_is_a_failure_of_that_agent(
+async def test_one_that_fails_asks_back_or_breaks_off_is_a_failure_of_that_agent(
     tmp_path: Path, message: str, reason: str
 ):
     async with (
@@ -116,6 +123,7 @@ async def test_one_that_fails_or_asks_back_is_a_failure_of_that_agent(
         reply = await kit.ask(message, kit.session("s"))
     assert [failure.reason for failure in failures(reply)] == [reason]
     assert "zx-" not in reply.text
+    assert "The Grand" not in reply.text
 
 
 async def test_one_that_is_not_there_is_unavailable(tmp_path: Path):

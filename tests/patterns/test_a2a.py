@@ -313,10 +313,11 @@ class Foreign(AgentExecutor):
         status = TaskStatus(state=TaskState.TASK_STATE_WORKING)
         await event_queue.enqueue_event(Task(id=task_id, context_id=context_id, status=status))
         updater = TaskUpdater(event_queue, task_id, context_id)
-        if self._ending == "artifact":
+        if self._ending != "failure":
             await updater.add_artifact(said)
+        if self._ending == "artifact":
             await updater.complete()
-        else:
+        elif self._ending != "cut off":
             await updater.failed()
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None: ...
@@ -328,6 +329,8 @@ class Foreign(AgentExecutor):
         ("message", "You asked: about shop"),
         ("artifact", "You asked: about shop"),
         ("failure", None),
+        ("failure after words", None),
+        ("cut off", None),
     ],
 )
 async def test_any_a2a_agent_can_stand_in_for_a_sub_agent(ending: str, text: str | None):

@@ -8,10 +8,11 @@ from kit.core.bodies.guard import GuardActed
 from kit.core.event import Event
 from kit.runtime.handle import Reply
 
-Fate = Literal["whole", "caught", "retry failed", "unseen", "over-triggered"]
+Fate = Literal["whole", "caught", "retry failed", "no room", "unseen", "over-triggered"]
 """`whole`: nothing lacked, nothing was asked; `caught`: what lacked was added; `retry failed`:
-asked again, and it still lacks; `unseen`: it lacks and was not asked for, because it was not
-counted either or the failsafe is off; `over-triggered`: asked again though nothing lacked."""
+asked again, and it still lacks; `no room`: it lacks and was counted, but the calls that were made
+fill the cap already; `unseen`: it lacks and was not asked for, because it was not counted either
+or the failsafe is off; `over-triggered`: asked again though nothing lacked."""
 
 
 def fate(expected: Collection[str], sub_agents: Collection[str], reply: Reply) -> Fate | None:
@@ -30,6 +31,9 @@ def fate(expected: Collection[str], sub_agents: Collection[str], reply: Reply) -
             return "over-triggered"
         return "whole"
     if not asked_again:
+        counted = reply.routing.reported_intents > len(first_calls)
+        if counted and len(first_calls) >= reply.routing.cap:
+            return "no room"
         return "unseen"
     if set(expected) <= set(sub_agents):
         return "caught"

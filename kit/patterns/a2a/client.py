@@ -158,6 +158,9 @@ class _RemoteCall:
     began: float
     task_id: str = ""
     is_final: bool = False
+    """Whether the peer has said that it is at work no more."""
+    is_complete: bool = False
+    """Whether it has said that what it sent is the whole of it."""
     text: str = ""
     result: Outcome | None = None
     spans: dict[str, str] = field(default_factory=dict[str, str])
@@ -187,6 +190,7 @@ class _RemoteCall:
             case "message":
                 self.text = self.text or _text(part.parts)
                 self.is_final = True
+                self.is_complete = True
             case _:
                 pass
 
@@ -243,9 +247,9 @@ class _RemoteCall:
         """The peer's typed outcome; the text of a peer that sends none."""
         if self.result is not None:
             return self.result.replace(call_id=call.call_id, agent=call.agent)
-        if self.text:
+        if self.is_complete and self.text:
             return call.answered(self.text)
-        return call.failed("unavailable", "the peer ended without an answer")
+        return call.failed("unavailable", "the peer ended without a whole answer")
 
     def _status(self, status: Any, metadata: Any) -> None:
         state = status.state
@@ -256,6 +260,7 @@ class _RemoteCall:
                 self._log_event(event)
             self.result = report.outcome or self.result
         elif state == TaskState.TASK_STATE_COMPLETED:
+            self.is_complete = True
             self.text = self.text or _text(status.message.parts)
 
     def _log_event(self, event: Event) -> None:
