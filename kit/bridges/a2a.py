@@ -53,6 +53,8 @@ class A2ABridge:
         from a2a.types import Part as TextPart
         from a2a.utils.errors import A2AError
 
+        from kit.bridges.bounded import BoundedTransport
+
         principal = question.principal
         metadata = {"tenant_id": principal.tenant_id, "user_id": principal.user_id}
         message = Message(
@@ -64,7 +66,11 @@ class A2ABridge:
         context = ClientCallContext(service_parameters={"x-principal": str(principal)})
         task = _Task()
         try:
-            async with httpx.AsyncClient(timeout=httpx.Timeout(seconds_of(question))) as http:
+            async with httpx.AsyncClient(
+                timeout=httpx.Timeout(seconds_of(question)),
+                transport=BoundedTransport(),
+                headers={"Accept-Encoding": "identity"},
+            ) as http:
                 client = await self._client(http)
                 updates: Any = client.send_message(
                     SendMessageRequest(message=message), context=context
@@ -106,36 +112,55 @@ class _Task:
 
     def __init__(self) -> None:
         self._id = ""
+        self._artifacts: dict[str, str] = {}
+        """Id of an artifact -> its text, in the order in which they came."""
         self.is_final = False
         """Whether it has said that the task ended, or answered by a message in place of a task."""
-        self._text = ""
-        self._closing_words = ""
+        self._words = ""
+        """Those of a message, or with which the task ended."""
 
     @property
     def answer(self) -> str:
         """What it has made, else the words with which it ended."""
-        return self._text or self._closing_words
+        return "\n\n".join(filter(None, self._artifacts.values())) or self._words
 
     def hear(self, update: Any) -> list[Piece]:
-        """Takes one update: a task, a status, an artifact, or a whole message. Raises BridgeFault
-        for a task that ended otherwise than by an answer."""
+        """Takes one update: a task, a status, an artifact, or a whole message; what is said of another task is none
+        of its. Raises BridgeFault for a task that ended otherwise than by an answer."""
         kind = update.WhichOneof("payload")
-        part: Any = getattr(update, kind) if kind else None
-        if kind == "task":
-            self._id = part.id
-            text = "".join([_text_in(artifact.parts) for artifact in part.artifacts])
-            self._check(part.status)
-        elif kind == "status_update":
-            self._id = self._id or part.task_id
-            text = ""
-            self._check(part.status)
-        elif kind == "artifact_update":
-            text = _text_in(part.artifact.parts)
-        else:
-            text = _text_in(part.parts) if part is not None else ""
+        if kind is None:
+            return []
+        part: Any = getattr(update, kind)
+        if kind == "message":
             self.is_final = True
-        self._text += text
-        return [Piece(text)] if text else []
+            self._words = _text_in(part.parts)
+            return [Piece(self._words)]
+        task_id = part.id if kind == "task" else part.task_id
+        self._id = self._id or task_id
+        if task_id != self._id:
+            return []
+        if kind == "artifact_update":
+            return self._take(part.artifact, appends=part.append)
+        pieces: list[Piece] = []
+        if kind == "task":
+            for artifact in part.artifacts:
+                pieces += self._take(artifact, appends=False)
+        self._check(part.status)
+        return pieces
+
+    def _take(self, artifact: Any, *, appends: bool) -> list[Piece]:
+        """Keeps the text of an artifact; gives what of it is new. One that comes again replaces itself."""
+        text = _text_in(artifact.parts)
+        before = self._artifacts.get(artifact.artifact_id)
+        if before is None:
+            separator = "\n\n" if any(self._artifacts.values()) else ""
+            self._artifacts[artifact.artifact_id] = text
+            return [Piece(separator + text)]
+        if appends:
+            self._artifacts[artifact.artifact_id] = before + text
+            return [Piece(text)]
+        self._artifacts[artifact.artifact_id] = text
+        return []
 
     def _check(self, status: Any) -> None:
         from a2a.types import TaskState
@@ -143,7 +168,7 @@ class _Task:
         words = _text_in(status.message.parts)
         if status.state == TaskState.TASK_STATE_COMPLETED:
             self.is_final = True
-            self._closing_words = words
+            self._words = words
             return
         if status.state in (
             TaskState.TASK_STATE_INPUT_REQUIRED,

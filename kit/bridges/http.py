@@ -13,7 +13,17 @@ from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 
-from kit.bridges.part import BridgeFault, Called, Part, Piece, Question, Reported, Spent
+from kit.bridges.part import (
+    LONGEST,
+    BridgeFault,
+    Called,
+    Part,
+    Piece,
+    Question,
+    Reported,
+    Spent,
+    too_long,
+)
 from kit.core.envelope import Inbound
 from kit.core.errors import CodeError
 from kit.core.limits import Count, Dollars
@@ -23,8 +33,6 @@ from kit.core.schema.json_value import is_object
 if TYPE_CHECKING:
     import httpx
 
-LONGEST = 1_000_000
-"""Characters of an answer; a service that sends more is cut off, and has not answered."""
 PATIENCE = 600.0
 """Seconds to wait for a service where nobody set a deadline."""
 _CALL = TypeAdapter(Called)
@@ -157,9 +165,7 @@ async def _bounded(pieces: AsyncIterator[str]) -> AsyncGenerator[str, None]:
     async for piece in pieces:
         length += len(piece)
         if length > LONGEST:
-            raise BridgeFault(
-                "contract_violation", f"an answer of more than {LONGEST:,} characters"
-            )
+            raise too_long()
         yield piece
 
 

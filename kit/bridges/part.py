@@ -10,6 +10,9 @@ from typing import Any, Protocol
 from kit.core.context import Principal
 from kit.core.outcome import Reason, Usage
 
+LONGEST = 1_000_000
+"""Characters of an answer; a system that gives more has not answered."""
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -89,6 +92,11 @@ class BridgeFault(Exception):
     def __init__(self, reason: Reason, detail: str):
         self.reason: Reason = reason
         super().__init__(detail)
+
+
+def too_long() -> BridgeFault:
+    """The fault of a system that gives more than an answer may have."""
+    return BridgeFault("contract_violation", f"an answer of more than {LONGEST:,} characters")
 
 
 class Bridge(Protocol):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kit.cli.options import WIDEST, cap_of, taping
 from kit.core.display.command import command
+from kit.core.value import json_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -231,7 +232,7 @@ async def _follow(turn: "Turn | RemoteTurn", model: str, as_json: bool) -> "Repl
     try:
         async for event in turn:
             if as_json:
-                print(event.model_dump_json(), flush=True)
+                print(json_of(event), flush=True)
             else:
                 story.tell(event)
         reply = await turn

@@ -1,12 +1,15 @@
 """The shape of every value in the kit: frozen, closed, documented by attribute docstrings. Some are
 built without validation."""
 
+import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, ParamSpec, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict
-from pydantic_core import PydanticUndefined
+from pydantic_core import PydanticSerializationError, PydanticUndefined
+
+from kit.core.language.controls import without_controls
 
 P = ParamSpec("P")
 V = TypeVar("V")
@@ -87,6 +90,21 @@ def builder(kind: Callable[P, V]) -> Callable[P, V]:
 
 
 _builder_of: Any = cache(builder)
+
+
+def json_of(value: BaseModel) -> str:
+    """Returns a value as one line of JSON. Halves of surrogate pairs, which UTF-8 has no place for, are left out:
+    arguments of a call may hold them, and a reader of the events must not lose all the others for it."""
+    try:
+        return value.model_dump_json()
+    except PydanticSerializationError:
+        return json.dumps(map_leaves(value.model_dump(mode="json"), _without_halves))
+
+
+def _without_halves(leaf: Any) -> Any:
+    if isinstance(leaf, str):
+        return without_controls(leaf)
+    return leaf
 
 
 def map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:

@@ -331,7 +331,8 @@ def _think(stream: _Stream, ctx: RunContext, piece: BaseMessage) -> None:
     more = reasoning_of(piece)
     stream.thoughts = (stream.thoughts + more)[:LONGEST]
     if stream.thoughts and not more:
-        ctx.emit(Reasoning(agent=stream.agent, text=hide(stream.thoughts, ctx.turn.private)))
+        thoughts = without_controls(stream.thoughts)
+        ctx.emit(Reasoning(agent=stream.agent, text=hide(thoughts, ctx.turn.private)))
         stream.thoughts = ""
 
 

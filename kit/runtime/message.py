@@ -5,7 +5,6 @@ a form that every endpoint takes back: each id once, readable, and none named th
 """
 
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -15,7 +14,7 @@ from langchain_core.messages.tool import ToolCall
 
 from kit.compose.locale import Sentences
 from kit.core.errors import PictureError
-from kit.core.language.controls import CONTROL, without_controls
+from kit.core.language.controls import without_controls
 from kit.core.limits import excess
 from kit.core.picture import Picture, image_block, mark_pictures
 from kit.core.schema.json_value import is_object
@@ -29,14 +28,11 @@ LONGEST = 16_000
 """Characters a message may have; longer ones are declined in words, never cut silently."""
 PICTURE = 1000
 """Tokens a picture is taken for before it is sent; providers take from a few hundred to 1,500."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def clean(message: str) -> str:
     """The message without control and surrogate characters; line breaks and tabs stay."""
-    if CONTROL.search(message):
-        message = without_controls(message)
-    return _SURROGATE.sub("", message).strip()
+    return without_controls(message).strip()
 
 
 def decline(message: str, words: Sentences) -> str | None:

@@ -22,6 +22,7 @@ from kit.core.errors import ResumeError
 from kit.core.event import INTERNAL, Event
 from kit.core.record import TurnRecord
 from kit.core.secret import with_key, without_secret_words
+from kit.core.value import json_of
 from kit.patterns import pattern_of
 from kit.patterns.plan_execute import PLAN, PLAN_EXECUTE
 from kit.patterns.resume import Answers, last_turn_of, plan_of
@@ -322,7 +323,7 @@ class Service:
                     yield last + comment
                     last = b""
         result = await self._result(turn_id, served, principal)
-        yield last + format_sse_event(event="result", data_str=result.model_dump_json())
+        yield last + format_sse_event(event="result", data_str=json_of(result))
 
     async def _result(
         self, turn_id: str, served: ServedTurn | None, principal: Principal
@@ -393,7 +394,7 @@ def _piece(events: Sequence[Event], seq: int) -> tuple[bytes, int]:
         event = events[seq]
         seq += 1
         if event.kind not in INTERNAL:
-            data = event.model_dump_json()
+            data = json_of(event)
             frame = format_sse_event(event=event.kind, id=str(event.seq), data_str=data)
             size += len(frame)
             frames.append(frame)

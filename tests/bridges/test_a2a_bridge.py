@@ -56,6 +56,14 @@ class Desk(AgentExecutor):
         if "hang" in text:
             await updater.add_artifact([Part(text="Wait. ")], artifact_id="a")
             await asyncio.sleep(600)
+        elif "take back" in text:
+            await updater.add_artifact([Part(text="The Grand costs 80.")], artifact_id="a")
+            await updater.add_artifact([Part(text="The Grand is full.")], artifact_id="a")
+            await updater.add_artifact([Part(text="90 at the Ritz.")], artifact_id="b")
+            await updater.complete()
+        elif "at length" in text:
+            await updater.add_artifact([Part(text="zx-" * 3_000_000)], artifact_id="a")
+            await updater.complete()
         elif "break off" in text:
             await updater.add_artifact([Part(text="The Grand in Leeds has a")], artifact_id="a")
         elif "fail" in text:
@@ -111,9 +119,10 @@ async def test_an_agent_behind_its_card_answers_and_what_it_spent_is_not_known(t
         ("Please fail.", "exception"),
         ("Please ask back.", "insufficient"),
         ("Please break off.", "unavailable"),
+        ("Please answer at length.", "contract_violation"),
     ],
 )
-async def test_one_that_fails_asks_back_or_breaks_off_is_a_failure_of_that_agent(
+async def test_one_that_fails_asks_back_breaks_off_or_never_ends_is_a_failure_of_that_agent(
     tmp_path: Path, message: str, reason: str
 ):
     async with (
@@ -124,6 +133,17 @@ async def test_one_that_fails_asks_back_or_breaks_off_is_a_failure_of_that_agent
     assert [failure.reason for failure in failures(reply)] == [reason]
     assert "zx-" not in reply.text
     assert "The Grand" not in reply.text
+
+
+async def test_what_an_agent_takes_back_is_no_part_of_its_answer_and_what_it_makes_stands_apart(
+    tmp_path: Path,
+):
+    async with (
+        served(Desk()) as card,
+        kit_over(write_deck(tmp_path, {"desk": card}), "desk") as kit,
+    ):
+        reply = await kit.ask("Please take back.", kit.session("s"))
+    assert reply.text == "The Grand is full.\n\n90 at the Ritz."
 
 
 async def test_one_that_is_not_there_is_unavailable(tmp_path: Path):

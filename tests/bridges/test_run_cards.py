@@ -55,6 +55,9 @@ async def hangs(message):
 async def silent(message):
     return "  "
 
+async def rambles(message):
+    return "zx-" * 1_000_000
+
 async def refuses(message):
     return "I'm sorry, but I can't help with that."
 """
@@ -92,6 +95,7 @@ async def test_functions_of_a_file_answer_as_sub_agents_with_their_calls_and_the
         ("breaks", "exception"),
         ("hangs", "timeout"),
         ("silent", "insufficient"),
+        ("rambles", "contract_violation"),
         ("refuses", "unanswerable"),
     ],
 )

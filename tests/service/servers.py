@@ -88,14 +88,15 @@ async def chat(
     limits: Limits | None = None,
     store: Path | None = None,
     words: Callable[[list[Any]], Line] | None = None,
+    query: str | None = None,
     **changed: Any,
 ) -> AsyncGenerator[Api]:
-    """Serves a chat whose one sub-agent answers after so many seconds; `changed` settings replace those of all tests."""
+    """Serves a chat whose one sub-agent is asked a query and answers after so many seconds; `changed` settings replace those of all tests."""
     lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",))
     desk = AgentCard(id="desk", description="Looks things up.", model="offline")
 
     def decide(seen: list[Any]) -> Line:
-        return stitched(seen) if seen[-1].type == "tool" else asks("desk")
+        return stitched(seen) if seen[-1].type == "tool" else asks("desk", query=query)
 
     def answer(_: list[Any]) -> Line:
         return Line("It is tea.", delay=seconds)

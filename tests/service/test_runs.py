@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -16,6 +17,7 @@ from kit.core.documents.document import AgentEvent, Persona
 from kit.core.event import Event
 from kit.core.record import TurnRecord
 from kit.core.trace import Trace
+from kit.models.scripted import Line
 from kit.planning.plan import new_plan
 from kit.service.api import create_app
 from kit.service.limits import Limits
@@ -70,6 +72,22 @@ async def test_what_all_users_of_a_tenant_are_answered_by_is_its_operators_to_wr
         assert written.status_code == 200
         of_tenant, _ = await souls.of(bob)
         assert of_tenant is not None and of_tenant.persona == Persona(**soul["persona"])
+
+
+async def test_half_an_emoji_of_a_model_costs_nobody_an_answer_and_no_reader_an_event() -> None:
+    def words(_: list[Any]) -> Line:
+        return Line("It is \ud83d tea \ud83c\udf75.")
+
+    async with chat(words=words, query="Half \ud83d of it?") as api:
+        reply = (await api.run()).json()
+        assert (
+            reply["status"] == "ok" and reply["response"] == "It is  tea \N{TEACUP WITHOUT HANDLE}."
+        )
+        path = f"/agent/turns/{reply['turn_id']}/events"
+        told = await api.http.get(path, headers=ACME)
+        assert told.status_code == 200 and "event: completed" in told.text
+        streamed = await api.run(session="s2", stream=True)
+        assert "event: completed" in streamed.text and "event: result" in streamed.text
 
 
 @pytest.mark.req("K-27")

@@ -1,4 +1,5 @@
-"""Control characters of foreign text: a terminal obeys them, and no person reads them."""
+"""Characters of foreign text that no person reads: a terminal obeys control characters, and half of a surrogate pair
+has no place in UTF-8."""
 
 import re
 
@@ -9,12 +10,14 @@ _SEQUENCE = re.compile(
     r"|\x1b[ -/]*[0-~]"
 )
 """A whole escape sequence, so that no half of it is left as words."""
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""C0 and C1 but for the line break and the tab."""
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+"""C0 and C1 but for the line break and the tab, and halves of surrogate pairs."""
 
 
 def without_controls(text: str) -> str:
-    """Returns a text without escape sequences and control characters; line breaks and tabs stay."""
+    """Returns a text without escape sequences, control characters and halves of surrogate pairs; line breaks and tabs
+    stay, and two halves that belong together become their character."""
     if not CONTROL.search(text):
         return text
+    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
     return CONTROL.sub("", _SEQUENCE.sub("", text))

@@ -5,7 +5,18 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
-from kit.bridges.part import Bridge, BridgeFault, Called, Calling, Part, Piece, Question, Spent
+from kit.bridges.part import (
+    LONGEST,
+    Bridge,
+    BridgeFault,
+    Called,
+    Calling,
+    Part,
+    Piece,
+    Question,
+    Spent,
+    too_long,
+)
 from kit.core.bodies.call import CallFailure, ToolEnded, ToolStarted
 from kit.core.card import AgentCard, Policy
 from kit.core.errors import STOP
@@ -95,6 +106,7 @@ class _Reading:
         if speaks and ctx.slot is not None:
             self._hear = ctx.slot(ctx.path)
         self._pieces: list[str] = []
+        self._length = 0
         self._text: str | None = None
         self._open: dict[str, tuple[RunContext, str]] = {}
         self._tells_tokens = False
@@ -111,9 +123,11 @@ class _Reading:
         return text.strip()
 
     def take(self, part: Part) -> None:
-        """Takes one part. Raises OverBudget where it brings the agent over a limit of its card."""
+        """Takes one part. Raises OverBudget where it brings the agent over a limit of its card, and BridgeFault for
+        more than an answer may have."""
         match part:
             case Piece(text=text):
+                self._measure(text)
                 self._pieces.append(text)
                 if self._hear is not None and text:
                     self._hear(text)
@@ -128,11 +142,18 @@ class _Reading:
             case Spent(usage=usage):
                 self._book(usage)
             case _:
+                self._length = 0
+                self._measure(part.text)
                 self._text = part.text
                 for name in part.calls or ():
                     self._end(Called(name))
                 if part.usage is not None:
                     self._book(part.usage)
+
+    def _measure(self, text: str) -> None:
+        self._length += len(text)
+        if self._length > LONGEST:
+            raise too_long()
 
     def close(self) -> None:
         """Ends the calls that the system did not end, and books that it did not say what it spent."""
