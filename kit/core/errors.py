@@ -106,6 +106,8 @@ class CassetteError(KitError):
     """A recording that is missing, broken, or does not fit the request."""
 
 
+FOREIGN = (Exception, SystemExit)
+"""What somebody else's code may raise without ending the process: a library may call `sys.exit`."""
 LONGEST = 4_000
 """Characters of an exception that a trace keeps."""
 STOP = "stopped"

@@ -25,7 +25,7 @@ from kit.core.bodies.guard import AccessDenied
 from kit.core.bodies.speech import Component
 from kit.core.bodies.turn import Act, ActStarted, ApprovalAsked
 from kit.core.card import AgentCard
-from kit.core.errors import StoreError, describe_error
+from kit.core.errors import FOREIGN, StoreError, describe_error
 from kit.core.event import Body
 from kit.core.language.controls import CONTROL, without_controls
 from kit.core.language.retry import retries
@@ -287,7 +287,7 @@ async def _objection(tool: BaseTool, call: ToolCall, context: ToolContext) -> st
     try:
         with within(context):
             return await tool.impossible({**_defaults(tool), **call["args"]})
-    except Exception as error:
+    except FOREIGN as error:
         # A check that breaks says nothing of the call: its user is asked, as without one.
         log.warning("the check before %s failed: %s", tool.name, describe_error(error))
         return None
@@ -328,7 +328,7 @@ async def _attempt(
     try:
         with within(context):
             return await (result_of(tool, call) if bounds is None else bounds.result_of(tool, call))
-    except Exception as error:
+    except FOREIGN as error:
         fault: Reason = "timeout" if isinstance(error, TimeoutError) else "exception"
         own_schema = getattr(tool.args_schema, "__name__", None)
         if isinstance(error, ValidationError) and error.title == own_schema:

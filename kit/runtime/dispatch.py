@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 from kit.core.bodies.call import AgentEnded, AgentError, AgentStarted
 from kit.core.bodies.guard import AccessDenied, CallDropped
 from kit.core.bodies.speech import Component, ResponseId
-from kit.core.errors import CodeError, KitError, describe_error
+from kit.core.errors import FOREIGN, CodeError, KitError, describe_error
 from kit.core.language.controls import CONTROL, without_controls
 from kit.core.outcome import PARTLY, AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
 from kit.core.value import builder
@@ -203,7 +203,7 @@ async def together(work: Sequence[Awaitable[T]]) -> list[T]:
     return values
 
 
-def _comes_from_outside(error: Exception) -> bool:
+def _comes_from_outside(error: BaseException) -> bool:
     """Whether code of a deck or a caller raised an error, itself or in a library that it called."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if frame.filename.startswith(_KIT):
@@ -244,7 +244,7 @@ async def run_to_outcome(
     except OverBudget as error:
         return call.failed("budget", str(error))
     # the one place an agent's exception becomes a value
-    except Exception as error:
+    except FOREIGN as error:
         if isinstance(error, KitError) or _comes_from_outside(error):
             # Of a model or a tool that failed its developer has read by now; of a guard or a pattern nobody has.
             log.error("turn %s: %s", ctx.turn.log.turn_id, describe_error(error))

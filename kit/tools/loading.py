@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from zlib import crc32
 
-from kit.core.errors import CodeError, nearest
+from kit.core.errors import FOREIGN, CodeError, nearest
 from kit.core.schema.json_value import is_mapping
 from kit.tools.tool import ConfiguredTool, LimitedTool, confirm_fault, parameters
 from kit.tools.tool_factory import ToolFactory
@@ -64,7 +64,7 @@ class Reference:
                 module = importlib.import_module(self.module)
         except CodeError:
             raise
-        except Exception as error:
+        except FOREIGN as error:
             # A border: a deck's code is someone else's.
             raise CodeError(_import_fault(self.module, error)) from error
         if not hasattr(module, self.name):
@@ -176,7 +176,7 @@ def _file(folder: Path, name: str) -> ModuleType:
     return module
 
 
-def _import_fault(module: str, error: Exception) -> str:
+def _import_fault(module: str, error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         return f"{module}, line {error.lineno}: {error.msg}; correct it"
     if (

@@ -58,6 +58,12 @@ async def silent(message):
 async def rambles(message):
     return "zx-" * 1_000_000
 
+async def leaves(message):
+    raise SystemExit(3)
+
+def leaves_its_thread(message):
+    raise SystemExit(3)
+
 async def refuses(message):
     return "I'm sorry, but I can't help with that."
 """
@@ -96,6 +102,8 @@ async def test_functions_of_a_file_answer_as_sub_agents_with_their_calls_and_the
         ("hangs", "timeout"),
         ("silent", "insufficient"),
         ("rambles", "contract_violation"),
+        ("leaves", "exception"),
+        ("leaves_its_thread", "exception"),
         ("refuses", "unanswerable"),
     ],
 )

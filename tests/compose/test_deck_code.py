@@ -172,7 +172,9 @@ async def test_a_guard_may_be_async_and_stands_beside_switches_of_the_kit(folder
     assert reply.routing.refused == ()
 
 
-@pytest.mark.parametrize("line", ["return None", "raise RuntimeError('no network')"])
+@pytest.mark.parametrize(
+    "line", ["return None", "raise RuntimeError('no network')", "raise SystemExit('no network')"]
+)
 async def test_a_guard_that_breaks_ends_the_turn_in_plain_words_and_its_developer_is_told(
     folder: Path, line: str, caplog: pytest.LogCaptureFixture
 ):
@@ -180,7 +182,7 @@ async def test_a_guard_that_breaks_ends_the_turn_in_plain_words_and_its_develope
     _, reply = await ask(folder, "printers, and paper")
     assert reply.status == "failed" and reply.text and "Error" not in reply.text
     (told,) = [line.getMessage() for line in caplog.records if line.name == "kit.turn"]
-    assert "RuntimeError: no network" in told or "guard 'one_desk' returned" in told
+    assert ": no network" in told or "guard 'one_desk' returned" in told
 
 
 # Pages

@@ -231,6 +231,7 @@ BROKEN = {
     "./syntax.py:TOOLS": "./syntax.py, line 1: ",
     "./absent.py:TOOLS": "importing ./absent.py raised ModuleNotFoundError: No module named 'nowhere_at_all' (line 1)",
     "./raises.py:TOOLS": "importing ./raises.py raised ZeroDivisionError: division by zero (line 3)",
+    "./leaves.py:TOOLS": "importing ./leaves.py raised SystemExit: 3 (line 2)",
 }
 """Reference -> what is said of it."""
 
@@ -244,6 +245,7 @@ def test_code_that_cannot_be_used_is_a_line_of_the_report(folder: Path, referenc
         "syntax.py": "def broken(:\n",
         "absent.py": "import nowhere_at_all\n",
         "raises.py": "\n\n1 / 0\n",
+        "leaves.py": "import sys\nsys.exit(3)\n",
     }
     write_files(folder, files)
     (folder.parent / "elsewhere.py").write_text("TOOLS = []\n")
@@ -255,7 +257,9 @@ def test_code_that_cannot_be_used_is_a_line_of_the_report(folder: Path, referenc
         load_deck(folder)
     [fault] = [fault for fault in error.value.faults if "deck.yaml:3: " in fault]
     assert BROKEN[reference] in fault
-    if reference.endswith(("syntax.py:TOOLS", "absent.py:TOOLS", "raises.py:TOOLS")):
+    if reference.endswith(
+        ("syntax.py:TOOLS", "absent.py:TOOLS", "raises.py:TOOLS", "leaves.py:TOOLS")
+    ):
         assert error.value.faults == (fault,), "no card's tool is called unknown because of it"
 
 

@@ -2,6 +2,7 @@
 its calls run at once."""
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -129,6 +130,23 @@ def endings(reply: Reply) -> list[str | None]:
 
 def retries(reply: Reply) -> list[ToolRetry]:
     return bodies(reply, ToolRetry)
+
+
+@pytest.mark.parametrize("on_a_thread", [False, True])
+async def test_a_tool_that_calls_sys_exit_costs_its_own_call_and_not_the_process(on_a_thread: bool):
+    async def lookup() -> str:
+        """Looks it up."""
+        sys.exit(3)
+
+    def leave_its_thread() -> str:
+        """Looks it up."""
+        sys.exit(3)
+
+    tool = StructuredTool.from_function(coroutine=lookup)
+    if on_a_thread:
+        tool = StructuredTool.from_function(leave_its_thread, name="lookup")
+    reply = await play(deck_of([tool]))
+    assert endings(reply) == ["exception: SystemExit: 3"] and reply.text
 
 
 @pytest.mark.req("K-25")

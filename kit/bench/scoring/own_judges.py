@@ -10,7 +10,7 @@ from kit.bench.case import Case
 from kit.bench.scoring.judge import Judge, LLMJudge
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.scorers import Scorer
-from kit.core.errors import DataError, describe_error
+from kit.core.errors import FOREIGN, DataError, describe_error
 from kit.core.outcome import ErrorClass
 from kit.home import HOME
 from kit.models.diagnosis import class_of, status_of
@@ -50,7 +50,7 @@ async def own_scores(
         try:
             scores[name] = await _score(judge, case, observation)
         # Somebody else's code: it may raise anything.
-        except Exception as error:
+        except FOREIGN as error:
             # A judge that asks a model of its own fails with that model's endpoint, too.
             is_its_own = status_of(error) is None
             error_class = "judge" if is_its_own else class_of(error)

@@ -27,7 +27,7 @@ from kit.bridges.part import (
     Spent,
 )
 from kit.core.context import Principal
-from kit.core.errors import describe_error
+from kit.core.errors import FOREIGN, describe_error
 from kit.core.model import ModelSpec
 from kit.core.outcome import ErrorClass, Usage, total
 from kit.models.diagnosis import class_of, status_of
@@ -167,7 +167,7 @@ class System:
                 # Reading it says whether it is one.
                 _ = turn.text
             # A border: a system is somebody else's code, and may raise anything, or end the process.
-            except (Exception, SystemExit, asyncio.CancelledError) as error:
+            except (*FOREIGN, asyncio.CancelledError) as error:
                 task = asyncio.current_task()
                 if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
                     raise
