@@ -53,8 +53,8 @@ async def put_soul(
 def _is_operators(key: SecretStr | None, settings: Settings) -> bool:
     if key is None or not settings.operator_key:
         return False
-    given = key.get_secret_value().encode()
-    return hmac.compare_digest(given, settings.operator_key.encode())
+    sent_key = key.get_secret_value().encode()
+    return hmac.compare_digest(sent_key, settings.operator_key.encode())
 
 
 @router.get("/plans/{plan_id}/outputs")

@@ -146,27 +146,29 @@ class _Core:
         tasks = [asyncio.create_task(self._user()) for _ in range(users)]
         mean_call = self._load.law.latency.mean
         await asyncio.sleep(WARM_UP * mean_call)
-        opened = loop.time()
+        first_moment = loop.time()
         before = len(self._begun)
         cpu = self._cpu
         expected = users / (self._load.pause + 3 * mean_call)
         while len(self._begun) - before < turns:
             await asyncio.sleep(turns / expected / 20)
-        closed = loop.time()
-        ended = [
-            turn for turn in self._begun if turn.took and opened < turn.at + turn.took <= closed
+        last_moment = loop.time()
+        turns_over = [
+            turn
+            for turn in self._begun
+            if turn.took and first_moment < turn.at + turn.took <= last_moment
         ]
-        busy = (self._cpu - cpu) / (closed - opened)
-        watched = self._begun[before:]
-        while any(turn.took is None for turn in watched):
+        busy = (self._cpu - cpu) / (last_moment - first_moment)
+        turns_at_work = self._begun[before:]
+        while any(turn.took is None for turn in turns_at_work):
             await asyncio.sleep(mean_call)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        took = [turn.took for turn in watched if turn.took is not None]
+        took = [turn.took for turn in turns_at_work if turn.took is not None]
         p50 = quantile(took, 0.5, bounded=True)
         p95 = quantile(took, 0.95, bounded=True)
-        return Level(users, p50, p95, len(ended) / (closed - opened), busy)
+        return Level(users, p50, p95, len(turns_over) / (last_moment - first_moment), busy)
 
     async def _user(self) -> None:
         loop = asyncio.get_running_loop()

@@ -68,8 +68,8 @@ async def test_what_all_users_of_a_tenant_are_answered_by_is_its_operators_to_wr
         assert await souls.of(bob) == (None, None)
         foreign = await api.http.put("/agent/souls/globex", json=soul, headers=ACME | key)
         assert foreign.status_code == 403
-        written = await api.http.put(path, json=soul, headers=ACME | key)
-        assert written.status_code == 200
+        reply = await api.http.put(path, json=soul, headers=ACME | key)
+        assert reply.status_code == 200
         of_tenant, _ = await souls.of(bob)
         assert of_tenant is not None and of_tenant.persona == Persona(**soul["persona"])
 
@@ -84,10 +84,10 @@ async def test_half_an_emoji_of_a_model_costs_nobody_an_answer_and_no_reader_an_
             reply["status"] == "ok" and reply["response"] == "It is  tea \N{TEACUP WITHOUT HANDLE}."
         )
         path = f"/agent/turns/{reply['turn_id']}/events"
-        told = await api.http.get(path, headers=ACME)
-        assert told.status_code == 200 and "event: completed" in told.text
-        streamed = await api.run(session="s2", stream=True)
-        assert "event: completed" in streamed.text and "event: result" in streamed.text
+        events = await api.http.get(path, headers=ACME)
+        assert events.status_code == 200 and "event: completed" in events.text
+        stream = await api.run(session="s2", stream=True)
+        assert "event: completed" in stream.text and "event: result" in stream.text
 
 
 @pytest.mark.req("K-27")

@@ -31,8 +31,8 @@ def fate(expected: Collection[str], sub_agents: Collection[str], reply: Reply) -
             return "over-triggered"
         return "whole"
     if not asked_again:
-        counted = reply.routing.reported_intents > len(first_calls)
-        if counted and len(first_calls) >= reply.routing.cap:
+        more_were_reported = reply.routing.reported_intents > len(first_calls)
+        if more_were_reported and len(first_calls) >= reply.routing.cap:
             return "no room"
         return "unseen"
     if set(expected) <= set(sub_agents):
