@@ -331,6 +331,21 @@ LAWS: Mapping[str, tuple[Callable[[Random, int], Any], float]] = {
 }
 
 
+JUDGES = (
+    (0.97, 0.97, 0.5),
+    (0.9, 0.9, 0.5),
+    (0.9, 0.6, 0.8),
+    (0.99, 0.99, 0.3),
+    (0.9, 0.9, 0.1),
+    (1.0, 0.4, 0.5),
+    (1.0, 0.2, 0.5),
+    (1.0, 0.14, 0.65),
+    (0.4, 1.0, 0.5),
+)
+"""How many of the good replies a judge passes, how many of the others it fails, and how many are good; the
+last four are lenient or strict."""
+
+
 def settings() -> Iterator[Setting]:
     """All of them, intervals first."""
     yield from _shares()
@@ -353,9 +368,9 @@ def _shares() -> Iterator[Setting]:
                     check = partial(cluster_share_holds, groups, sizes, alike, truth)
                     yield Setting(name, True, check)
     for items in (20, 60, 200):
-        for rates in ((0.97, 0.97, 0.5), (0.9, 0.9, 0.5), (0.9, 0.6, 0.8), (0.99, 0.99, 0.3)):
+        for rates in JUDGES:
             name = f"kappa, {items} labels, {rates[0]} passed, {rates[1]} failed, {rates[2]} good"
-            yield Setting(name, True, partial(kappa_holds, items, *rates))
+            yield Setting(name, True, partial(kappa_holds, items, *rates), cost=2)
 
 
 def _means() -> Iterator[Setting]:

@@ -44,6 +44,8 @@ WORST = {
     "paired shares, 10 items, 0.01 and 0.01 differ": 60,
     "kappa, 20 labels, 0.97 passed, 0.97 failed, 0.5 good": 60,
     "kappa, 60 labels, 0.99 passed, 0.99 failed, 0.3 good": 60,
+    "kappa, 60 labels, 1.0 passed, 0.2 failed, 0.5 good": 60,
+    "kappa, 200 labels, 1.0 passed, 0.14 failed, 0.65 good": 60,
     "6 equal ways, 60 cases": 30,
     "eight looks at exact, first at 30 cases, 30 planned": 20,
     "equal ways lose 1.9 % of 2000 cells, right ones here, wrong ones there": 20,

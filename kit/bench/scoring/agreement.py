@@ -33,8 +33,8 @@ class LabelledReply(Value):
 
 
 class Kappa(Estimate):
-    """Agreement beyond what chance would bring (Cohen 1960), with the interval of Donner and
-    Eliasziw (1992)."""
+    """Agreement beyond what chance would bring (Cohen 1960), with an interval by profile
+    likelihood."""
 
     table: tuple[tuple[int, int], tuple[int, int]]
     """Labelled no and yes, by judged no and yes."""

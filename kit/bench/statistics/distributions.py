@@ -24,12 +24,17 @@ def binomial_share(count: int, total: int, share: float) -> float:
     return float(special.bdtr(count, total, share))
 
 
-def root_between(function: Callable[[float], float], start: float, end: float) -> float:
-    """Where a function is zero between two places at which its signs differ (Brent's method)."""
+def least_where(
+    function: Callable[[Any], float], start: Any, room: Callable[[Any], float]
+) -> float:
+    """The least that a function comes to where `room` is not below zero (Kraft's SLSQP)."""
     from scipy import optimize
 
-    root: Any = optimize.brentq(function, start, end)
-    return float(root)
+    within = {"type": "ineq", "fun": room}
+    result: Any = optimize.minimize(
+        function, start, method="SLSQP", constraints=within, options={"ftol": 1e-9, "maxiter": 500}
+    )
+    return float(result.fun)
 
 
 def fisher_p(first: tuple[int, int], second: tuple[int, int]) -> float:
