@@ -255,6 +255,16 @@ def equivalence_claims(items: int, only_second: float, random: Random) -> bool:
     return found.verdict == "equivalent"
 
 
+def rarely_slower_claims(items: int, random: Random) -> bool:
+    """One case in twenty takes four seconds more, on the mean twice the margin; all others take the same."""
+    seconds = np.full(items, 2.0)
+    slower = seconds + 4.0 * (random.random(items) < 0.05)
+    rows = [*_rows("base", seconds, "seconds"), *_rows("other", slower, "seconds")]
+    margin = {"seconds": 0.1}
+    (found,) = compare(rows, {"model": "base"}, ("model",), planned=items, margin=margin)
+    return found.verdict == "equivalent"
+
+
 def drift_claims(random: Random) -> bool:
     """Eight verticals, of which none has drifted."""
     names = [f"vertical-{place}" for place in range(8)]
@@ -323,6 +333,11 @@ def _rows(
         yield row
 
 
+def _rarely_slower(random: Random, items: int) -> Any:
+    """Two seconds, give or take a tenth, and one time in twenty four more."""
+    return random.normal(2, 0.1, items) + 4.0 * (random.random(items) < 0.05)
+
+
 LAWS: Mapping[str, tuple[Callable[[Random, int], Any], float]] = {
     "log-normal, sigma 1": (lambda random, n: random.lognormal(0, 1, n), exp(0.5)),
     "log-normal, sigma 0.5": (lambda random, n: random.lognormal(0, 0.5, n), exp(0.125)),
@@ -378,6 +393,9 @@ def _means() -> Iterator[Setting]:
         for items in (4, 5, 10, 20, 50):
             name = f"mean of {items}, {law}"
             yield Setting(name, True, partial(mean_holds, draw, truth, items))
+    for items in (60, 200):
+        name = f"mean of {items}, one in 20 takes 4 s more"
+        yield Setting(name, True, partial(mean_holds, _rarely_slower, 2.2, items))
     for items in (5, 10, 20, 50):
         name = f"mean of {items} marks near the ceiling"
         yield Setting(name, True, partial(ordinal_holds, items))
@@ -425,6 +443,9 @@ def _claim_settings() -> Iterator[Setting]:
     for items, share in ((60, 0.05), (150, 0.05), (400, 0.05), (400, 0.1), (1_000, 0.1)):
         name = f"called equivalent at the margin, {items} cases, {share} differ"
         yield Setting(name, False, partial(equivalence_claims, items, share), cost=1 + items // 500)
+    for items in (10, 20, 60):
+        name = f"called equivalent within 0.1 s, {items} cases, one in 20 takes 4 s more"
+        yield Setting(name, False, partial(rarely_slower_claims, items))
     yield Setting("drift of one of 8 verticals, none drifted", False, drift_claims, cost=4)
 
 

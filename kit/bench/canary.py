@@ -52,7 +52,7 @@ class Gate(Value):
         if self.difference is None or self.before is None or self.after is None:
             return f"{self.name}: {new} judged, {old} with the version in place: nothing to compare yet"
         figures = f"{self.after.value:.3f} in {new}, {self.before.value:.3f} in {old} with the version in place"
-        leaves = possible(self.difference.low, self.difference.high, self.name)
+        leaves = possible(self.difference, self.name)
         return f"{self.name}: {figures}; {leaves}: {self.verdict}"
 
     @property

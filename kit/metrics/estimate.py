@@ -28,6 +28,9 @@ class Estimate(Value):
     """Of a share: how many of the `n` are right; None for a figure that is no share."""
     effective_n: float = 0.0
     """Of a share: independent outcomes that would vouch for as much: `n`, or fewer in clusters."""
+    may_differ: float | None = None
+    """Of values that are all alike and have no bound: the share of all there are that may still differ from
+    them, and by any amount. They bound no mean, so there is no interval."""
 
     @property
     def is_share(self) -> bool:
@@ -36,8 +39,15 @@ class Estimate(Value):
 
     @property
     def has_interval(self) -> bool:
-        """False where there are too few items for one; its ends are infinite then."""
+        """False where nothing bounds the figure, for the reason of `why_none`; its ends are infinite then."""
         return isfinite(self.low) or isfinite(self.high)
+
+    @property
+    def why_none(self) -> str:
+        """Why there is no interval, in words."""
+        if self.may_differ is None:
+            return "too few for an interval"
+        return f"the same in each; up to {_percent(self.may_differ)} % of all may differ, by any amount"
 
     def excludes(self, figure: float) -> bool:
         """True when this interval rules a figure out."""
@@ -55,7 +65,7 @@ class Estimate(Value):
         if not form:
             return str(self)
         if not self.has_interval:
-            return f"{self.value:{form}} (too few for an interval)"
+            return f"{self.value:{form}} ({self.why_none})"
         return f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]"
 
     def __str__(self) -> str:

@@ -77,6 +77,13 @@ def test_ways_that_came_out_alike_are_neither_called_equal_nor_beyond_telling():
     assert "nothing to compare" in headline([], "base", "simulated")
     alone = headline([], "one", "simulated", summarise(rows(one=[1.0] * 40), ["pattern"]))
     assert "one is the only way here (simulated): 100.0 %, 95 % interval 91.2 to 100.0 %" in alone
+    told = rows("seconds", base=[2.0] * 20, same=[2.0] * 20)
+    assert said(told).endswith("paired by 20 items; p = 1 (corrected). Any difference is possible.")
+    alike = "the same in each; up to 14 % of all may differ, by any amount"
+    assert f"a difference of +0.00 s ({alike}), paired" in said(told)
+    by = ["pattern"]
+    line = lines(summarise(told, by), compare(told, {"pattern": "base"}, by))[1]
+    assert (line.interval, line.verdict) == (f"none: {alike}", "cannot tell")
 
 
 # what is kept, and what a grid will ask for

@@ -167,6 +167,18 @@ def test_a_whole_systems_wrong_case_shows_the_text_that_was_expected_and_its_own
     assert "Asked" not in page.words and "System" in page.words
 
 
+def test_tokens_that_are_the_same_in_every_case_have_no_interval_and_the_page_says_why(
+    tmp_path: Path,
+):
+    """In the example a peer reads as much as a sub-agent of the same process."""
+    out = tmp_path / "example.html"
+    assert kit("report", str(EXAMPLE), "-o", str(out)).returncode == 0
+    page = Page(out)
+    alike = "+0.00 (the same in each; up to 4.4 % of all may differ, by any amount), paired by 67"
+    assert f"a difference of {alike}" in page.words
+    assert "Clopper, C. J. and Pearson, E. S. (1934)" in page.words
+
+
 def test_a_folder_without_results_and_a_place_that_cannot_be_written_end_in_a_sentence(
     tmp_path: Path,
 ):

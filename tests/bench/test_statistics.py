@@ -52,6 +52,7 @@ WORST = {
     "equal ways, one undecided where it errs, 400 cases": 30,
     "equal ways, 20 messages under 10 ids each": 60,
     "called equivalent at the margin, 150 cases, 0.05 differ": 60,
+    "called equivalent within 0.1 s, 20 cases, one in 20 takes 4 s more": 60,
     "drift of one of 8 verticals, none drifted": 30,
 }
 """A sample of `python -m tests.coverage`: where the first versions of these figures were furthest off."""
@@ -96,9 +97,16 @@ def test_too_few_items_have_no_interval_and_say_so():
     assert (mean_of([0.5] * 3, within=SCORES).low, mean_of([0.5] * 3, within=SCORES).high) == (0, 1)
 
 
-def test_scores_that_are_all_alike_are_no_certainty():
+def test_values_that_are_all_alike_are_no_certainty():
     found = mean_of([1.0] * 10, within=SCORES)
     assert found.low == pytest.approx(wilson(10, 10).low) and found.high == 1.0
+    seconds = mean_of([2.0] * 10)
+    assert not seconds.has_interval and not seconds.excludes(1e9)
+    from scipy import stats
+
+    other = stats.binomtest(0, 10, alternative="less").proportion_ci(method="exact").high
+    assert seconds.may_differ == pytest.approx(other)
+    assert str(mean_of([2.0] * 3)) == "mean of 3 items = 2.000 (too few for an interval)"
 
 
 @pytest.mark.parametrize(("right", "total"), [(181, 200), (30, 30), (0, 7)])

@@ -198,12 +198,42 @@ def test_a_scale_and_a_score_of_which_less_is_better_are_taken_as_they_are_said(
     assert one["verdict"] == "worse" and one["ahead"] == [40, 0], "whoever has less is ahead"
 
 
-def test_equal_costs_are_no_scores_of_zero(tmp_path: Path):
-    rows = [{"sample": f"s{i}", "cost": 0.0007} for i in range(50)]
-    first, second = write(tmp_path, "first", rows), write(tmp_path, "second", rows)
-    printed = kit("verdict", first, second, "--by", "cost")
-    assert "difference +0.000000 [+0.000000, +0.000000]" in printed.stdout
-    assert "cannot tell: no case differs" in printed.stdout and "0.000700" in printed.stdout
+def test_equal_seconds_and_costs_bound_no_mean(tmp_path: Path):
+    """One of twenty may take four seconds more, and five samples show none of those."""
+    rows = [{"sample": f"s{i}", "seconds": 2.0, "cost": 0.0007} for i in range(5)]
+    later = [{**row, "seconds": 2.05} for row in rows]
+    first, second = write(tmp_path, "first", rows), write(tmp_path, "second", later)
+    margins = ("--margin", "seconds=0.1", "--margin", "cost=0.1")
+    command = ("verdict", first, second, "--by", "seconds", "--by", "cost", *margins)
+    alike = "(the same in each; up to 45 % of all may differ, by any amount)"
+    printed = kit(*command).stdout
+    assert f"first, cost: mean of 5 items = 0.000700 {alike}" in printed
+    assert f"difference +0.050 {alike}, paired by 5 items; p = " in printed
+    assert printed.count(": cannot tell: any difference is possible") == 2
+    for one in json.loads(kit(*command, "--json").stdout)["comparisons"]:
+        difference = one["difference"]
+        assert (one["verdict"], difference["low"], difference["high"]) == (
+            "cannot tell",
+            None,
+            None,
+        )
+        assert difference["may_differ"] == pytest.approx(1 - 0.05 ** (1 / 5))
+
+
+def test_a_second_more_on_every_sample_is_worse_by_the_test_alone(tmp_path: Path):
+    rows = [{"sample": f"s{i}", "seconds": 2.0} for i in range(20)]
+    later = [{**row, "seconds": 3.0} for row in rows]
+    first, second = write(tmp_path, "first", rows), write(tmp_path, "second", later)
+    printed = kit("verdict", first, second, "--by", "seconds").stdout
+    assert "difference +1.000 (the same in each; up to 14 % of all may differ" in printed
+    assert printed.endswith("after Holm: worse (second is ahead on 0 samples, first on 20)\n")
+
+
+def test_one_sample_is_one_item_and_says_that_it_has_no_interval(tmp_path: Path):
+    first = write(tmp_path, "first", [{"sample": "a", "exact": 1, "seconds": 2.0}])
+    printed = kit("verdict", first, first, "--by", "exact", "--by", "seconds").stdout
+    assert printed.count(", paired by 1 item; p = 1 after Holm: cannot tell") == 2
+    assert "mean of 1 item = 2.000 (too few for an interval)" in printed
 
 
 def test_no_interval_of_seconds_reaches_below_nothing(tmp_path: Path):

@@ -195,7 +195,7 @@ class Comparison(Value):
     @property
     def leaves_possible(self) -> str:
         """Which differences the interval leaves possible, in words."""
-        return possible(self.difference.low, self.difference.high, self.scorer)
+        return possible(self.difference, self.scorer)
 
     @property
     def takes(self) -> str:
@@ -559,9 +559,11 @@ def _settle(pair: _Pair, p: PValue, adjusted: float, level: float, comparisons: 
 
 
 def _verdict(pair: _Pair, difference: Difference, adjusted: float) -> Verdict:
-    # The interval has to agree with the test: it also holds what missing cells leave open.
-    if adjusted < 1 - LEVEL and difference.excludes(0.0):
-        ahead = (difference.low > 0) != pair.less_is_better
+    # The interval has to agree with the test: it also holds what missing cells leave open. Differences
+    # that are all alike have none, and are odd by the test alone.
+    agrees = difference.excludes(0.0) or difference.may_differ is not None
+    if adjusted < 1 - LEVEL and agrees:
+        ahead = (difference.value > 0) != pair.less_is_better
         if ahead:
             return "better"
         return "worse"

@@ -16,6 +16,8 @@ REFERENCES = {
     "regression with multi-stage samples. Survey Methodology 28.",
     "hall": "Hall, P. (1992). On the removal of skewness by transformation. Journal of the Royal "
     "Statistical Society B 54.",
+    "clopper": "Clopper, C. J. and Pearson, E. S. (1934). The use of confidence or fiducial limits illustrated "
+    "in the case of the binomial. Biometrika 26.",
     "bonett": "Bonett, D. G. and Price, R. M. (2012). Adjusted Wald confidence interval for a difference of "
     "binomial proportions based on paired data. Journal of Educational and Behavioral Statistics 37.",
     "midp": "Fagerland, M. W., Lydersen, S. and Laake, P. (2013). The McNemar test for binary matched-pairs "
@@ -94,6 +96,14 @@ def methods(content: RunContent) -> tuple[str, list[str]]:
             "A mean has Student's interval with its skewness removed by Hall's transformation (Hall 1992)."
         )
         cited.append("hall")
+    estimates = [summary.estimate for summary in content.summaries]
+    estimates += [comparison.difference for comparison in content.comparisons]
+    if any(estimate.may_differ is not None for estimate in estimates):
+        sentences.append(
+            "Measures, and differences of them, that are the same in every case bound no mean and have no "
+            "interval; the share of cases that may differ is bounded exactly (Clopper and Pearson 1934)."
+        )
+        cited.append("clopper")
     if content.comparisons:
         sentences += _comparison_methods(content, cited)
     clusters = len(set(run.plan.clusters.values()))

@@ -81,7 +81,7 @@ def difference_of(
     if clusters is not None:
         groups = [clusters.get(item, item) for item in gains]
     together = len(set(groups))
-    basis = f"paired by {n} items"
+    basis = f"paired by {many(n, 'item')}"
     if together < n:
         basis += f" in {together} clusters"
     # Costs that are all alike are no scores of zero: between them an item may lie anywhere.
@@ -91,7 +91,14 @@ def difference_of(
         return Difference(value=value, low=low, high=high, n=n, basis=basis)
     sums, sizes = sum_clusters(list(gains.values()), groups)
     estimate = mean_of_sums(sums, sizes, within=within)
-    return Difference(value=estimate.value, low=estimate.low, high=estimate.high, n=n, basis=basis)
+    return Difference(
+        value=estimate.value,
+        low=estimate.low,
+        high=estimate.high,
+        n=n,
+        basis=basis,
+        may_differ=estimate.may_differ,
+    )
 
 
 def all_or_nothing(gains: Mapping[str, float]) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 
 from kit.bench.statistics.clusters import Floats, clusters_worth, sum_clusters
 from kit.bench.statistics.distributions import student_reach
+from kit.core.display.count import many
 from kit.core.errors import DataError
 from kit.metrics.estimate import LEVEL, Estimate, wilson_bounds
 
@@ -43,9 +44,9 @@ def mean_of(
 
     Student's interval with its skewness removed by Hall's transformation (Hall 1992, "On the
     removal of skewness by transformation"), on the cluster-robust variance CR2 (Bell and McCaffrey
-    2002). Scores that are all alike prove no certainty where `within` says how far another could
-    lie. Fewer than four items have no interval: its ends are infinite. Raises DataError for no
-    value, and for one outside of `within`.
+    2002). Values that are all alike prove no certainty: `within` says how far another could lie, and
+    where nothing does they have no interval. Nor have fewer than four items: its ends are infinite.
+    Raises DataError for no value, and for one outside of `within`.
     """
     if not values:
         raise DataError("there is no value to take the mean of: score at least one item first")
@@ -69,20 +70,29 @@ def check_range(values: Iterable[float], within: Range) -> None:
 def mean_of_sums(sums: Floats, sizes: Floats, *, within: Range = ANYTHING) -> Estimate:
     """The same from the sum and the size of every cluster."""
     value = float(sums.sum() / sizes.sum())
-    low, high = _bounds(sums, sizes, value, within)
+    worth = clusters_worth(sizes)
+    low, high = within
+    may_differ: float | None = None
+    if worth >= FEWEST - 1e-9:
+        residuals = sums - value * sizes
+        alike = 1e-12 * max(1.0, abs(value)) * float(sizes.max())
+        if float(np.abs(residuals).max()) > alike:
+            low, high = _bounds(residuals, sizes, value, worth, within)
+        elif within == ANYTHING:
+            # The greatest share of which none would be seen in one of twenty samples (Clopper and Pearson 1934).
+            may_differ = 1 - (1 - LEVEL) ** (1 / worth)
+        else:
+            low, high = _of_equal_values(value, worth, within)
     n = len(sums)
-    return Estimate(value=value, low=low, high=high, n=n, basis=f"mean of {n} items")
+    basis = f"mean of {many(n, 'item')}"
+    return Estimate(value=value, low=low, high=high, n=n, basis=basis, may_differ=may_differ)
 
 
-def _bounds(sums: Floats, sizes: Floats, value: float, within: Range) -> tuple[float, float]:
+def _bounds(
+    residuals: Floats, sizes: Floats, value: float, worth: float, within: Range
+) -> tuple[float, float]:
     """The ends of the interval, no further than values can lie."""
     total = float(sizes.sum())
-    worth = clusters_worth(sizes)
-    if worth < FEWEST - 1e-9:
-        return within
-    residuals = sums - value * sizes
-    if float(np.abs(residuals).max()) <= 1e-12 * max(1.0, abs(value)) * float(sizes.max()):
-        return _of_equal_values(value, worth, within)
     level = next((level for items, level in _FEW if worth < items), LEVEL)
     reach = student_reach(worth - 1, level)
     error = sqrt(float((residuals**2 / (1 - sizes / total)).sum())) / total
@@ -95,8 +105,6 @@ def _bounds(sums: Floats, sizes: Floats, value: float, within: Range) -> tuple[f
 
 def _of_equal_values(value: float, items: float, within: Range) -> tuple[float, float]:
     """As many values that are all alike cannot rule out that this share of all would be others."""
-    if within == ANYTHING:
-        return value, value
     _, unseen = wilson_bounds(0.0, items)
     return value - unseen * (value - within.low), value + unseen * (within.high - value)
 

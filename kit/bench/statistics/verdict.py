@@ -56,20 +56,20 @@ def figure_words(figure: float, measure: str) -> str:
 def interval_words(estimate: Estimate, measure: str) -> str:
     """Returns the ends of an interval with their unit."""
     if not estimate.has_interval:
-        return "too few cases"
+        return f"none: {estimate.why_none}"
     return f"{_bare(estimate.low, measure)} to {figure_words(estimate.high, measure)}"
 
 
 def difference_words(difference: Estimate, measure: str) -> str:
     """Returns a difference with its sign, its unit and its interval."""
-    figure = _signed(difference.value, measure)
-    if not difference.has_interval:
-        return f"{figure} (too few cases for an interval)"
-    low = _signed(difference.low, measure)
-    high = _signed(difference.high, measure)
     # The difference of two shares is in points: 5 % more of 80 % would be 84 %.
     unit = " points" if is_score(measure) else _UNITS.get(measure, "")
-    return f"{figure}{unit} [{low}, {high}]"
+    figure = f"{_signed(difference.value, measure)}{unit}"
+    if not difference.has_interval:
+        return f"{figure} ({difference.why_none})"
+    low = _signed(difference.low, measure)
+    high = _signed(difference.high, measure)
+    return f"{figure} [{low}, {high}]"
 
 
 def amount(figure: float, measure: str) -> str:
@@ -100,12 +100,12 @@ def _bare(figure: float, measure: str) -> str:
     return f"{figure:,.2f}"
 
 
-def possible(low: float, high: float, measure: str) -> str:
-    """Returns in words what an interval of a difference leaves possible."""
+def possible(difference: Estimate, measure: str) -> str:
+    """Returns in words which differences an interval leaves possible."""
+    low = difference.low
+    high = difference.high
     if not isfinite(low) or not isfinite(high):
-        return "too few cases for an interval"
-    if low == high == 0:
-        return "no case differs"
+        return "any difference is possible"
     if low < 0 < high:
         below = amount(low, measure)
         above = amount(high, measure)
