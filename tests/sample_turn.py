@@ -15,7 +15,15 @@ from kit.core.bodies.speech import Component, Text
 from kit.core.bodies.turn import Completed, Routing, TurnStarted
 from kit.core.context import Principal
 from kit.core.event import Body, Event
-from kit.core.outcome import Answer, Failure, LeftOut, RoutedOutcome, RoutingDecision, Usage
+from kit.core.outcome import (
+    Answer,
+    Failure,
+    LeftOut,
+    MessagePart,
+    RoutedOutcome,
+    RoutingDecision,
+    Usage,
+)
 from kit.core.record import Message, TurnRecord
 from kit.stores.turn_store import TurnStore
 
@@ -26,6 +34,10 @@ DECISION = RoutingDecision(
     intent_count=2,
     reported_intents=3,
     left_out=LeftOut(count=1, parts=("and a word nobody heard",)),
+    parts=(
+        MessagePart(text="which beans", asked=("shop",)),
+        MessagePart(text="and a word nobody heard", owed=True),
+    ),
     cap=4,
     cap_behavior="within",
     outcomes=(

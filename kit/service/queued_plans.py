@@ -2,20 +2,23 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
 from kit.core.documents.document import Plan
 from kit.core.extra import require
-from kit.service.queue import PlanQueue, open_queue
-from kit.service.sealed_keys import SealedKeys, open_sealed_keys
 from kit.settings import Settings
+
+if TYPE_CHECKING:
+    from kit.service.queue import PlanQueue
+    from kit.service.sealed_keys import SealedKeys
 
 
 class QueuedPlans:
     """The queue, and the keys of what is in it. Its methods raise BusError."""
 
-    def __init__(self, queue: PlanQueue, keys: SealedKeys | None):
+    def __init__(self, queue: "PlanQueue", keys: "SealedKeys | None"):
         self.queue = queue
         self._keys = keys
 
@@ -48,6 +51,10 @@ async def open_queued_plans(settings: Settings) -> "AsyncGenerator[QueuedPlans |
         yield None
         return
     require("redis", "streaq", "coredis", "cryptography")
+    # Who serves without Redis need not have what speaks with it.
+    from kit.service.queue import open_queue
+    from kit.service.sealed_keys import open_sealed_keys
+
     async with AsyncExitStack() as stack:
         queue = await stack.enter_async_context(open_queue(settings.redis))
         keys = None

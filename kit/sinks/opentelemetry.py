@@ -276,10 +276,11 @@ def _decision(trace: Trace, events: Sequence[Event]) -> "Sequence[SpanEvent]":
             seconds = event.at
             break
     attributes: Attributes = {}
-    fields = decision.model_dump(exclude={"outcomes", "left_out", "has_failsafe"})
+    fields = decision.model_dump(exclude={"outcomes", "left_out", "parts", "has_failsafe"})
     for name, value in fields.items():
         attributes[f"routing.{name}"] = value
-    # Never the words of what was left out: those are the user's.
+    # Never the words of the parts: those are the user's.
+    attributes["routing.parts"] = len(decision.parts)
     attributes["routing.left_out"] = decision.left_out.count
     outcomes: list[str] = []
     for outcome in decision.outcomes:

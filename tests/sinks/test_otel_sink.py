@@ -106,7 +106,8 @@ def test_errors_are_a_status_with_a_type():
 
 def test_what_people_and_models_said_travels_only_when_asked_for():
     told = "".join(span.to_json() for span in exported().values())
-    assert "Three" not in told and "beans" not in told
+    assert "Three" not in told and "beans" not in told and "nobody heard" not in told
+    assert '"routing.parts": 2' in told
     spans = exported(content=True)
     assert dict(spans["a1"].attributes or {})["kit.output"] == "Three."
 
