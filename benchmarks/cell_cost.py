@@ -4,7 +4,6 @@ which other work disturbs."""
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -24,10 +23,6 @@ from kit.runtime.clock import run_virtual
 from kit.runtime.handle import Reply
 from kit.runtime.turn import run_turn
 
-CALLS = 420
-MILLISECONDS = 0.3
-"""What a cell may cost beside its turn, in Python calls and in CPU. Tests hold the first: the
-second depends on the machine."""
 ROUNDS = 5
 
 
@@ -157,26 +152,7 @@ def _plain(cell: Cell, spec: GridSpec) -> bool:
 
 
 def show_costs(spec: GridSpec, opener: Opener) -> int:
-    """Prints what a cell costs; returns 1 when one makes more calls than it may."""
+    """Prints what a cell costs, a line a pattern."""
     costs = cell_costs(spec, opener)
-    print(cost_table(costs))
-    return int(max(cost.harness_calls for cost in costs) > CALLS)
-
-
-def cost_table(costs: Sequence[CellCost]) -> str:
-    """A line a pattern, and the gate."""
-    calls = max(cost.harness_calls for cost in costs)
-    milliseconds = max(cost.harness_ms for cost in costs)
-    if calls <= CALLS:
-        verdict = "held"
-    else:
-        verdict = "BROKEN"
-    gate = f"beside its turn a cell makes at most {CALLS} Python calls: {verdict}, {calls:.0f}"
-    head = f"CPU of a cell, simulated models, {costs[0].cells} cells a pattern:"
-    return "\n".join(
-        [
-            head,
-            *map(str, costs),
-            f"{gate}; and takes {MILLISECONDS} ms on a quiet machine: {milliseconds:.2f} here",
-        ]
-    )
+    print(f"CPU of a cell, simulated models, {costs[0].cells} cells a pattern:", *costs, sep="\n")
+    return 0

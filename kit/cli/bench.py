@@ -164,7 +164,8 @@ def _result(spec: "GridSpec", run: "Run") -> dict[str, Any]:
         "cells": run.total,
         "played": run.before + run.done,
         "failed": run.failed,
-        "dollars": run.dollars,
+        # A sum of nothing that anybody told is not known, and no 0.
+        "dollars": run.dollars or None,
         "stopped": run.stopped,
         "decided": run.decided,
         "ways": [way.model_dump(mode="json") for way in ways],

@@ -7,14 +7,14 @@ from typing import Literal, get_args
 import numpy as np
 
 from kit.core.value import Value
-from kit.stores.tally import ASKED, NOBODY, Tally
+from kit.stores.tally import ALONE, ASKED, NOBODY, Tally
 
 Path = Literal["every turn", "nobody asked", "sub-agents asked"]
 PATHS: tuple[Path, ...] = get_args(Path)
 TimedPart = Literal["routing", "first_text", "turn"]
 """Deciding whom to ask and writing prior_context; from the message to the first text; the whole turn."""
 _BRANCHES: Mapping[Path, tuple[str, ...]] = {
-    "every turn": (NOBODY, ASKED),
+    "every turn": (NOBODY, ALONE, ASKED),
     "nobody asked": (NOBODY,),
     "sub-agents asked": (ASKED,),
 }

@@ -17,6 +17,8 @@ Key = tuple[str, ...]
 """The name of a figure, and of what it is: an agent, a purpose, a pattern and whether anybody was asked."""
 ASKED = "asked"
 NOBODY = "nobody"
+ALONE = "alone"
+"""A turn whose orchestrator called tools of its own and no sub-agent, as that of the monolith does."""
 TOKENS = ("input_tokens", "output_tokens", "cached_tokens", "model_calls")
 """Of a usage, what is counted for each purpose."""
 
@@ -63,7 +65,12 @@ class Tally:
         counts["model", turn.model] += 1
         counts["over_cap",] += turn.cap_behavior == "over"
         counts["ending", ending_of(turn.status, measures.parts)] += 1
-        path = turn.pattern, ASKED if measures.agents else NOBODY
+        if measures.agents:
+            path = turn.pattern, ASKED
+        elif turn.tool_calls:
+            path = turn.pattern, ALONE
+        else:
+            path = turn.pattern, NOBODY
         counts["path", *path] += 1
         self._sample(turn.seconds, "turn", *path)
         self._sample(turn.ttft, "first_text", *path)

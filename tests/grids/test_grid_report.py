@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.cell_cost import CALLS, cell_costs
+from benchmarks.cell_cost import cell_costs
 from kit.bench.grid.grid_file import read_grid
 from kit.bench.grid.provenance import Plan
 from kit.bench.grid.report import compare_ways, report
@@ -68,8 +68,7 @@ def test_the_harness_adds_little_to_a_turn_as_a_command_says_that_plays_nothing(
     assert main(["grid", str(path), "--cost", "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
     costs = re.search(r"turn +([\d,]+) calls .* harness +(\d+) calls", printed)
-    assert costs and 100 < int(costs[2]) < CALLS < int(costs[1].replace(",", ""))
-    assert f"at most {CALLS} Python calls: held" in printed
+    assert costs and 100 < int(costs[2]) < 420 < int(costs[1].replace(",", ""))
     assert not (tmp_path / "out").exists()
     with pytest.raises(DataError, match="case of one turn without faults"):
         cell_costs(

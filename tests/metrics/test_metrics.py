@@ -24,6 +24,7 @@ from kit.core.status import UNKNOWN
 from kit.core.trace import failures as went_wrong
 from kit.core.trace import trace_of
 from kit.metrics.alert import MISMATCH, alerts
+from kit.metrics.latency import latencies
 from kit.metrics.sample import Sample
 from kit.metrics.summary import Label, measure_all, metrics
 from kit.models.scripted import Line, ScriptedModel
@@ -36,7 +37,7 @@ from kit.stores.turn_filter import TurnFilter
 from kit.tools.tool import ToolResult, tool_context
 from kit.wire import open_kit
 from tests.cli.test_cli import refused, run
-from tests.kits import SmallKit, asks, bodies, small_kit, stitched
+from tests.kits import OFFLINE, SmallKit, asks, bodies, small_kit, stitched
 from tests.tools.test_tools import opened
 
 AGENTS = ("shop", "rewards", "support", "play", "ereceipts")
@@ -210,6 +211,20 @@ async def test_dispatch_overhead_leaves_out_what_models_and_tools_take():
     await run_turn("go", TALK, slow)
     measured = metrics(slow.store).number("dispatch_overhead_seconds_p95")
     assert measured == pytest.approx(0.7)
+
+
+async def test_a_turn_that_looked_things_up_by_itself_is_none_in_which_nobody_was_asked():
+    """As the monolith does, whose turns are as long as those of sub-agents."""
+    async with open_kit(OFFLINE) as kit:
+        looked_up = await kit.ask("How many points do I have?", kit.session("a"), "monolith")
+        await kit.ask("hello", kit.session("b"), "monolith")
+        tally = tally_of(kit.store.turns())
+    assert looked_up.usage.tool_calls
+    counts = [
+        latencies(tally, "turn", path)["monolith"].count for path in ("every turn", "nobody asked")
+    ]
+    assert counts == [2, 1]
+    assert "monolith" not in latencies(tally, "turn", "sub-agents asked")
 
 
 def row(
