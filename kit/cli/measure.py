@@ -171,6 +171,7 @@ def grid_command(arguments: Namespace) -> int:
     from kit.bench.grid.player import Opener
     from kit.bench.grid.report import report
     from kit.bench.grid.run import Bar, run_grid, what_is_kept
+    from kit.bench.statistics.verdict import check_margin
     from kit.experiment_kits import ExperimentKits, WorkerKits
     from kit.settings import Settings, own_project
 
@@ -185,6 +186,7 @@ def grid_command(arguments: Namespace) -> int:
     spec = read_grid(file, arguments.model)
     settings = Settings.read()
     if arguments.margin:
+        check_margin(margins(arguments.margin), spec.grid.verdicts)
         grid = spec.grid.model_copy(update={"margin": margins(arguments.margin)})
         spec = replace(spec, grid=grid)
     folder = arguments.out or settings.grids / spec.grid.name

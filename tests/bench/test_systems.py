@@ -272,7 +272,7 @@ def test_a_run_that_is_told_to_stops_when_it_is_decided(
         (["./mine.py:silent", "plain.csv"], "nothing says what a right answer is"),
         (["./mine.py:silent"], "name the file of cases"),
         (["./mine.py:silent", "cases.csv", "--dollars", "-1"], "dollars cannot be used"),
-        (["./mine.py:silent", "cases.csv", "--margin", "cost=1"], "no verdict of this grid"),
+        (["./mine.py:silent", "cases.csv", "--margin", "cost=1"], "cost', which is not compared"),
     ],
 )
 def test_what_cannot_be_played_is_one_sentence(

@@ -10,6 +10,8 @@ import pytest
 from kit.bench.grid.run import PROVENANCE
 from kit.bench.grid.run_pair import compare_runs
 from kit.core.errors import DataError
+from kit.home import HOME
+from tests.cli.test_cli import refused
 from tests.cli.test_cli import run as kit
 from tests.grids.test_grid import MIXED, play, spec_of
 
@@ -36,6 +38,10 @@ def test_runs_over_the_same_cases_are_paired_by_case(tmp_path: Path):
     printed = kit("compare", str(good), str(bad), "--by", "exact", "--by", "seconds")
     names = [line.partition(":")[0] for line in printed.stdout.splitlines()]
     assert printed.returncode == 0 and names == ["exact", "seconds"]
+    example = str(HOME / "data" / "grids" / "patterns_example.yaml")
+    for command in (("compare", str(good), str(bad)), ("grid", example)):
+        misspelt = kit(*command, "--margin", "exat=0.1")
+        refused(misspelt, "margin of 'exat', which is not compared: did you mean 'exact'")
 
 
 def test_other_cases_other_judges_and_other_ways_are_refused(tmp_path: Path):

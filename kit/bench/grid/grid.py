@@ -8,8 +8,9 @@ from pydantic import Field, PositiveFloat, ValidationInfo, field_validator, mode
 
 from kit.bench.grid.results import AXES
 from kit.bench.scoring.scorers import ROUTING
+from kit.bench.statistics.verdict import check_margin
 from kit.bench.systems.source import CommandLine
-from kit.core.errors import nearest
+from kit.core.errors import DataError
 from kit.core.value import Value
 from kit.patterns import PATTERNS
 from kit.patterns.a2a.link import Link
@@ -166,11 +167,10 @@ class Grid(Value):
         for name in self.systems:
             if name in self.models:
                 raise ValueError(f"{name!r} is a model and a system: give the system another name")
-        for name in self.margin if isinstance(self.margin, dict) else ():
-            if name not in self.verdicts:
-                raise ValueError(
-                    f"margin of {name!r}, which is no verdict of this grid: {nearest(name, self.verdicts)}"
-                )
+        try:
+            check_margin(self.margin, self.verdicts)
+        except DataError as error:
+            raise ValueError(str(error)) from error
         return self
 
 

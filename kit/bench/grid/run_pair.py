@@ -8,7 +8,7 @@ from kit.bench.grid.comparison import Comparison, compare
 from kit.bench.grid.failures import read_failures
 from kit.bench.grid.results import AXES, Results, tidy
 from kit.bench.grid.stored_runs import StoredRun, read_run
-from kit.bench.statistics.verdict import Margin
+from kit.bench.statistics.verdict import Margin, check_margin
 from kit.core.errors import DataError
 
 _EQUAL_INPUTS = {"cases": "other case files", "judges": "other judges"}
@@ -33,6 +33,7 @@ def compare_runs(
     second_run = read_run(after)
     _check_inputs(first_run, second_run)
     names = tuple(measures) or first_run.verdicts or ("exact",)
+    check_margin(margin, names)
     rows = [*_tidy_rows("before", before, names), *_tidy_rows("after", after, names)]
     plan = first_run.plan
     same_size = plan.planned == second_run.plan.planned

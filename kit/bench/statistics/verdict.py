@@ -1,11 +1,12 @@
 """What a comparison of two ways entitles one to say, and the words for it: the report, the page,
 the commands and the notebooks all take them from here."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import isfinite
 from typing import Literal
 
 from kit.bench.statistics.measures import MEASURES
+from kit.core.errors import DataError, nearest
 from kit.metrics.estimate import Estimate
 
 Margin = float | Mapping[str, float]
@@ -44,6 +45,13 @@ def margin_of(measure: str, margin: Margin | None) -> float | None:
     if is_score(measure):
         return margin
     return None
+
+
+def check_margin(margin: Margin | None, measures: Collection[str]) -> None:
+    """Raises DataError for a margin of what is not compared: without it the verdict would be another."""
+    for name in margin if isinstance(margin, Mapping) else ():
+        if name not in measures:
+            raise DataError(f"margin of {name!r}, which is not compared: {nearest(name, measures)}")
 
 
 def figure_words(figure: float, measure: str) -> str:
