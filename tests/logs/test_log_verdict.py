@@ -173,6 +173,57 @@ def test_more_errors_than_can_be_overlooked_leave_no_verdict_on_the_completed(tm
     assert [one.verdict for one in found.with_errors_wrong] == ["better"]
 
 
+def test_a_score_that_one_side_never_reached_has_no_verdict_and_says_so(tmp_path: Path):
+    """The endpoint was down for all of one side: that it is worse is said with the errors counted alone."""
+    first = write(tmp_path, "first", rows_of("1" * 10))
+    second = write(tmp_path, "second", rows_of("e" * 10))
+    printed = kit("verdict", first, second, "--by", "exact", "--by", "cost").stdout
+    assert "\nexact: no verdict, 10 of 10 cells failed here" in printed
+    found = json.loads(kit("verdict", first, second, "--json").stdout)
+    assert found["comparisons"] == [] and len(found["uncompared"]) == 1
+    assert found["uncompared"][0] in printed
+    costs = kit("verdict", first, first, "--by", "cost").stdout
+    assert costs.endswith("\ncost: no verdict, no sample has a value on both sides\n")
+
+
+def test_an_errored_line_of_a_long_table_is_an_error_of_every_score(tmp_path: Path):
+    lines = ["sample,system,score,value,error"]
+    for sample in range(60):
+        for system in ("a", "b"):
+            if (sample, system) == (7, "b"):
+                lines.append(f"s{sample},{system},,,boom")
+                continue
+            lines.append(f"s{sample},{system},exact,1,")
+            lines.append(f"s{sample},{system},brevity,0.5,")
+    # Of this sample only the first line says that it failed.
+    lines += ["s60,a,exact,1,", "s60,b,exact,0,late", "s60,b,brevity,0.5,"]
+    path = tmp_path / "long.csv"
+    path.write_text("\n".join(lines))
+    command = ("verdict", f"{path}#a", f"{path}#b")
+    found = json.loads(kit(*command, "--json").stdout)
+    for kind in ("comparisons", "with_errors_wrong"):
+        assert [one["scorer"] for one in found[kind]] == ["brevity", "exact"]
+    assert found["logs"][1] == "b: a table, 61 samples; 2 errors, such as 'boom'"
+    path.write_text("sample,score,value\na,,1\n")
+    refused(kit("verdict", str(path), str(path)), "long.csv:2: a value without the name of its")
+
+
+@pytest.mark.parametrize("word", ["False", "0", "no", "None", "NaN", " "])
+def test_a_word_for_no_in_the_column_of_errors_is_none(word: str, tmp_path: Path):
+    path = tmp_path / "table.csv"
+    path.write_text(f"sample,exact,error\na,1,{word}\nb,1,{word}\nc,fine,503\n")
+    (first, second, errored) = read_log(str(path)).samples
+    assert (first.error, second.error, errored.error) == (None, None, "503")
+    assert "2 of 2 = 1.000" in kit("verdict", str(path), str(path)).stdout
+
+
+def test_a_system_may_have_a_number_for_a_name(tmp_path: Path):
+    rows = [{"sample": i, "system": system, "exact": 1} for i in range(5) for system in (0, 1)]
+    path = write(tmp_path, "numbers", rows)
+    assert "1, exact: 5 of 5" in kit("verdict", f"{path}#0", f"{path}#1").stdout
+    refused(kit("verdict", path, path), "holds 2 systems", "numbers.jsonl#0")
+
+
 # what is asked of a verdict
 
 
@@ -263,8 +314,24 @@ def test_other_scorers_and_scores_that_are_no_numbers_are_refused(tmp_path: Path
     refused(kit("verdict", first, first, "--by", "exakt"), "has no score 'exakt'", "exact")
 
 
+@pytest.mark.parametrize("value", ["nan", "inf", "unsure"])
+@pytest.mark.parametrize("both", [False, True])
+def test_a_score_that_is_once_no_number_is_refused_for_that(value: str, both: bool, tmp_path: Path):
+    path = tmp_path / "table.csv"
+    other = value if both else 1
+    path.write_text(f"sample,system,exact\ns,a,1\ns,b,1\nt,a,{value}\nt,b,{other}\n")
+    refused(kit("verdict", f"{path}#b", f"{path}#a"), "exact is no number in", f"it is '{value}'")
+
+
 @pytest.mark.parametrize(
-    "options", [("--lower", "exakt"), ("--scale", "exakt=0:3"), ("--cluster", "topik")]
+    "options",
+    [
+        ("--lower", "exakt"),
+        ("--scale", "exakt=0:3"),
+        ("--cluster", "topik"),
+        ("--margin", "exakt=0.1"),
+        ("--margin", "seconds=0.1"),
+    ],
 )
 def test_an_option_that_names_what_no_log_has_is_refused(options: tuple[str, str], tmp_path: Path):
     """Left out, each of them gives another verdict: the other way round, or surer than it is."""

@@ -55,15 +55,17 @@ class Log(Value):
     scorers: Mapping[str, str] = {}
     """Score -> how its scorer was set up; empty where the log does not say."""
     not_numeric: Mapping[str, str] = {}
-    """Score without a number -> a value that it gave."""
+    """Score -> a value of it that is no number."""
 
     @property
     def scores(self) -> list[str]:
-        """The names of all scores that are numbers, in order."""
+        """The names of all scores that are a number at least once, or never say anything, in order."""
         names: set[str] = set()
+        numbers: set[str] = set()
         for sample in self.samples:
             names.update(sample.scores)
-        return sorted(names - self.not_numeric.keys())
+            numbers.update(name for name, value in sample.scores.items() if value is not None)
+        return sorted(names - (self.not_numeric.keys() - numbers))
 
 
 @contextmanager

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kit.bench.grid.comparison import Comparison, Summary, compare, summarise
+from kit.bench.grid.failures import CellCount, obstacle
 from kit.bench.grid.results import Row
 from kit.bench.logs.log import MEASURED, Log, LoggedSample
-from kit.bench.statistics.verdict import Margin
+from kit.bench.statistics.verdict import Margin, check_margin
 from kit.core.display.count import many
 from kit.core.errors import DataError, nearest
 from kit.core.value import Value
@@ -33,6 +34,8 @@ class LogVerdict(Value):
     many of them there is no verdict."""
     with_errors_wrong: tuple[Comparison, ...] = ()
     """The same had every errored sample been answered wrong; empty without errors, and for what is no score."""
+    uncompared: tuple[str, ...] = ()
+    """Each score without a sample that both decide, in a sentence that says why there is no verdict."""
 
     def __str__(self) -> str:
         lines = [*self.logs, *map(str, self.summaries)]
@@ -42,6 +45,7 @@ class LogVerdict(Value):
                 f"{self.second} is ahead on {many(second, 'sample')}, {self.first} on {first:,}"
             )
             lines.append(f"{comparison} ({counts})")
+        lines += self.uncompared
         for comparison in self.with_errors_wrong:
             lines.append(f"with every error counted as wrong, {comparison}")
         return "\n".join(lines)
@@ -67,6 +71,7 @@ def compare_logs(
     """
     _check_samples(first, second)
     names = _scores_of(first, second, scores)
+    check_margin(margin, names)
     for name in (*lower, *(scales or {})):
         _check_score(name, first)
         _check_score(name, second)
@@ -92,14 +97,24 @@ def compare_logs(
     counted_wrong: tuple[Comparison, ...] = ()
     if any("lost" in row and row["scorer"] not in MEASURED for row in values):
         counted_wrong = settle(_with_errors_wrong(values, lower))
+    comparisons = settle(values)
+    compared = {comparison.scorer for comparison in comparisons}
+    reason = obstacle(_count(first), _count(second)) or "no sample has a value on both sides"
+    uncompared = [f"{name}: no verdict, {reason}" for name in names if name not in compared]
     return LogVerdict(
         first=first_name,
         second=second_name,
         logs=tuple(_sentence(name, log) for name, log in pair.items()),
         summaries=tuple(summarise(values, _BY, clusters=clusters)),
-        comparisons=settle(values),
+        comparisons=comparisons,
         with_errors_wrong=counted_wrong,
+        uncompared=tuple(uncompared),
     )
+
+
+def _count(log: Log) -> CellCount:
+    errors = sum(sample.error is not None for sample in log.samples)
+    return CellCount(total=len(log.samples), failed=errors)
 
 
 def _names(first: Log, second: Log) -> tuple[str, str]:
@@ -149,7 +164,11 @@ def _questions(log: Log) -> dict[str, str]:
 def _scores_of(first: Log, second: Log, wanted: Sequence[str]) -> list[str]:
     names = list(dict.fromkeys(wanted))
     if not names:
-        if set(first.scores) != set(second.scores):
+        odd = sorted(set(first.scores) ^ set(second.scores))
+        for name in odd:
+            _check_number(name, first)
+            _check_number(name, second)
+        if odd:
             raise DataError(
                 f"{first.name} and {second.name} were scored by other scorers, {first.scores} and "
                 f"{second.scores}: name those that both have with --by"
@@ -171,13 +190,17 @@ def _scores_of(first: Log, second: Log, wanted: Sequence[str]) -> list[str]:
 
 
 def _check_score(name: str, log: Log) -> None:
+    _check_number(name, log)
+    if name in MEASURED or name in log.scores:
+        return
+    raise DataError(f"{log.name} has no score {name!r}: {nearest(name, log.scores)}")
+
+
+def _check_number(name: str, log: Log) -> None:
     if name in log.not_numeric:
         raise DataError(
             f"{name} is no number in {log.name}: it is {log.not_numeric[name]} at least once"
         )
-    if name in MEASURED or name in log.scores:
-        return
-    raise DataError(f"{log.name} has no score {name!r}: {nearest(name, log.scores)}")
 
 
 def _values(

@@ -18,6 +18,8 @@ EXPECTED = ("target", "expected", "expected_text")
 OTHER = ("system", "model", "error", "cost", "seconds", "cluster")
 NOT_SCORES = frozenset((*SAMPLE, *EPOCH, *QUESTION, *EXPECTED, *OTHER))
 _WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
+_NO_ERROR = ("", "none", "null", "nan")
+"""What a column of errors has, beside false, no and 0, where there was none."""
 
 Fields = Mapping[str, Any]
 
@@ -30,11 +32,11 @@ def read_table(path: Path, system: str | None = None, cluster: str | None = None
         rows = list(csv_rows(path, "sample", lambda names, where: None))
     else:
         rows = list(read_objects(path, "sample"))
-    systems = {str(fields["system"]) for _, fields in rows if fields.get("system")}
+    systems = {text for _, fields in rows if (text := _text(fields, "system")) is not None}
     name = path.stem
     if systems:
         name = choose_system(path, systems, system)
-        rows = [(where, fields) for where, fields in rows if fields.get("system") == name]
+        rows = [(where, fields) for where, fields in rows if _text(fields, "system") == name]
     elif system is not None:
         raise DataError(f"{path} has no column `system`, so there is no {system!r} in it")
     samples: dict[tuple[str, int], LoggedSample] = {}
@@ -54,30 +56,36 @@ def _sample(fields: Fields, where: str, not_numeric: dict[str, str], cluster: st
     if name is None:
         raise DataError(f"{where}: no sample is named; give it a column `sample`")
     epoch = _first(fields, EPOCH)
+    error = _error(fields.get("error"))
     scores: dict[str, float | None] = {}
-    for score, value in _scores(fields, cluster):
+    for score, value in _scores(fields, where, cluster):
         number, is_number = _number(value)
         scores[score] = number
-        if not is_number:
+        if not is_number and error is None:
             not_numeric.setdefault(score, repr(value)[:60])
     try:
         return LoggedSample(
             sample=str(name),
             epoch=1 if epoch is None else int(epoch),
             scores=scores,
-            error=str(fields["error"]) if fields.get("error") else None,
+            error=error,
             seconds=_number(fields.get("seconds"))[0],
             cost=_number(fields.get("cost"))[0],
-            cluster=str(fields[cluster]) if fields.get(cluster) not in (None, "") else None,
+            cluster=_text(fields, cluster),
             question=_question(fields),
         )
     except ValueError as error:
         raise DataError(f"{where}: not a sample ({error})") from error
 
 
-def _scores(fields: Fields, cluster: str) -> Iterator[tuple[str, Any]]:
+def _scores(fields: Fields, where: str, cluster: str) -> Iterator[tuple[str, Any]]:
     if "score" in fields and "value" in fields:
-        yield str(fields["score"]), fields["value"]
+        score = _text(fields, "score")
+        if score is not None:
+            yield score, fields["value"]
+        elif _text(fields, "value") is not None:
+            raise DataError(f"{where}: a value without the name of its score")
+        # A sample that errored has neither.
         return
     for name, value in fields.items():
         if name not in NOT_SCORES and name != cluster:
@@ -98,6 +106,23 @@ def _number(value: Any) -> tuple[float | None, bool]:
             return None, False
     number = number_of(value)
     return number, number is not None
+
+
+def _error(value: Any) -> str | None:
+    """Why a sample was not answered; None for an empty field and for words that say it was."""
+    if not value:
+        return None
+    text = str(value)
+    if text.strip().lower() in _NO_ERROR or _number(text)[0] == 0:
+        return None
+    return text
+
+
+def _text(fields: Fields, name: str) -> str | None:
+    value = _first(fields, (name,))
+    if value is None:
+        return None
+    return str(value)
 
 
 def _first(fields: Fields, names: tuple[str, ...]) -> Any:
@@ -122,4 +147,9 @@ def _join(earlier: LoggedSample, later: LoggedSample, where: str) -> LoggedSampl
             f"{where}: sample {later.sample!r} has {twice[0]!r} already; number its repeats in a "
             "column `epoch`"
         )
-    return later.replace(scores={**earlier.scores, **later.scores})
+    fields = {**later.model_dump(), "scores": {**earlier.scores, **later.scores}}
+    for name, value in fields.items():
+        if value in (None, ""):
+            # What a sample has in common need not stand on each of its lines.
+            fields[name] = getattr(earlier, name)
+    return later.replace(**fields)
