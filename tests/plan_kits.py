@@ -234,8 +234,11 @@ def calls_and_writes(messages: list[BaseMessage]) -> Line:
 
 
 def _task(messages: list[BaseMessage]) -> str:
-    query = next(str(message.content) for message in messages if isinstance(message, HumanMessage))
-    return query.splitlines()[0].removeprefix("Do this step of a plan: ")
+    begins = "Do this step of a plan: "
+    # What was said before in the session comes first.
+    humans = [str(message.content) for message in messages if isinstance(message, HumanMessage)]
+    query = next(text for text in humans if text.startswith(begins))
+    return query.splitlines()[0].removeprefix(begins)
 
 
 class Rows(Described):

@@ -65,7 +65,6 @@ class Sentences(Value):
     """Stands for the words of an agent that showed components and said nothing."""
     plan_failed: str
     plan_failed_again: str
-    plan_uncertain: str
     plan_over: str
     plan_infeasible: str
     plan_done: str
@@ -106,6 +105,7 @@ class Reservations(Value):
     unjudged: str
     declined: str
     done_before: str
+    half_done: str
     broken_off: str
     before_yes: str
 

@@ -1,6 +1,7 @@
 """Plan and execute: the message becomes a plan, each step of it runs in an executor of its own,
 failures are planned around."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -12,7 +13,7 @@ from kit.core.bodies.turn import PlanTaken, Resumed
 from kit.core.errors import BindError
 from kit.core.outcome import AgentCall, Outcome
 from kit.core.secret import without_secret_words
-from kit.planning.answer import answer_of
+from kit.planning.answer import answer_of, tell_stop
 from kit.planning.draft import MOST_STEPS
 from kit.planning.journal import Journal
 from kit.planning.loop import Manager
@@ -127,7 +128,11 @@ async def run_plan(
         async with services.skills.client(plan.tenant_id, turn.key) as skills:
             await manager.drive(skills)
 
-    await hold(record, work(), lambda: turn.was_stopped)
+    try:
+        await hold(record, work(), lambda: turn.was_stopped)
+    except asyncio.CancelledError:
+        await tell_stop(manager, ctx)
+        raise
     answer = await answer_of(manager, lead, call, ctx)
     if settings.recall and manager.plan.status == "complete":
         await remember_answer(services, manager.plan, call.agent, answer.text)

@@ -2,22 +2,25 @@
 for where it stopped."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 
 from kit.compose.locale import Sentences
-from kit.core.bodies.speech import Acknowledged
-from kit.core.bodies.turn import PlanEnded
+from kit.core.bodies.speech import Acknowledged, Text
+from kit.core.bodies.turn import Act, PlanEnded
 from kit.core.documents.document import Plan, PlanStep
+from kit.core.errors import StoreError
 from kit.core.outcome import AgentCall, Answer, Outcome, Reason
 from kit.models.message import tool_text
 from kit.planning.answer_sections import Section, sections_of
 from kit.planning.loop import Manager
 from kit.planning.output_words import earlier_steps, wordings, words_of
-from kit.planning.plan import complete_steps, failed_step
+from kit.planning.plan import OVER, complete_steps, failed_step
 from kit.planning.record import outputs_of
+from kit.runtime.act_ledger import DECLINED, LedgerEntry
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.answer.acknowledge import acknowledge
 from kit.runtime.answer.owed import owed_by
@@ -30,23 +33,28 @@ SYNTHESIS = "The plan for this request is done. Answer it from what its steps re
 
 
 async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunContext) -> Answer:
-    """Returns the answer to a plan that has ended; one that failed says so, and says what is done.
+    """Returns the answer to a plan that has ended; one that failed says so, and says what is done, and so does one
+    that its user said no to.
 
     One that waits for a key says that.
     """
     plan = manager.plan
     sentences = ctx.turn.locale.sentences
-    if plan.status != "needs_key":
+    if plan.status in OVER:
         status = "failed" if plan.status == "failed" else "complete"
         ctx.emit(PlanEnded(plan_id=plan.plan_id, status=status, failure=plan.failure))
     outputs = await outputs_of(plan, manager.services.documents.memory)
-    if plan.status in ("needs_key", "failed"):
-        ctx.turn.record(*_failure(manager))
-        ctx.emit(Acknowledged(path="rescued", owed=owed_by(ctx.turn).agents))
+    if plan.status != "complete":
         # In fixed words: a model would explain away what it does not know.
         text = sentences.plan_needs_key
-        if plan.status == "failed":
+        if plan.status != "needs_key":
             text = stop_words(plan, ctx, outputs)
+        if plan.status == "cancelled":
+            executor = call.replace(call_id=plan.plan_id, agent=manager.settings.executor)
+            ctx.turn.record([executor.answered(text).with_reservation(DECLINED)], [executor])
+        else:
+            ctx.turn.record(*_failure(manager))
+        ctx.emit(Acknowledged(path="rescued", owed=owed_by(ctx.turn).agents))
         return call.answered(text)
     sections = sections_of(plan.steps, outputs, plan.original_task, sentences)
     asks, results = _as_calls(plan, sections)
@@ -114,12 +122,20 @@ def done_words(plan: Plan, words: Sentences) -> str:
 
 
 def stop_words(plan: Plan, ctx: RunContext, outputs: Mapping[int, Any]) -> str:
-    """Says in the session's language why a plan stopped, what its steps came to and which were not
-    done; nothing here was worded by a model."""
+    """Says in the session's language why a plan stopped, what it did or may have done, what its steps came to and
+    which were not done; nothing here was worded by a model. Empty where it has done nothing, and nothing has failed."""
     words = ctx.turn.locale.sentences
-    step = failed_step(plan)
-    parts = [_stop_reason(plan, step, words)]
+    acts = _acts(plan, ctx)
     complete = complete_steps(plan)
+    parts = list(acts.values())
+    if plan.status == "failed" and plan.failure_kind != "uncertain":
+        reason = _stop_reason(plan, failed_step(plan), words)
+        if plan.steps and not complete and not acts:
+            reason += f" {words.plan_no_steps}"
+        parts.insert(0, reason)
+    if not parts and not complete:
+        return ""
+    lead = "\n".join(parts)
     if complete:
         by_step = wordings(plan.steps, outputs, plan.original_task, words)
         parts.append(words.plan_steps)
@@ -131,18 +147,38 @@ def stop_words(plan: Plan, ctx: RunContext, outputs: Mapping[int, Any]) -> str:
             block = f"**{heading}:** {came_to}"
             # What a service put into its result is read by no guard here.
             parts.append(f"**{heading}**" if leaks(block, ctx) else block)
-    elif plan.steps and not (step and step.status == "uncertain"):
-        # Of a step that may have acted nobody can say that nothing is done.
-        parts[0] += f" {words.plan_no_steps}"
     remaining: list[str] = []
     for other in plan.steps:
         task = _quote(other.task)
-        # The step that the plan failed of stands in the first sentence, where that names one.
-        if other.status != "complete" and task not in parts[0]:
+        # The step that the plan failed of is named before, and so is one that has acted.
+        if other.status != "complete" and task not in lead:
             remaining.append(task)
     if remaining:
         parts.append(words.plan_left.format(steps="; ".join(remaining)))
     return "\n\n".join(parts)
+
+
+def _acts(plan: Plan, ctx: RunContext) -> dict[str, str]:
+    """Returns what a plan did, may have done or was not to do beside its complete steps: task -> in words."""
+    locale = ctx.turn.locale
+    acts: dict[str, str] = {}
+    for step in plan.steps:
+        # Its process may have died in the middle of it.
+        if step.status == "uncertain":
+            acts[step.task] = LedgerEntry(what=step.task, act=Act()).sentence(locale)
+    complete = {step.task for step in complete_steps(plan)}
+    for entry in ctx.turn.acts.in_state("started", "declined", "done"):
+        if entry.what not in complete:
+            acts.setdefault(entry.what, entry.sentence(locale))
+    return acts
+
+
+async def tell_stop(manager: Manager, ctx: RunContext) -> None:
+    """Says what a plan had come to, and what it did or may have done, before its user stopped it."""
+    with suppress(StoreError):
+        outputs = await outputs_of(manager.plan, manager.services.documents.memory)
+        if text := stop_words(manager.plan, ctx, outputs):
+            ctx.emit(Text(channel="answer", text=text))
 
 
 def _stop_reason(plan: Plan, step: PlanStep | None, words: Sentences) -> str:
@@ -156,8 +192,6 @@ def _stop_reason(plan: Plan, step: PlanStep | None, words: Sentences) -> str:
             return words.nothing
         return words.plan_infeasible
     task = _quote(step.task)
-    if kind == "uncertain":
-        return words.plan_uncertain.format(task=task)
     tries = plan.replan_count
     if kind in ("infeasible", "no_plan"):
         tries -= 1  # the planner was asked for another way, and there is none

@@ -10,6 +10,7 @@ from kit.planning.scope import StepScope, step_scope
 from kit.planning.services import PlanServices, PlanTool, ToolAnswer, plan_tool, result
 from kit.planning.skill_call import call_skill
 from kit.planning.step_query import LONGEST
+from kit.runtime.act_ledger import DECLINED
 from kit.tools import task_memory, temp_files
 from kit.tools.exec_python import Review, ScriptRun, boundary_or_fault, exec_python
 from kit.tools.large_result import put_away
@@ -49,6 +50,8 @@ def executor_tools(services: PlanServices) -> Toolbox:
 def _call_tool(services: PlanServices) -> PlanTool:
     async def call(scope: StepScope, values: dict[str, Any]) -> ToolAnswer:
         skill = str(values.get("skill", ""))
+        if scope.is_declined:
+            return result(DECLINED)
         try:
             arguments = await _arguments(scope, services, skill, values)
         except ValueError as error:
@@ -69,21 +72,26 @@ def _call_tool(services: PlanServices) -> PlanTool:
     }
     description = "Call a skill. A long result comes as a file."
     required = ("skill", "arguments")
-    return plan_tool(services, CALL, description, asks, required, step_scope, call, _is_lookup)
+    return plan_tool(services, CALL, description, asks, required, step_scope, call, _act_words)
 
 
-def _is_lookup(arguments: Mapping[str, Any]) -> bool:
-    """Whether a call of `call_skill` does nothing in the world, by the manifest of the skill."""
+def _act_words(arguments: Mapping[str, Any]) -> str | None:
+    """Returns what a call of `call_skill` does in the world, which is the step; None where it does nothing there, by
+    the manifest of the skill."""
     scope = step_scope()
     if scope is None:
-        return True
+        return None
     manifest = scope.manifests.get(str(arguments.get("skill", "")))
-    # A skill that the step does not allow is refused, and nobody need be asked about it.
-    return manifest is None or manifest.idempotent
+    # A skill that the step does not allow is refused, and nobody need be asked about it, nor after a no.
+    if manifest is None or manifest.idempotent or scope.is_declined:
+        return None
+    return scope.step.task
 
 
 def _insufficient_tool(services: PlanServices) -> PlanTool:
     async def call(scope: StepScope, words: dict[str, Any]) -> ToolAnswer:
+        if scope.is_declined:
+            return result(DECLINED)
         # The planner reads these words; an executor must not fill its prompt.
         reason = str(words.get("reason", ""))[:LONGEST_WORDS]
         suggestion = str(words.get("suggestion", ""))[:LONGEST_WORDS]
@@ -110,6 +118,8 @@ def _insufficient_tool(services: PlanServices) -> PlanTool:
 
 def _write_tool(services: PlanServices) -> PlanTool:
     async def call(scope: StepScope, values: dict[str, Any]) -> ToolAnswer:
+        if scope.is_declined:
+            return result(DECLINED)
         data = values.get("data")
         if file_id := values.get("file_id"):
             try:

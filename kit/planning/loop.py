@@ -41,11 +41,15 @@ from kit.planning.scope import PlannerScope, StepScope, executes, plans
 from kit.planning.services import PlanServices
 from kit.planning.step_log import StepLog
 from kit.planning.step_query import ANSWER, executor_query, output_of, request_of
+from kit.runtime.act_ledger import DECLINED
 from kit.runtime.agents.api_agent import ApiAgent
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import Carrier, dispatch, fan_out
 from kit.tools.skill import Fence, SkillManifest, Skills
 from kit.tools.task_memory import Task, write_data
+
+ENDS = (*OVER, "cancelled")
+"""The states in which the manager leaves a plan: it has ended, or its user said no to what it would do next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ class StepFailure:
     """A step that came to no output."""
 
     step: PlanStep
-    trigger: Trigger | Literal["uncertain"]
+    trigger: Trigger | Literal["uncertain", "declined"]
     reason: str
     """In which words the planner is told."""
     outcome: Outcome
@@ -116,7 +120,7 @@ class Manager:
                 await self._drive()
         except TimeoutError:
             # Its last write may have been on its way when the time was over.
-            if self.plan.status in OVER:
+            if self.plan.status in ENDS:
                 return
             at_work = steps_at_work(self.plan)
             for step in at_work:
@@ -126,7 +130,7 @@ class Manager:
             await self._fail("budget", step, "the time of the plan was over")
 
     async def _drive(self) -> None:
-        while self.plan.status not in OVER:
+        while self.plan.status not in ENDS:
             if self.plan.status != "executing":
                 await self._plan()
             elif steps := ready_steps(self.plan):
@@ -282,6 +286,7 @@ class Manager:
                     run.step,
                     manifests,
                     skills,
+                    acts=self.ctx.turn.acts,
                     fence=fence.number,
                 )
                 if self.ctx.turn.acts.entries:
@@ -313,6 +318,8 @@ class Manager:
         memory = await run.log.output(run.step.return_spec["shape"])
         if scope.uncertain:
             status = "uncertain"
+        elif scope.is_declined:
+            status = "declined"
         elif memory:
             status = "complete"
         elif scope.insufficient:
@@ -324,6 +331,8 @@ class Manager:
         if scope.uncertain:
             reason = _may_have_acted(scope.uncertain)
             return StepFailure(run.step, "uncertain", reason, outcome, ended)
+        if scope.is_declined:
+            return StepFailure(run.step, "declined", DECLINED, outcome, ended)
         if memory:
             await self._complete(run.step, memory)
             return None
@@ -358,16 +367,30 @@ class Manager:
         if not failures:
             return
         in_doubt = [failure for failure in failures if failure.trigger == "uncertain"]
-        blamed = (in_doubt or sorted(failures, key=lambda failure: failure.step.step_index))[0]
+        after_no = [failure for failure in failures if failure.trigger == "declined"]
+        in_order = sorted(failures, key=lambda failure: failure.step.step_index)
+        blamed = (in_doubt or after_no or in_order)[0]
         self.failure = None
         if isinstance(blamed.outcome, Failure):
             self.failure = blamed.outcome
         if blamed.trigger == "uncertain":
             await self._fail("uncertain", blamed.step, blamed.reason)
+        elif blamed.trigger == "declined":
+            await self._decline(blamed.step)
         elif self.plan.replan_count >= MOST_REPLANS:
             await self._fail("exhausted", blamed.step, blamed.reason)
         else:
             await self._revise(blamed, blamed.trigger, failures)
+
+    async def _decline(self, step: PlanStep) -> None:
+        """Stops the plan at a step that its user said no to: nothing has failed, nothing is planned in its place."""
+        number = step.step_index
+        await self._move(
+            lambda plan: with_step(plan, number, status="pending", started_at=None).replace(
+                status="cancelled"
+            )
+        )
+        await self._journal_end(step, "declined")
 
     async def _revise(
         self, blamed: StepFailure, trigger: Trigger, failures: Sequence[StepFailure]

@@ -10,6 +10,7 @@ from typing import Any
 from kit.core.documents.document import PlanStep
 from kit.planning.draft import Draft, Infeasible
 from kit.planning.journal import Journal
+from kit.runtime.act_ledger import ActLedger
 from kit.tools.skill import SkillManifest, Skills, StepSkills
 from kit.tools.task_memory import Task, within_task
 
@@ -44,6 +45,8 @@ class StepScope:
     """Skill -> manifest, as the plan was made from it, of the skills that it may call and no others."""
     skills: StepSkills
     """Calls them."""
+    acts: ActLedger = field(default_factory=ActLedger)
+    """Those of the plan, with what its user said to them."""
     fence: int = 0
     """By which this run of the plan is told from those before and after it."""
     calls: int = 0
@@ -59,6 +62,11 @@ class StepScope:
     """The keys of the calls made here of skills that may not be called again."""
     open_calls: dict[str, str] = field(default_factory=dict[str, str])
     """Skill with arguments -> the key of a call that gave nothing and may have acted: made again, it is known again."""
+
+    @property
+    def is_declined(self) -> bool:
+        """Whether its user said no to something that the step wanted to do: then nothing more is done in it."""
+        return any(entry.what == self.step.task for entry in self.acts.in_state("declined"))
 
 
 # Not an argument of the tools: a model would see it, and could name another step's.

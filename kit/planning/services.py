@@ -19,6 +19,8 @@ from kit.tools.tool import UNAVAILABLE, ToolResult
 S = TypeVar("S")
 ToolAnswer = tuple[str, ToolResult]
 """A text for a model, and how the call went."""
+ActWords = Callable[[Mapping[str, Any]], str | None]
+"""Says what a call with these arguments does in the world; None where it is a lookup: its user is not asked first."""
 OUTSIDE = "This tool works inside a plan, and there is none here."
 REASONS: Mapping[SkillReason, Reason] = {
     "unknown_skill": "bad_arguments",
@@ -55,8 +57,7 @@ class PlanTool(StructuredTool):
 
     services: Any = Field(exclude=True, repr=False)
     """The PlanServices it works with."""
-    is_lookup: Callable[[Mapping[str, Any]], bool] = Field(exclude=True, repr=False)
-    """Whether a call with these arguments does nothing in the world: its user is not asked first."""
+    act_words: ActWords | None = Field(default=None, exclude=True, repr=False)
 
 
 def plan_tool(
@@ -67,7 +68,7 @@ def plan_tool(
     required: tuple[str, ...],
     current_scope: Callable[[], S | None],
     call: Callable[[S, dict[str, Any]], Awaitable[ToolAnswer]],
-    is_lookup: Callable[[Mapping[str, Any]], bool] = lambda _: False,
+    act_words: ActWords | None = None,
 ) -> PlanTool:
     """Makes a tool from a plain schema.
 
@@ -89,7 +90,7 @@ def plan_tool(
     }
     return PlanTool(
         services=services,
-        is_lookup=is_lookup,
+        act_words=act_words,
         name=name,
         description=description,
         args_schema=schema,

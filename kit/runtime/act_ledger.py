@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from kit.compose.locale import Locale
 from kit.core.bodies.call import ToolEnded
 from kit.core.bodies.turn import Act, ActStarted, ApprovalAsked, Resumed
 from kit.core.event import Event
@@ -14,7 +15,8 @@ from kit.core.value import new_dict
 DECLINED = "This was not done, because you said no."
 DONE_BEFORE = "This was done before, is told as it was, and is not done twice: ask for it in full if you want it again."
 UNCERTAIN = "Whether this was done is not known: it was interrupted in the middle, and it is not tried again."
-UNKNOWN = ("cancelled", "timeout")
+HALF_DONE = "Something was done for this, and then it broke off before its end."
+UNKNOWN = ("cancelled", "timeout", "uncertain")
 """Failures of a tool call that may have done its work all the same."""
 ActState = Literal["new", "asked", "confirmed", "declined", "started", "done"]
 """How far an act has come; one that a process which has ended left `started` is uncertain."""
@@ -38,6 +40,8 @@ class LedgerEntry:
     """What became of it; None where it has not begun."""
     path: str = ""
     """The path of the agent that first asked for it in this turn, or this part of it."""
+    what: str = ""
+    """What it does, for a person: the step of a plan that it is made in, else its tool; empty until it is met here."""
     at_work: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by one call at a time: the same one beside it waits for what comes of it."""
 
@@ -55,12 +59,31 @@ class LedgerEntry:
             return "asked"
         return "new"
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether it came back without having done anything, as far as its tool says."""
+        return self.act is not None and self.act.failure is not None
+
+    def sentence(self, locale: Locale) -> str:
+        """Says what became of it, in the language of the session."""
+        reservation = UNCERTAIN
+        if self.state == "declined":
+            reservation = DECLINED
+        elif self.state == "done":
+            reservation = HALF_DONE
+        return f"{self.what.rstrip('. ')}: {locale.reservation(reservation)}"
+
 
 @dataclass(slots=True)
 class ActLedger:
-    """The acts of a turn, or of a plan in all its turns, by the key of a call: its tool and its arguments."""
+    """The acts of a turn, or of a plan in all its turns, by the key of a call: its tool and its arguments.
+
+    Whatever tells a user what was done, or may have been done, reads it here.
+    """
 
     entries: dict[str, LedgerEntry] = field(default_factory=new_dict)
+    repeatable: dict[str, LedgerEntry] = field(default_factory=new_dict)
+    """Acts of a plan that need no yes and may be made again, by the same keys; no log keeps them."""
 
     def entry(self, key: str) -> LedgerEntry:
         """Returns the entry of a call, a new one where there is none."""
@@ -74,13 +97,22 @@ class ActLedger:
                 questions[key] = entry.question.question
         return questions
 
-    def acts_at(self, path: str) -> dict[str, Act]:
-        """Returns what the agent at a path has done, or may have done, by key; what failed is left out."""
-        acts: dict[str, Act] = {}
-        for key, entry in self.entries.items():
-            if entry.path == path and entry.act is not None and entry.act.failure is None:
-                acts[key] = entry.act
+    def acts_at(self, path: str) -> list[LedgerEntry]:
+        """Returns what the agent at a path has done, or may have done; what failed is left out."""
+        acts: list[LedgerEntry] = []
+        for entry in self.entries.values():
+            if entry.path == path and entry.act is not None and not entry.has_failed:
+                acts.append(entry)
         return acts
+
+    def in_state(self, *states: ActState) -> list[LedgerEntry]:
+        """Returns what was met here and has come so far, in the order of the states; what failed is left out."""
+        entries: list[LedgerEntry] = []
+        for state in states:
+            for entry in (*self.entries.values(), *self.repeatable.values()):
+                if entry.what and entry.state == state and not entry.has_failed:
+                    entries.append(entry)
+        return entries
 
     def has_yes(self) -> bool:
         """Returns whether the user said yes to anything."""

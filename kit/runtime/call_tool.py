@@ -34,7 +34,7 @@ from kit.core.outcome import NO_TEXT, ComponentPayload, Reason, Usage
 from kit.core.value import builder
 from kit.models.deadline import seconds_left
 from kit.models.message import tool_text
-from kit.runtime.act_ledger import DECLINED, DONE_BEFORE, UNCERTAIN, LedgerEntry, Paused
+from kit.runtime.act_ledger import DECLINED, DONE_BEFORE, UNCERTAIN, UNKNOWN, LedgerEntry, Paused
 from kit.runtime.context import RunContext
 from kit.runtime.handoff import hide
 from kit.runtime.message import UNREAD
@@ -258,26 +258,37 @@ async def _run(
         path=ctx.path,
         at_end=ctx.ledger.at_end.append,
     )
-    if bounds is None:
-        return await _attempt(tool, call, context, bounds)
     attempts = partial(_attempt, tool, call, context, bounds)
-    if bounds.limits.retries:
+    if bounds is not None and bounds.limits.retries:
         attempts = partial(_attempts, tool, call, context, bounds, ctx)
-    if not bounds.is_act or _is_lookup(tool, call):
+    is_bound = bounds is not None and bounds.is_act
+    what = _act_words(tool, call, is_bound=is_bound)
+    if what is None:
         return await attempts()
+    if bounds is None or not is_bound:
+        # Whoever is told how the turn ended has to know that it was made.
+        entry = LedgerEntry(what=what, act=Act())
+        ctx.turn.acts.repeatable[lookup_key(call)] = entry
+        result = await attempts()
+        entry.act = _act_of(result)
+        return result
     objection = await _objection(tool, call, context)
     if objection is not None:
         return ToolResult(text=objection)
     entry = ctx.turn.acts.entry(lookup_key(call))
     entry.path = entry.path or ctx.path
+    entry.what = what
     async with entry.at_work:
         return await act(tool, call, bounds.limits, agent, ctx, attempts)
 
 
-def _is_lookup(tool: BaseTool, call: ToolCall) -> bool:
-    """Whether a tool that calls others, some of which act, says that this call does nothing in the world."""
-    is_lookup = getattr(tool, "is_lookup", None)
-    return is_lookup is not None and is_lookup(call["args"])
+def _act_words(tool: BaseTool, call: ToolCall, *, is_bound: bool) -> str | None:
+    """Returns what a call does in the world, in words; None for a lookup. `is_bound`: its tool has limits of an act."""
+    act_words = getattr(tool, "act_words", None)
+    if act_words is not None:
+        # It calls others, some of which act.
+        return act_words(call["args"])
+    return call["name"].replace("_", " ") if is_bound else None
 
 
 async def _objection(tool: BaseTool, call: ToolCall, context: ToolContext) -> str | None:
@@ -416,15 +427,20 @@ async def act(
         entry.act = None
         return ToolResult(text=UNAVAILABLE, fault="unavailable", detail=f"not begun: {error}")
     result = await run()
-    # It may have been done all the same, so its end stays unknown.
+    entry.act = _act_of(result)
     if result.fault == "timeout":
         return _result_of(entry)
-    entry.act = Act(text=result.text)
-    if result.fault:
-        failure = CallFailure(kind=result.fault, text=result.detail)
-        error = f"{result.fault}: {result.detail}"
-        entry.act = Act(text=result.text, error=error, failure=failure)
     return result
+
+
+def _act_of(result: ToolResult) -> Act:
+    """Returns what became of an act; of one that may have been done all the same the end stays unknown."""
+    if result.fault is None:
+        return Act(text=result.text)
+    if result.fault in UNKNOWN:
+        return Act()
+    failure = CallFailure(kind=result.fault, text=result.detail)
+    return Act(text=result.text, error=f"{result.fault}: {result.detail}", failure=failure)
 
 
 def lookup_key(call: ToolCall) -> str:

@@ -92,12 +92,11 @@ def _with_its_acts(failure: Failure, path: str, turn: TurnState) -> Outcome:
     """An agent that has done something, or may have, and then failed: its user is told of each act all the same."""
     texts: list[str] = []
     caveat = PARTLY
-    for key, act in turn.acts.acts_at(path).items():
-        if act.text is not None:
-            texts.append(act.text)
+    for entry in turn.acts.acts_at(path):
+        if entry.act is not None and entry.act.text is not None:
+            texts.append(entry.act.text)
             continue
-        tool = key.partition(" ")[0].replace("_", " ")
-        texts.append(f"{tool}: {turn.locale.reservation(UNCERTAIN)}")
+        texts.append(entry.sentence(turn.locale))
         caveat = UNCERTAIN
     if not texts:
         return failure

@@ -10,7 +10,7 @@ from kit.core.errors import DeckError
 from kit.core.outcome import BEFORE_YES, CUT, PARTLY, WITHOUT
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.topology import UNCHECKED, UNJUDGED, UNSURE
-from kit.runtime.act_ledger import DECLINED, DONE_BEFORE, UNCERTAIN
+from kit.runtime.act_ledger import DECLINED, DONE_BEFORE, HALF_DONE, UNCERTAIN
 from kit.runtime.answer.clauses import (
     Part,
     admits,
@@ -131,6 +131,7 @@ def test_reservations_are_said_in_the_language_and_known_by_their_english():
         UNJUDGED,
         DECLINED,
         UNCERTAIN,
+        HALF_DONE,
         DONE_BEFORE,
         BEFORE_YES,
     }

@@ -5,11 +5,15 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import BaseMessage, ToolMessage
 
+from kit.compose.locale import BY_LANGUAGE
 from kit.core.bodies.turn import ApprovalAsked
 from kit.core.errors import ResumeError
+from kit.metrics.plan_alerts import firing
+from kit.metrics.plan_health import count_health, plan_health
 from kit.models.scripted import Line
+from kit.runtime.act_ledger import DECLINED
 from kit.tools.tool import ToolLimits
-from tests.plan_kits import Rows, opened_plans
+from tests.plan_kits import Rows, calls_and_writes, opened_plans
 
 CONFIRM = {"call_skill": ToolLimits(confirm="Call {skill}?")}
 """The executor asks before it calls a skill."""
@@ -32,14 +36,58 @@ async def test_a_plan_that_is_confirmed_goes_on_and_asks_once_for_each_act(tmp_p
     assert desk.tasks == ["find the best three", "rank the best three"], "each was done once"
 
 
-@pytest.mark.req("K-12", "AS-10")
-async def test_a_plan_that_is_declined_does_nothing_and_does_not_ask_again(tmp_path: Path) -> None:
+def insists(messages: list[BaseMessage]) -> Line:
+    """An executor's model that takes a no for a fault: it hands in nonsense, tries another way, and gives up."""
+    results = [message for message in messages if isinstance(message, ToolMessage)]
+    if not any(DECLINED in str(result.content) for result in results):
+        return calls_and_writes(messages)
+    nonsense = ("write_memory", {"key": "rows", "data": {"status": "no"}})
+    another_way = ("call_skill", {"skill": "rows", "arguments": {"task": "by post"}})
+    words = {"reason": "they said no", "suggestion": "ask again"}
+    tries = [nonsense, another_way, ("insufficient", words)]
+    made = len(results) - [DECLINED in str(result.content) for result in results].index(True) - 1
+    return Line(calls=[tries[made]]) if made < len(tries) else Line("The end.")
+
+
+@pytest.mark.req("K-12", "AS-10", "AS-21")
+async def test_a_no_to_a_plan_is_told_as_a_no_and_nothing_of_the_plan_has_failed(
+    tmp_path: Path,
+) -> None:
     desk = Rows()
-    async with opened_plans(tmp_path, desk, tool_limits=CONFIRM) as kit:
+    async with opened_plans(tmp_path, desk, executor=insists, tool_limits=CONFIRM) as kit:
         first = await kit.ask("the best three", kit.session("s"))
         second = await kit.resume(first.turn_id, False)
+        documents = kit.store.open_documents()
+        who = kit.session("s").principal
+        plan = await documents.plans.read(who, f"plan_{first.turn_id}")
+        health = plan_health(await count_health(documents, who, since=0.0))
+        again = await kit.resume(f"plan_{first.turn_id}")
+    assert plan is not None
     asked = [event for event in second.events if isinstance(event.body, ApprovalAsked)]
-    assert (second.status, desk.tasks, asked) == ("failed", [], [])
+    assert (second.status, desk.tasks, asked) == ("ok", [], [])
+    assert second.text == (f"find the best three: {DECLINED}\n\nNot done: rank the best three.")
+    assert (second.parts.answered, second.parts.failed) == (1, 0)
+    assert (plan.status, plan.failure, plan.replan_count) == ("cancelled", None, 0)
+    assert [step.status for step in plan.steps] == ["pending", "pending"]
+    assert (health.success.n, health.violations.n, health.step_failures) == (0, 0, {})
+    assert firing(health) == ()
+    assert (again.text, desk.tasks) == (second.text, []), "a no holds for the whole plan"
+
+
+@pytest.mark.req("K-12", "PC2-L")
+async def test_a_no_to_a_later_step_is_told_in_the_language_of_the_session_beside_what_was_done(
+    tmp_path: Path,
+) -> None:
+    spanish = BY_LANGUAGE["es"]
+    desk = Rows()
+    async with opened_plans(tmp_path, desk, tool_limits=CONFIRM) as kit:
+        session = kit.session("s").replace(locale="es-ES")
+        first = await kit.ask("the best three", session)
+        second = await kit.resume(first.turn_id, True)
+        third = await kit.resume(second.turn_id, False)
+    assert (third.status, desk.tasks) == ("ok", ["find the best three"])
+    assert third.text.startswith(f"rank the best three: {spanish.reservations.declined}")
+    assert f"{spanish.sentences.plan_steps}\n\n**1. find the best three:**" in third.text
 
 
 async def test_where_no_model_words_the_answer_it_says_what_the_steps_came_to(

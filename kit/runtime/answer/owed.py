@@ -178,8 +178,14 @@ def stopped(ctx: RunContext, text: str) -> str:
     sentences = turn.locale.sentences
     answers = [outcome for outcome in turn.outcomes if isinstance(outcome, Answer)]
     if text and all(_is_passed_on(answer, text, answers, turn) for answer in answers):
-        return f"{text}\n\n{sentences.stopped}"
-    paragraphs, _ = _answers_in_hand(ctx)
+        paragraphs = [text]
+    else:
+        paragraphs, _ = _answers_in_hand(ctx)
+    passed_on = "\n".join(paragraphs)
+    for act in turn.acts.in_state("started"):
+        # Its agent may have said so already, or may have been left behind.
+        if act.sentence(turn.locale) not in passed_on:
+            paragraphs.append(act.sentence(turn.locale))
     if not paragraphs:
         return sentences.stopped_early
     return "\n\n".join([*paragraphs, sentences.stopped])

@@ -147,8 +147,8 @@ def _draw(host: Host, principal: Principal, plan_id: str) -> None:
     if plan.steps:
         with st.container(key="plan-picture"):
             st.html(picture_html(plan, events, is_held, planner))
-    # Of one that waits for its user it is what they are asked.
-    if plan.status in (*OVER, "paused"):
+    # Of one that waits for its user it is what they are asked, and of one that they stopped what it may have done.
+    if plan.status in (*OVER, "paused", "cancelled"):
         title = "It asks you" if plan.status == "paused" else "Answer"
         _draw_answer(title, host.plan_answer(plan))
     if plan.steps:
