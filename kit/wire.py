@@ -34,6 +34,7 @@ from kit.patterns.resume import Answers, resume_turn
 from kit.patterns.stages import NO_FLAGS, Flags, Stages
 from kit.runtime.elsewhere.broadcast import telling
 from kit.runtime.handle import Turns
+from kit.runtime.job import SUMMARY
 from kit.runtime.memory import most_lines
 from kit.runtime.pattern import Pattern
 from kit.runtime.recording.cassette import Cassette
@@ -302,7 +303,7 @@ async def open_kit(
         stages = binder.stages(models)
         turns = Turns()
         team = await _bind_first(stages, deck)
-        summaries = _summaries(settings, deck, store, bus, embedder)
+        summaries = _summaries(settings, team, store, bus, embedder)
         # On a thread, for importing Opik takes seconds.
         sinks = await asyncio.to_thread(_sinks, settings)
         recorder = Recorder(sinks, keep_summary=summaries.keep)
@@ -338,7 +339,7 @@ async def open_kit(
 
 
 def _summaries(
-    settings: Settings, deck: Deck, store: TurnStore, bus: Bus, embedder: Embedder
+    settings: Settings, team: Team, store: TurnStore, bus: Bus, embedder: Embedder
 ) -> SessionSummaries:
     """What keeps the summary of a session as a memory of it, for as long as turns are kept."""
     days = settings.retention_days
@@ -347,8 +348,10 @@ def _summaries(
     def open_memory() -> TaskMemory:
         return TaskMemory(store.open_documents(), bus=bus, embedder=embedder, seconds=seconds)
 
-    lead = deck.cards[deck.settings.orchestrator]
-    return SessionSummaries(open_memory, deck.settings.helper_model or lead.model)
+    helper = team.jobs.get(SUMMARY.name)
+    # A team without one sums nothing up.
+    source = helper.spec.key if helper is not None else ""
+    return SessionSummaries(open_memory, source)
 
 
 async def _bind_first(stages: Stages, deck: Deck) -> Team:

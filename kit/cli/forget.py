@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kit.core.context import Principal
     from kit.core.record import TurnRecord
+    from kit.settings import Settings
+
+MOST_PLANS = 1_000_000
+"""Of one user: all."""
 
 ELSEWHERE = (
     "Not reached: copies sent to Opik or to a collector of spans, what providers of models keep, exports of the page, "
@@ -43,10 +48,8 @@ def _forget(arguments: Namespace) -> int:
     from kit.core.context import Principal
     from kit.core.display.count import many
     from kit.core.secret import is_url, without_password
-    from kit.runtime.elsewhere.broadcast import turn_stream
     from kit.settings import Settings
     from kit.stores.opening import open_store
-    from kit.tools.task_memory import memory_stream
 
     settings = Settings.read()
     user = arguments.user
@@ -65,6 +68,9 @@ def _forget(arguments: Namespace) -> int:
         if _delete(path, questions):
             recordings.append(path)
     total = len(recordings)
+    redis_keys: list[str] = []
+    if settings.redis is not None:
+        redis_keys = _redis_keys(settings, principal, turns)
     for place in stores:
         documents = settings.documents if place == settings.store else None
         with closing(open_store(place, documents=documents)) as store:
@@ -75,10 +81,9 @@ def _forget(arguments: Namespace) -> int:
             + ", ".join(f"{count} {table}" for table, count in counts.items())
         )
     if settings.redis is not None:
-        streams = [memory_stream(principal), *(turn_stream(turn.id) for turn in turns)]
-        count = asyncio.run(_remove_from_redis(settings.redis, streams))
+        count = asyncio.run(_remove_from_redis(settings.redis, redis_keys))
         total += count
-        print(f"Redis: {many(count, 'stream')}")
+        print(f"Redis: {many(count, 'key')}")
     for path in recordings:
         print(f"{path}: deleted")
     print(ELSEWHERE)
@@ -87,14 +92,35 @@ def _forget(arguments: Namespace) -> int:
     return 1
 
 
-async def _remove_from_redis(url: str, streams: Sequence[str]) -> int:
+def _redis_keys(
+    settings: "Settings", principal: "Principal", turns: "Sequence[TurnRecord]"
+) -> list[str]:
+    """Returns what Redis may hold of a user: what was heard of their turns, and what their plans were queued with. The
+    store knows which they are, so it is asked before it forgets them."""
     from kit.core.extra import require
 
-    require("redis", "coredis")
+    require("redis", "coredis", "streaq", "cryptography")
+    from kit.runtime.elsewhere.broadcast import turn_stream
+    from kit.service.queue import job_key
+    from kit.service.sealed_keys import key_name
+    from kit.stores.bus.redis_bus import PREFIX
+    from kit.stores.opening import open_store
+    from kit.tools.task_memory import memory_stream
+
+    streams = [memory_stream(principal), *(turn_stream(turn.id) for turn in turns)]
+    keys = [PREFIX + stream for stream in streams]
+    with closing(open_store(settings.store, documents=settings.documents)) as store:
+        plans = asyncio.run(store.open_documents().plans.of(principal, limit=MOST_PLANS))
+    for plan in plans:
+        keys += (job_key(plan), key_name(plan))
+    return keys
+
+
+async def _remove_from_redis(url: str, keys: Sequence[str]) -> int:
     from kit.stores.bus.redis_bus import open_redis_bus
 
     async with open_redis_bus(url) as bus:
-        return await bus.remove(streams)
+        return await bus.remove(keys)
 
 
 def _turns(place: str, user: str) -> "Iterator[TurnRecord]":

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Depends, Header, HTTPException
+from fastapi import Depends, Header, HTTPException, Request
 from pydantic import SecretStr
 
 from kit.core.context import Principal
@@ -30,11 +30,16 @@ class Caller:
 
 
 async def _caller(
+    request: Request,
     x_tenant_id: Annotated[Id | None, Header()] = None,
     x_user_id: Annotated[Id | None, Header()] = None,
     x_session_id: Annotated[Id | None, Header()] = None,
     x_api_key: Annotated[SecretStr | None, Header()] = None,
 ) -> Caller:
+    for name in ("x-tenant-id", "x-user-id", "x-session-id"):
+        # A proxy that adds its header behind that of its client would let the client say who asks.
+        if len(set(request.headers.getlist(name))) > 1:
+            raise HTTPException(400, f"{name} is there twice, and says two different things")
     if x_tenant_id is None or x_user_id is None:
         raise HTTPException(
             401, "X-Tenant-Id and X-User-Id say who asks, and one of them is missing"

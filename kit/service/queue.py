@@ -29,6 +29,12 @@ PAUSE = 1.0
 """Seconds before it is tried again to reach a Redis that is gone."""
 
 
+def job_key(plan: Plan) -> str:
+    """Returns the key of Redis under which streaq has what a plan was queued with. A worker that finds
+    it gone drops the plan."""
+    return f"streaq:{NAME}:task:data:{plan.plan_id}"
+
+
 class PlanJob(Value):
     """A plan that is to be taken up. What it is about stands in the store, and its key nowhere here."""
 

@@ -35,11 +35,11 @@ class SealedKeys:
         nonce = os.urandom(NONCE_BYTES)
         sealed = self._cipher.encrypt(nonce, key.get_secret_value().encode(), _name(plan).encode())
         text = base64.b64encode(nonce + sealed).decode()
-        await send(self._redis.set(PREFIX + _name(plan), text, ex=LIFETIME))
+        await send(self._redis.set(key_name(plan), text, ex=LIFETIME))
 
     async def key_of(self, plan: Plan) -> SecretStr | None:
         """Returns the key of a plan; None where there is none, or none that was sealed for it here."""
-        text = await send(self._redis.get(PREFIX + _name(plan)))
+        text = await send(self._redis.get(key_name(plan)))
         if text is None:
             return None
         sealed = base64.b64decode(text)
@@ -53,7 +53,12 @@ class SealedKeys:
 
     async def drop(self, plan: Plan) -> None:
         """Lets the key of a plan go."""
-        await send(self._redis.delete([PREFIX + _name(plan)]))
+        await send(self._redis.delete([key_name(plan)]))
+
+
+def key_name(plan: Plan) -> str:
+    """Returns the key of Redis under which the sealed key of a plan waits."""
+    return PREFIX + _name(plan)
 
 
 def _name(plan: Plan) -> str:

@@ -38,6 +38,8 @@ async def test_who_asks_is_said_by_headers_and_a_body_that_names_another_is_refu
             await api.http.post("/agent/run", json=body("x", ACME), headers=asked)
         ).status_code == 400
         assert (await api.http.post("/agent/run", json=body("x", ACME))).status_code == 401
+        twice = [*ACME.items(), ("X-User-Id", "bob")]
+        assert (await api.http.get("/agent/plans", headers=twice)).status_code == 400
         soul = {"persona": {"name": "Ada"}}
         denied = await api.http.put("/agent/souls/globex", json=soul, headers=ACME)
         assert denied.status_code == 403

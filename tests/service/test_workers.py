@@ -18,6 +18,7 @@ from kit.wire import Kit
 from kit.worlds.outlets.server import skill_app
 from kit.worlds.outlets.skill_service import SkillService
 from kit.worlds.service.serve import serving
+from tests.cli.test_cli import run
 from tests.kits import content_of
 from tests.plan_kits import Rows, Waits, opened_plans
 from tests.redis_server import RedisServer, redis, redis_server
@@ -172,6 +173,35 @@ async def test_without_redis_a_plan_is_refused_and_not_run_later(tmp_path: Path)
                 while (answer := await api.run("the best three")).status_code != 200:
                     await asyncio.sleep(0.2)
             assert answer.json()["status"] == "ok"
+
+
+@pytest.mark.req("K-11", "AS-22")
+async def test_who_is_forgotten_while_a_plan_waits_for_a_worker_leaves_nothing_in_redis(
+    tmp_path: Path, redis: RedisServer
+) -> None:
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        url = await enter(serving(skill_app(SkillService(), KEYS)))
+        settings = outlet_settings(tmp_path, url).with_(redis=redis.url, seal_key=SEAL)
+        here = await enter(open_kit(settings, deck=deck_of_plans()))
+        queued = await enter(open_queued_plans(settings))
+        api = await enter(serving_kit(here, queued_plans=queued))
+        asking = asyncio.create_task(api.run(TASK, headers={"X-Api-Key": KEYS["acme"]}))
+        await until(lambda: redis.keys("kit:key:*") and redis.keys("streaq:kit:task:data:*"))
+        asking.cancel()
+        assert "alice" in redis.content()
+    where = {"KIT_STORE": settings.store, "KIT_REDIS": redis.url, "KIT_DECK": "cards/outlets"}
+    forgotten = await asyncio.to_thread(run, "forget", "alice", "--tenant", "acme", **where)
+    assert forgotten.returncode == 0, forgotten.stderr
+    assert "alice" not in redis.content() and not redis.keys("kit:key:*")
+    async with (
+        open_kit(settings, deck=deck_of_plans()) as there,
+        open_queued_plans(settings) as plans,
+        working(there, plans),
+    ):
+        await until(lambda: not redis.keys("streaq:kit:task:data:*"))
+        assert there.store.turns() == []
+        assert "alice" not in redis.content()
 
 
 def test_a_seal_key_of_another_form_is_refused_without_being_repeated() -> None:

@@ -143,7 +143,7 @@ def test_what_processes_were_told_of_the_turns_of_a_user_goes_from_redis_and_its
             run("ask", f"coffee deals in {word}", "--session", user, KIT_USER=user, **who)
             assert word in server.content()
         result = run("forget", "u-001", KIT_STORE=store, KIT_REDIS=server.url)
-        assert result.returncode == 0 and "Redis: 1 stream" in result.stdout
+        assert result.returncode == 0 and "Redis: 1 key" in result.stdout
         assert words["u-001"] not in server.content() and words["u-002"] in server.content()
         # Redis writes its files anew beside what it does.
         until = time.monotonic() + 60

@@ -67,7 +67,7 @@ async def test_it_is_found_in_its_session_and_in_no_other(backend: str, tmp_path
         assert memory.value == SUMMED_UP and SUMMED_UP in str(memory.text)
         assert memory.embedding is not None and memory.embedder == kit.embedder.name
         assert memory.ttl_at == pytest.approx(memory.created_at + WEEK)
-        assert memory.source == "offline" and memory.locked_by is None
+        assert memory.source == "scripted" and memory.locked_by is None
         strangers = (("acme", "ann", "s2"), ("acme", "bob", "s1"), ("other", "ann", "s1"))
         for tenant, user, session in strangers:
             assert await matches(tenant, user, session) == []

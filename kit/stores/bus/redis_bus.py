@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeVar
 
@@ -62,12 +62,12 @@ class RedisBus:
             return str(rows[0].identifier)
         return FIRST
 
-    async def remove(self, streams: Iterable[str]) -> int:
-        """Removes streams, and returns how many there were. Raises BusError.
+    async def remove(self, keys: Collection[str]) -> int:
+        """Removes keys of Redis, and returns how many there were. Raises BusError.
 
         A Redis that keeps files writes them anew: what was deleted stands in the old ones.
         """
-        count = await send(self._redis.delete([PREFIX + stream for stream in streams]))
+        count = await send(self._redis.delete(list(keys)))
         kept = await send(self._redis.config_get(["appendonly", "save"]))
         if kept.get("appendonly") == "yes":
             await send(self._redis.bgrewriteaof())
