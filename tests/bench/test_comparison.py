@@ -1,6 +1,7 @@
 """Rows become verdicts that are right as often as they say, and sentences a person can act on."""
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,23 @@ def test_ways_are_equivalent_only_within_a_stated_margin_and_only_when_all_of_th
     assert unstated.verdict == narrow.verdict == few.verdict == "cannot tell"
 
 
+def test_by_seconds_ways_are_equivalent_from_sixty_cases_on():
+    """Fewer may hold none of those that take longer once in twenty times."""
+    seconds = [2.0, 2.1, 1.9] * 20
+    later = [2.01, 2.09, 1.9] * 20
+    options: dict[str, Any] = {"planned": 59, "margin": {"seconds": 0.5}}
+    few = paired(seconds[:59], later[:59], "seconds")
+    (early,) = compare(few, {"model": "base"}, ("model",), **options)
+    assert (
+        early.verdict == "cannot tell" and -0.5 < early.difference.low < early.difference.high < 0.5
+    )
+    assert str(early).endswith("; a difference of 0.50 s takes about 60 cases")
+    options["planned"] = 60
+    rows = paired(seconds, later, "seconds")
+    (enough,) = compare(rows, {"model": "base"}, ("model",), **options)
+    assert str(enough).endswith(": equivalent within 0.50 s")
+
+
 def test_whoever_grows_the_sample_is_held_to_a_bound_that_holds_at_any_look():
     """Ten of forty cases better, one worse: enough for a single look at forty planned cases, and for no other."""
     base = [0.0] * 10 + [1.0] * 30
@@ -157,6 +175,16 @@ def test_a_p_value_below_what_the_flips_can_show_is_printed_as_such():
     rows = paired([0.0] * 61, gains, "seconds")
     (found,) = compare(rows, {"model": "base"}, ("model",), planned=61)
     assert "; p < " in str(found) and "p = " not in str(found)
+
+
+def test_of_a_dozen_items_every_flip_is_counted():
+    gains = [float(size) for size in range(1, 13)]
+    gains[4] = -5.0
+    gains[2] = -3.0
+    sums = [sum(map(float.__mul__, signs, gains)) for signs in product((1.0, -1.0), repeat=12)]
+    as_odd = sum(abs(one) >= sum(gains) for one in sums)
+    shown = sign_flip_test(gains)
+    assert shown.value == as_odd / 4096 and not shown.is_bound
 
 
 def test_an_interval_of_few_pairs_of_shares_ends_at_one_and_that_of_seconds_does_not():

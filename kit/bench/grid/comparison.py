@@ -75,6 +75,9 @@ QUALITY = "response_quality"
 AT_PLAN = 0.8
 """The part of the chance of a false claim that the look at the planned size may spend. All other
 looks together spend what is left, so that the whole stays what it was (docs/statistics.md)."""
+FEWEST_EQUIVALENT = 60
+"""Cases, or clusters, from which on two ways may be equivalent by a measure without bounds. Of fewer, what
+happens in one case of twenty may not be among them, and no interval knows of it (docs/statistics.md)."""
 NO_CLUSTERS: Clusters = {}
 
 
@@ -533,6 +536,8 @@ def _settle(pair: _Pair, p: PValue, adjusted: float, level: float, comparisons: 
     if margin and isfinite(fixed_size.deviation) and fixed_size.deviation > 0:
         alone = 1 - (1 - LEVEL) / comparisons
         cases = items_for_reach(margin, fixed_size.deviation, pair.reach(alone))
+        if pair.margin and not is_score(pair.scorer):
+            cases = max(cases, FEWEST_EQUIVALENT)
     reason = obstacle(pair.baseline.count, pair.way.count)
     baseline_ahead, way_ahead = items_ahead(pair.gains)
     ahead = (baseline_ahead, way_ahead)
@@ -568,7 +573,9 @@ def _verdict(pair: _Pair, difference: Difference, adjusted: float) -> Verdict:
             return "better"
         return "worse"
     margin = pair.margin
-    if margin and -margin < difference.low and difference.high < margin:
+    items = len(set(map(pair.cluster_of, pair.gains)))
+    enough = is_score(pair.scorer) or items >= FEWEST_EQUIVALENT
+    if margin and enough and -margin < difference.low and difference.high < margin:
         return "equivalent"
     return "cannot tell"
 
