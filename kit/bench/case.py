@@ -15,7 +15,7 @@ from typing import Any, Literal, cast, get_args
 
 from pydantic import ConfigDict, Field, ValidationError, field_serializer
 
-from kit.bench.json_lines import read_objects
+from kit.bench.json_lines import first_fault, read_objects
 from kit.core.context import Principal
 from kit.core.errors import DataError, PictureError, nearest
 from kit.core.fault import Kind as FaultKind
@@ -229,9 +229,7 @@ def make_case(
             {"domain": "", **labels, "id": str(fields["id"]), "kind": kind, "turns": asks}
         )
     except ValidationError as error:
-        fault = error.errors()[0]
-        field = ".".join(map(str, fault["loc"]))
-        raise DataError(f"{name}, {field}: {fault['msg'].lower()}") from error
+        raise DataError(f"{name}, {first_fault(error)}") from error
     except (OSError, PictureError) as error:
         raise DataError(f"{name}, pictures: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:

@@ -54,7 +54,12 @@ def validate_lines(model: type[V], text: str, name: object, noun: str) -> Iterat
         try:
             value = model.model_validate_json(line)
         except ValidationError as error:
-            fault = error.errors()[0]
-            field = ".".join(map(str, fault["loc"])) or "the line"
-            raise DataError(f"{where}: not {noun}; {field}: {fault['msg'].lower()}") from error
+            raise DataError(f"{where}: not {noun}; {first_fault(error)}") from error
         yield where, value
+
+
+def first_fault(error: ValidationError) -> str:
+    """The first field at fault, and why, in a few words."""
+    fault = error.errors()[0]
+    field = ".".join(map(str, fault["loc"])) or "the line"
+    return f"{field}: {fault['msg'].lower()}"

@@ -84,6 +84,10 @@ BAD = [
         {"verdicts": ["secondz"]},
         r"small.yaml:\d+: unknown scorer or measure 'secondz': did you mean 'seconds'",
     ),
+    (
+        {"verdicts": ["facts"]},
+        r"small.yaml:\d+: this grid does not score by 'facts': name it under `scorers` too",
+    ),
     ({"specs": {"simulated-test": {"provider": "simulated"}}}, r"small.yaml:\d+: .*needs a law"),
     (
         {"specs": {"wrong": {"provider": "simulated", "law": {}}}},

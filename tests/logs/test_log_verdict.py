@@ -367,12 +367,15 @@ def test_a_file_of_several_systems_asks_for_one_and_names_them():
         ("nameless.csv", b"exact\n1\n"),
         ("rows.jsonl", b"[1]\n"),
         ("twice.csv", b"sample,exact\na,1\na,0\n"),
+        ("below.csv", b"sample,exact,seconds\na,1,-2\n"),
     ],
 )
 def test_a_file_that_is_no_log_ends_in_one_sentence(tmp_path: Path, name: str, content: bytes):
     path = tmp_path / name
     path.write_bytes(content)
-    refused(kit("verdict", str(path), str(path)), name)
+    result = kit("verdict", str(path), str(path))
+    refused(result, name)
+    assert result.stderr.count("\n") == 1
 
 
 # Inspect's own values

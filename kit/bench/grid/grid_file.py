@@ -275,7 +275,12 @@ def _check_names(spec: GridSpec, source: Source) -> None:
         ("verdicts", "scorer or measure", (*grid.scorers, *grid.judges, *MEASURES)),
     ):
         for index, name in enumerate(getattr(grid, names)):
-            _check_known(name, noun, registry, source.at(names, index))
+            where = source.at(names, index)
+            if names == "verdicts" and name in spec.scorers and name not in registry:
+                raise DataError(
+                    f"{where}: this grid does not score by {name!r}: name it under `scorers` too"
+                )
+            _check_known(name, noun, registry, where)
     ways: dict[str, Any] = {axis: getattr(grid, f"{axis}s") for axis in AXES}
     ways["model"] = (*grid.models, *grid.systems)
     for axis, name in grid.baseline.items():

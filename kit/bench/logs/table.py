@@ -5,8 +5,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from kit.bench.grid.grid_file import digest
-from kit.bench.json_lines import read_objects
+from kit.bench.json_lines import first_fault, read_objects
 from kit.bench.logs.log import Log, LoggedSample, choose_system, number_of
 from kit.bench.systems.case_table import csv_rows
 from kit.core.errors import DataError
@@ -74,6 +76,8 @@ def _sample(fields: Fields, where: str, not_numeric: dict[str, str], cluster: st
             cluster=_text(fields, cluster),
             question=_question(fields),
         )
+    except ValidationError as error:
+        raise DataError(f"{where}: not a sample; {first_fault(error)}") from error
     except ValueError as error:
         raise DataError(f"{where}: not a sample ({error})") from error
 
