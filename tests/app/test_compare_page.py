@@ -245,6 +245,11 @@ def test_one_question_runs_on_all_patterns_at_once(page: AppTest, store: tuple[P
     assert [turn.pattern for turn in turns if turn] == list(PATTERNS) and len(
         {turn.session_id for turn in turns if turn}
     ) == 7
+    # The monolith has looked everything up, and asked no sub-agent: both pages say so.
+    assert sum("Used its own tools" in canvas for canvas in canvases(page)) == 1
+    rows = room("traces").run().dataframe[0].value
+    asked = dict(zip(rows["Pattern"], rows["Sub-agents"], strict=True))
+    assert list(asked.pop("Monolith")) == [] and all(map(list, asked.values()))
 
 
 def test_a_question_with_pictures_that_are_gone_is_not_asked_without_them(

@@ -315,6 +315,8 @@ def _request_words(view: TurnView) -> str:
         words = view.asked_words
     elif view.steps:
         words = f"Asked {many(len(view.steps), 'sub-agent')}"
+    elif view.usage is not None and view.usage.tool_calls:
+        words = "Used its own tools"
     if view.skipped:
         words += f", left out {many(len(view.skipped), 'part')}"
     return words

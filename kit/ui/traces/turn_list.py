@@ -76,12 +76,15 @@ def table(turns: Iterable[TurnRecord]) -> list[dict[str, Any]]:
             question += " (asked again)"
         if turn.measures.broken:
             question += " (broken on purpose)"
+        # Whoever has the tools of all has asked none of them: the monolith's choice is of tools.
+        used_own_tools = turn.tool_calls > 0 and not turn.measures.agents
+        invoked = () if used_own_tools else turn.invoked
         row = {
             "Question": question,
             "How it ended": ending_words(turn.status, turn.measures.parts),
             "Pattern": label(turn.pattern),
             "Model": model_words(turn.model),
-            "Sub-agents": agent_labels(turn.invoked, turn.failed),
+            "Sub-agents": agent_labels(invoked, turn.failed),
             "Seconds": turn.seconds,
             "First words": turn.ttft,
             "Tokens": turn.input_tokens + turn.output_tokens,
