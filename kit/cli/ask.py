@@ -134,14 +134,24 @@ async def _ask_turn(message: str, arguments: Namespace) -> "Reply":
                 unmet.append(text)
         if unmet:
             print(f"did not happen in this turn: {', '.join(unmet)}", file=sys.stderr)
-        if reply.status == "paused" and cassette is None and not arguments.json:
-            # Where nobody sits at a keyboard there is nobody to ask.
-            if not sys.stdin.isatty():
-                print(f"answer with: {command('resume', reply.turn_id, '--yes')} (or --no)")
-            else:
-                turn = kit.resume(reply.turn_id, _answers(reply))
-                reply = await _follow(turn, kit.model, as_json=False)
+        while reply.status == "paused" and cassette is None and _can_answer(reply, arguments):
+            turn = kit.resume(reply.turn_id, _answers(reply))
+            reply = await _follow(turn, kit.model, as_json=False)
     return reply
+
+
+def _can_answer(reply: "Reply", arguments: Namespace) -> bool:
+    """Whether somebody sits at a keyboard who answers what a turn asks; else says in a line how it is answered."""
+    if arguments.json:
+        return False
+    if sys.stdin.isatty():
+        return True
+    print(_answer_line(reply))
+    return False
+
+
+def _answer_line(reply: "Reply") -> str:
+    return f"answer with: {command('resume', reply.turn_id, '--yes')} (or --no)"
 
 
 async def _ask_service(settings: "Settings", message: str, arguments: Namespace) -> "Reply":
@@ -157,14 +167,10 @@ async def _ask_service(settings: "Settings", message: str, arguments: Namespace)
     async with client_of(settings) as client:
         stream = client.stream(arguments.session or "cli", message)
         reply = await _follow_service(client, stream, arguments)
-        if reply.status != "paused" or arguments.json:
-            return reply
-        plan_id = stream.result.plan_id if stream.result else None
-        name = plan_id or reply.turn_id
-        if not sys.stdin.isatty():
-            print(f"answer with: {command('resume', name, '--yes')} (or --no)")
-            return reply
-        return await _follow_service(client, client.answer(name, _answers(reply)), arguments)
+        while reply.status == "paused" and _can_answer(reply, arguments):
+            stream = client.answer(reply.turn_id, _answers(reply))
+            reply = await _follow_service(client, stream, arguments)
+        return reply
 
 
 async def _follow_service(
@@ -201,11 +207,15 @@ async def _resume_turn(arguments: Namespace) -> "Reply":
                 stream = client.resume(arguments.turn)
             else:
                 stream = client.answer(arguments.turn, arguments.answer)
-            return await _follow_service(client, stream, arguments)
-    async with open_kit(settings, faults=True) as kit:
-        return await _follow(
-            kit.resume(arguments.turn, arguments.answer), kit.model, arguments.json
-        )
+            reply = await _follow_service(client, stream, arguments)
+    else:
+        async with open_kit(settings, faults=True) as kit:
+            turn = kit.resume(arguments.turn, arguments.answer)
+            reply = await _follow(turn, kit.model, arguments.json)
+    if reply.status == "paused" and not arguments.json:
+        # A plan may ask again, and that is another question.
+        print(_answer_line(reply))
+    return reply
 
 
 def _answers(reply: "Reply") -> dict[str, bool]:

@@ -2,7 +2,7 @@
 failures are planned around."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -30,6 +30,8 @@ PLAN = "plan_"
 """What the id of a plan has before that of the turn it was made in."""
 HOUR = 3_600_000
 """Milliseconds that a turn may take whose plan has no limit of time."""
+Origin = Callable[[str], Resumed]
+"""Returns what the turns of a plan have settled, without the one of that id, which takes it up."""
 LACKS = (
     "this deck cannot run turns as plans: give it skills, and a planner and an executor "
     "under `planning:` (docs/plans.md)"
@@ -81,12 +83,12 @@ def services_of(agents: Mapping[str, Agent]) -> PlanServices:
 
 
 async def run_plan(
-    call: AgentCall, ctx: RunContext, plan_id: str | None = None, origin: Resumed | None = None
+    call: AgentCall, ctx: RunContext, plan_id: str | None = None, origin: Origin | None = None
 ) -> Outcome:
     """Plans the message, or takes up a plan of that id, and takes it to its end; one that is
     stopped can be taken up.
 
-    `origin` says what its user has answered and which acts were done in the turn that worked on it before.
+    `origin` says what its user has answered and which acts were done in the turns that worked on it before.
     Of one that has ended, its process perhaps before it answered, the answer is given again, and
     that nothing more was done.
     """
@@ -100,10 +102,13 @@ async def run_plan(
     ctx.emit(Text(channel="lead", text=preamble, synthetic=True))
     # Before anything else of it: whoever resumes this turn takes up that plan.
     ctx.emit(PlanTaken(plan_id=plan_id or f"{PLAN}{turn.log.turn_id}"))
+    earlier = None
     if origin is not None:
-        turn.acts.take_over(origin)
-        ctx.emit(origin)
+        earlier = _take_over(origin, ctx)
     record = await _record(call, ctx, services, plan_id)
+    if origin is not None:
+        # Until now another turn may have had the plan, by the same answer given twice, and may have acted.
+        _take_over(origin, ctx, earlier)
     plan = record.plan
     journal = Journal(
         services.documents.events,
@@ -139,6 +144,16 @@ async def run_plan(
     return answer
 
 
+def _take_over(origin: Origin, ctx: RunContext, before: Resumed | None = None) -> Resumed:
+    """Notes what is settled in other turns of a plan, unless that is what was noted before."""
+    earlier = origin(ctx.turn.log.turn_id)
+    if earlier != before:
+        ctx.turn.acts.entries.clear()
+        ctx.turn.acts.take_over(earlier)
+        ctx.emit(earlier)
+    return earlier
+
+
 async def _record(
     call: AgentCall, ctx: RunContext, services: PlanServices, plan_id: str | None
 ) -> PlanRecord:
@@ -160,6 +175,6 @@ async def _record(
 PLAN_EXECUTE = Pattern("plan_execute", run_plan, plan_team, is_plan=True)
 
 
-def resumed(plan_id: str, origin: Resumed | None = None) -> Pattern:
+def resumed(plan_id: str, origin: Origin | None = None) -> Pattern:
     """The pattern for a plan that is taken up where it stands."""
     return replace(PLAN_EXECUTE, run=partial(run_plan, plan_id=plan_id, origin=origin))

@@ -1,11 +1,11 @@
 """A turn that goes on: one that paused for its user, or whose process died. What had ended is played from its trace."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pydantic import SecretStr
 
 from kit.compose.canary import new_for
-from kit.core.bodies.turn import PlanTaken
+from kit.core.bodies.turn import PlanTaken, Resumed
 from kit.core.context import Principal, Session
 from kit.core.errors import ForkError, ResumeError
 from kit.core.event import Event
@@ -52,6 +52,8 @@ def resume_turn(
     newer = new_for(kit.team.deck, session.key)
     team = base.stages.team(pattern, flags=flags, persona=session.tenant_persona, newer=newer)
     if pattern.is_plan:
+        if not turn_id.startswith(PLAN):
+            answers = _to_questions_of(events, answers)
         return _resume_plan(kit, turn, session, team, answers, key)
     acts = _acts_with_answers(turn, events, answers)
     try:
@@ -92,10 +94,30 @@ def _resume_plan(
     """Starts a turn that takes up the plan of another one after its last complete step."""
     plan_id = plan_of(kit.store.events(turn.id, turn.principal)) or f"{PLAN}{turn.id}"
     last, events = last_turn_of(kit, turn, plan_id)
-    acts = _acts_with_answers(last, events, answers)
-    pattern = resumed(plan_id, acts.resumed(last.id))
+    if acts_of(events).has_answers():
+        # A plan keeps its id from question to question, so that a bare yes to it is one to the first.
+        answers = _to_questions_of([], answers)
+    given = _acts_with_answers(last, events, answers).resumed(last.id)
+
+    def origin(turn_id: str) -> Resumed:
+        """What the other turns of the plan have settled by now, and what was answered here."""
+        acts = ActLedger()
+        for record, stored in reversed(list(turns_of(kit, turn, plan_id))):
+            if record.id != turn_id:
+                acts.take_over(acts_of(stored).resumed(record.id))
+        acts.take_over(given)
+        return acts.resumed(last.id).replace(asked=given.asked)
+
+    pattern = resumed(plan_id, origin)
     host = ForkHost(team, kit.store, kit.recorder, pattern, kit.today)
     return run_turn(turn.message, session, host, pattern, key=key)
+
+
+def _to_questions_of(events: Sequence[Event], answers: Answers) -> Answers:
+    """Returns a bare yes or no as one to what a turn has asked: it is said to nothing that was asked later."""
+    if not isinstance(answers, bool):
+        return answers
+    return dict.fromkeys(acts_of(events).questions(), answers)
 
 
 def plan_of(events: Sequence[Event]) -> str | None:
@@ -108,13 +130,25 @@ def plan_of(events: Sequence[Event]) -> str | None:
 
 def last_turn_of(kit: Forkable, turn: TurnRecord, plan_id: str) -> tuple[TurnRecord, list[Event]]:
     """Returns the newest turn that worked on a plan, and its events: what it asked is open, not what others asked."""
+    return next(turns_of(kit, turn, plan_id))
+
+
+def turns_of(
+    kit: Forkable, turn: TurnRecord, plan_id: str
+) -> Iterator[tuple[TurnRecord, list[Event]]]:
+    """Yields the turns that worked on a plan, with their events, the newest first; `turn` is one of them."""
     principal = turn.principal
+    is_listed = False
     for record in kit.store.turns(turn.session_id, principal.tenant_id, principal.user_id):
-        if record.pattern == turn.pattern:
-            events = kit.store.events(record.id, principal)
-            if plan_of(events) == plan_id:
-                return record, events
-    return turn, kit.store.events(turn.id, principal)
+        if record.pattern != turn.pattern:
+            continue
+        events = kit.store.events(record.id, principal)
+        if record.id == turn.id or plan_of(events) == plan_id:
+            is_listed = is_listed or record.id == turn.id
+            yield record, events
+    # In a long session it is none of the newest.
+    if not is_listed:
+        yield turn, kit.store.events(turn.id, principal)
 
 
 def _stored_turn(team: Team, events: list[Event]) -> StoredTurn:

@@ -114,6 +114,10 @@ class ActLedger:
                     entries.append(entry)
         return entries
 
+    def has_answers(self) -> bool:
+        """Returns whether the user has answered anything."""
+        return any(entry.answer is not None for entry in self.entries.values())
+
     def has_yes(self) -> bool:
         """Returns whether the user said yes to anything."""
         return any(entry.answer for entry in self.entries.values())
@@ -127,11 +131,15 @@ class ActLedger:
                 self.entry(key).answer = answers.get(key)
 
     def take_over(self, earlier: Resumed) -> None:
-        """Notes what was settled before a turn went on."""
+        """Notes what was settled before a turn went on; what is known stays, and so does the first answer."""
         for key, answer in earlier.answers.items():
-            self.entry(key).answer = answer
+            entry = self.entry(key)
+            if entry.answer is None:
+                entry.answer = answer
         for key, act in earlier.acts.items():
-            self.entry(key).act = act
+            entry = self.entry(key)
+            if entry.act is None or entry.act.text is None:
+                entry.act = act
 
     def resumed(self, turn_id: str) -> Resumed:
         """Returns what the log of a turn says of the acts before it went on."""

@@ -143,8 +143,11 @@ class ServiceClient:
         body = bodies.ResumeRequest(stream=True)
         return EventStream(self, f"{_path_of(name)}/resume", body, {})
 
-    def answer(self, name: str, answers: bool | dict[str, bool]) -> "EventStream":
-        """Answers what a plan or a turn asks, all or by key, and follows it."""
+    def answer(self, name: str, answers: bool | Mapping[str, bool]) -> "EventStream":
+        """Answers what a plan or a turn asks, all or by key, and follows it. Of a plan that has asked before it takes
+        the name of the turn that asks, or keys."""
+        if not isinstance(answers, bool):
+            answers = dict(answers)
         body = bodies.AnswerRequest(answers=answers, stream=True)
         return EventStream(self, f"{_path_of(name)}/answer", body, {})
 

@@ -83,5 +83,6 @@ async def resume(
 async def answer(
     plan_id: PlanId, body: AnswerRequest, caller: Who, service: Serving, request: Request
 ) -> Any:
-    """Lets a plan go on that waits for its user's answer."""
+    """Lets a plan go on that waits for its user's answer. A bare yes or no is one to its first question: those after it
+    are answered by their keys, or by the turn that asks."""
     return await service.go_on(request, plan_id, body.answers, caller, stream=body.stream)

@@ -29,11 +29,44 @@ async def test_a_plan_that_is_confirmed_goes_on_and_asks_once_for_each_act(tmp_p
         second = await kit.resume(first.turn_id, True)
         assert (second.status, desk.tasks) == ("paused", ["find the best three"])
     async with opened_plans(tmp_path, desk, tool_limits=CONFIRM) as kit:
-        with pytest.raises(ResumeError, match=r"waits for an answer: Call rows\?"):
+        waits = rf"'{second.turn_id}' waits for an answer: Call rows\?"
+        with pytest.raises(ResumeError, match=waits):
             kit.resume(f"plan_{first.turn_id}")
-        third = await kit.resume(f"plan_{first.turn_id}", True)
+        third = await kit.resume(second.turn_id, True)
     assert third.status == "ok" and third.plan is not None and third.plan.status == "complete"
     assert desk.tasks == ["find the best three", "rank the best three"], "each was done once"
+
+
+@pytest.mark.req("K-12", "AS-10")
+@pytest.mark.parametrize("answer", [True, False])
+async def test_an_answer_that_comes_again_is_none_to_the_next_question(
+    tmp_path: Path, answer: bool
+) -> None:
+    """A double click, or the retry of a client whose first response was lost: by the turn, or by the plan."""
+    desk = Rows()
+    async with opened_plans(tmp_path, desk, tool_limits=CONFIRM) as kit:
+        first = await kit.ask("the best three", kit.session("s"))
+        (key,) = [event.body.key for event in first.events if isinstance(event.body, ApprovalAsked)]
+        second = await kit.resume(f"plan_{first.turn_id}", True)
+        assert second.status == "paused"
+        for name in (first.turn_id, f"plan_{first.turn_id}"):
+            for again in (answer, {key: answer}):
+                with pytest.raises(ResumeError, match=rf"'{second.turn_id}' waits for an answer"):
+                    kit.resume(name, again)
+        assert desk.tasks == ["find the best three"]
+        third = await kit.resume(second.turn_id, answer)
+    assert (third.status, len(desk.tasks)) == ("ok", 1 + answer)
+
+
+@pytest.mark.req("K-12", "AS-10")
+async def test_an_answer_that_is_given_twice_at_once_does_an_act_once(tmp_path: Path) -> None:
+    desk = Rows()
+    async with opened_plans(tmp_path, desk, executor=acts_twice, tool_limits=CONFIRM) as kit:
+        first = await kit.ask("the best three", kit.session("s"))
+        turns = [kit.resume(first.turn_id, True), kit.resume(first.turn_id, True)]
+        replies = [await turn for turn in turns]
+    assert [reply.text for reply in replies] == ["Call rows?", "Call rows?"]
+    assert desk.tasks == ["ink"], "and nobody has said yes to paper"
 
 
 def insists(messages: list[BaseMessage]) -> Line:

@@ -5,9 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from kit.runtime.act_ledger import DECLINED
 from tests.cli.test_cli import Result, run
 
 ROOT = Path(__file__).resolve().parents[2]
+BOTH_LABELS = """    - request: Print the labels of {first} and of {second}
+      steps:
+        - {task: "Print the label of {first}", skills: [label_print], shape: {printed: string}}
+        - {task: "Print the label of {second}", skills: [label_print], shape: {printed: string}}
+"""
 PAGE = (ROOT / "docs" / "plans.md").read_text(encoding="utf-8")
 
 
@@ -75,3 +81,30 @@ def test_cards_of_a_plan_without_their_tools_are_told_where_these_come_from(deck
         "unknown tool 'submit_plan'" in checked.stderr
         and "`tools: [kit.planning.tools:TOOLS]` in deck.yaml" in checked.stderr
     )
+
+
+@pytest.mark.req("K-12", "AS-21")
+def test_each_question_of_a_plan_is_answered_by_the_line_below_it_and_a_no_alarms_nobody(
+    deck: Path,
+) -> None:
+    settings = deck / "deck.yaml"
+    settings.write_text(settings.read_text() + BOTH_LABELS)
+    change(settings, "  find_room:", "  call_skill: {confirm: true}\n  find_room:")
+    lines = [answer_line(plan("Print the labels of s-001 and of s-002"))]
+    again = run("resume", lines[0], "--yes", KIT_STORE="")
+    lines.append(answer_line(again))
+    assert lines[0] != lines[1]
+    refused = run("resume", lines[0], "--yes", KIT_STORE="")
+    assert refused.returncode == 2 and "s-002" in refused.stderr and lines[1] in refused.stderr
+    declined = run("resume", lines[1], "--no", KIT_STORE="")
+    assert declined.returncode == 0 and "label of s-001" in declined.stdout
+    assert f"Print the label of s-002: {DECLINED}" in declined.stdout, declined.stdout
+    watched = run("monitor", "--once", KIT_STORE="")
+    assert watched.returncode == 0 and "ALERT" not in watched.stdout, watched.stdout
+    assert "Steps that failed: label_print                   0% " in watched.stdout
+
+
+def answer_line(asked: Result) -> str:
+    """Returns the turn that is named by the line which says how a question is answered."""
+    assert asked.returncode == 3, asked.stdout + asked.stderr
+    return re.findall(r"^answer with: .* resume (\w+) --yes \(or --no\)$", asked.stdout, re.M)[0]

@@ -88,13 +88,21 @@ async def test_a_plan_waits_for_its_users_answer_and_what_the_server_refuses_is_
                 await client.run("no id", "hello")
             assert refused.value.status == 422
             assert list(asked.questions.values()) == ["Call rows?"]
-            # The second step asks as well.
             by_name = dict.fromkeys(asked.questions, True)
-            for answers, status, done in ((by_name, "paused", 1), (True, "ok", 2)):
-                stream = client.answer(asked.plan_id, answers=answers)
-                await read(stream)
-                assert stream.result is not None and stream.result.status == status
-                assert len(rows.tasks) == done
+            stream = client.answer(asked.plan_id, answers=by_name)
+            await read(stream)
+            # The second step asks as well.
+            asks = stream.result
+            assert asks is not None and (asks.status, len(rows.tasks)) == ("paused", 1)
+            for name in (asked.plan_id, asked.turn_id):
+                with pytest.raises(ServiceError, match=f"'{asks.turn_id}' waits for") as refused:
+                    await read(client.answer(name, answers=True))
+                assert refused.value.status == 409
+            assert len(rows.tasks) == 1
+            stream = client.answer(asks.turn_id, answers=True)
+            await read(stream)
+            assert stream.result is not None and stream.result.status == "ok"
+            assert len(rows.tasks) == 2
         url = str(api.http.base_url)
     async with ServiceClient(url, ALICE) as client:
         assert not await client.ready()

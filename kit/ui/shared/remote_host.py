@@ -96,13 +96,14 @@ class RemoteHost(Host):
             name = plan.plan_id
             session_id = plan.session_id
             message = plan.original_task
-            is_paused = plan.status == "paused"
         else:
             view = self._views[name]
             session_id = view.session_id
             message = view.question
-            is_paused = view.status == "paused"
-        stream = client.answer(name, _plain(answers)) if is_paused else client.resume(name)
+        # Who lets it go on without an answer has said no to nothing.
+        stream = client.resume(name)
+        if answers or answers is False:
+            stream = client.answer(name, answers)
         self._begin(client, stream, Session(id=session_id, principal=principal), message)
 
     def _begin(
@@ -204,9 +205,3 @@ class RemoteHost(Host):
 
     def stop_plan(self, plan: Plan) -> None:
         self._ask(plan.owner, lambda client: client.cancel(plan.plan_id))
-
-
-def _plain(answers: Answers) -> bool | dict[str, bool]:
-    if answers is None or isinstance(answers, bool):
-        return bool(answers)
-    return dict(answers)
