@@ -134,10 +134,6 @@ def see_cards_and_figures(visitor: Visitor, served: Served, look: Look) -> None:
     page.goto(f"{served.url}/benchmarks")
     page.get_by_test_id("stDownloadButton").first.wait_for(timeout=60_000)
     look("benchmarks, a run")
-    page.get_by_text("Start a grid").click()
-    page.get_by_role("button", name="Play").wait_for()
-    page.mouse.move(0, 0)
-    look("benchmarks, a grid to start")
 
 
 BACKGROUNDS = {"light": "rgb(255, 255, 255)", "dark": "rgb(15, 20, 26)"}

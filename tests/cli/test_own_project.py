@@ -12,7 +12,6 @@ from unittest import mock
 import pytest
 
 from kit.settings import HOME, Settings
-from kit.ui.benchmarks.order import grid_files, order
 from tests.cli.test_cli import Result, refused, run
 from tests.forks import printed_by
 
@@ -184,14 +183,6 @@ def test_the_project_s_own_test_passes(project: Path):
         tests = runpy.run_path(str(project / "test_project.py"))
         played = [test() for name, test in tests.items() if name.startswith("test_")]
     assert played
-
-
-def test_the_page_offers_the_grid_of_the_project_first(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.chdir(project)
-    name, file = next(iter(grid_files().items()))
-    assert name == f"{project.name}/grid.yaml" and order(file).asks.cells > 0
 
 
 def test_the_notebook_of_the_project_runs(project: Path, capsys: pytest.CaptureFixture[str]):

@@ -1,27 +1,24 @@
-"""What a grid will ask for before it is played: cells, time and dollars, judged by what an earlier run took."""
+"""What a grid will ask for before it is played: turns, calls, and dollars judged by what an earlier run took."""
 
 from collections import defaultdict
 from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 from kit.bench.grid.grid import Grid
 from kit.bench.grid.grid_file import GridSpec
-from kit.bench.grid.results import Results, Row, read_rows
-from kit.bench.grid.run import TIMINGS
+from kit.bench.grid.results import Results, Row
 from kit.bench.systems.disclosure import PROJECTED
 from kit.compose.deck import Deck
 from kit.core.display.count import many
 from kit.core.model import ModelSpec
-from kit.core.value import Value
 from kit.home import HOME
 from kit.models.message import CHARACTERS
 from kit.patterns.agents_as_tools import MAX_ROUNDS
 
 EXAMPLE = HOME / "data" / "results" / "reference" / "patterns_example"
 """The run from whose turns a forecast is made where nobody names another."""
-START = 3.0
-"""Seconds until the first cell: a process, its imports, a kit."""
 VERDICT = 40
 """Tokens of one, about."""
 UNPAID = ("offline", "simulated")
@@ -30,81 +27,48 @@ Price = tuple[float, float]
 """Dollars of a million tokens in, and out."""
 
 
-class Pace(Value):
-    """What one turn took in an earlier run, on the mean."""
+class Tokens(NamedTuple):
+    """Of one turn in an earlier run, on the mean."""
 
-    cpu: float
-    """Seconds of one core."""
-    tokens_in: float
-    tokens_out: float
+    reads: float
+    writes: float
 
 
-Paces = Mapping[str, Pace]
+TokensOf = Mapping[str, Tokens]
 """Pattern -> what its turns took; that of the whole run stands under the empty name."""
 
 
-class Forecast(Value):
-    """What a grid will ask for, about."""
-
-    cells: int
-    turns: int
-    seconds: float | None
-    """None where models take their own time."""
-    dollars: float | None
-    """None where a model has no known price."""
-
-
-def pace(folder: Path) -> Paces:
-    """What the turns of a finished run took. Raises DataError for a folder without results."""
-    milliseconds: dict[str, float] = {}
-    for line in read_rows(folder / TIMINGS, "cell"):
-        milliseconds[line["cell"]] = line.get("cpu_ms", 0.0)
+def tokens_of(folder: Path) -> TokensOf:
+    """What the turns of a finished run read and wrote. Raises DataError for a folder without results."""
     rows_of: dict[str, list[Row]] = defaultdict(list)
     for row in Results(folder):
         rows_of[""].append(row)
         rows_of[row["pattern"]].append(row)
-    paces: dict[str, Pace] = {}
+    tokens: dict[str, Tokens] = {}
     for pattern, rows in rows_of.items():
-        # The time of a cell is that of all its turns: it counts with the first of them.
-        seconds = 0.0
-        tokens_in = 0
-        tokens_out = 0
-        for row in rows:
-            tokens_in += row["input_tokens"] or 0
-            tokens_out += row["output_tokens"] or 0
-            if row["turn"] == 0:
-                seconds += milliseconds.get(row["cell"], 0.0) / 1000
-        turns = len(rows)
-        paces[pattern] = Pace(
-            cpu=seconds / turns, tokens_in=tokens_in / turns, tokens_out=tokens_out / turns
-        )
-    return paces
+        reads = sum(row["input_tokens"] or 0 for row in rows)
+        writes = sum(row["output_tokens"] or 0 for row in rows)
+        tokens[pattern] = Tokens(reads / len(rows), writes / len(rows))
+    return tokens
 
 
-def forecast(spec: GridSpec, paces: Paces) -> Forecast:
-    """What a grid will ask for when none of it was played yet, in one process on a machine like
-    that of the earlier run."""
+def forecast(spec: GridSpec, tokens: TokensOf) -> float | None:
+    """Dollars that a grid will cost, about, when none of it was played yet; None where a model has no known price."""
     grid = spec.grid
     often = len(grid.prompts) * len(grid.settings) * len(grid.faults) * grid.repeats
     turns = often * spec.scored_turns
     prices = {key: _price_of(model, grid) for key, model in spec.every_model.items()}
-    seconds = START
+    if None in prices.values():
+        return None
     dollars = 0.0
     for model, pattern in product(grid.models, grid.patterns):
-        turn = paces.get(pattern, paces[""])
-        seconds += turns * turn.cpu
-        dollars += turns * _dollars(prices[model], turn.tokens_in, turn.tokens_out)
+        turn = tokens.get(pattern, tokens[""])
+        dollars += turns * _dollars(prices[model], turn.reads, turn.writes)
         for name, judge in grid.judges.items():
             # It reads the rubric, and what a turn wrote as findings and again as the reply.
-            material = len(spec.rubrics[name].text) / CHARACTERS + 2 * turn.tokens_out
+            material = len(spec.rubrics[name].text) / CHARACTERS + 2 * turn.writes
             dollars += turns * _dollars(prices[judge.model], material, VERDICT)
-    ways = len(grid.models) * len(grid.patterns)
-    return Forecast(
-        cells=often * len(spec.cases) * ways,
-        turns=turns * ways,
-        seconds=seconds if spec.virtual else None,
-        dollars=None if None in prices.values() else dollars,
-    )
+    return dollars
 
 
 def announce(spec: GridSpec) -> str:
@@ -160,7 +124,7 @@ def _about(spec: GridSpec) -> str:
             "what a system asks of its models, and what that costs, nobody can say before it has "
             f"answered: a projection follows after {PROJECTED} cases"
         )
-    dollars = forecast(spec, pace(EXAMPLE)).dollars
+    dollars = forecast(spec, tokens_of(EXAMPLE))
     if dollars is None:
         return "nobody can say the dollars, for a model of it has no price"
     # A part of a cent has more digits than anybody can know beforehand.

@@ -97,8 +97,7 @@ def _trace(folder: Path, turn_id: str) -> None:
             events = tuple(store.events(turn_id, OPERATOR))
     if turn is None:
         st.info(
-            f"No trace of this turn is kept. A grid started on this page keeps them, and "
-            f"`{command('grid', '--traces')}` does."
+            f"No trace of this turn is kept: `{command('grid', 'FILE.yaml', '--traces')}` keeps them."
         )
         return
     view = stored_view(turn, events)

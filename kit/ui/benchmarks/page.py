@@ -1,4 +1,4 @@
-"""The page Benchmarks: the verdict of a grid, its table, figures and origin; and a small grid to start."""
+"""The page Benchmarks: the verdict of a grid, its table, figures and origin."""
 
 import threading
 from functools import partial
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from kit.core.display.command import command
 from kit.settings import HOME
 from kit.ui.shared.frame import report_errors, with_store
 from kit.ui.shared.selection import draw_list
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from kit.ui.shared.host import Host
 
 LOOK = Path(__file__).with_name("page.css")
-VIEWS = ("Results", "Start a grid")
 USUAL = ("exact", "seconds", "input_tokens")
 """Measures of a run that does not name its own."""
 _DRAWING = threading.Lock()
@@ -33,33 +33,19 @@ def page(host: "Host", _: DeltaGenerator) -> None:
     st.html(LOOK)
     # Brings the bench: no other page waits for it.
     from kit.bench.grid.stored_runs import list_runs
-    from kit.ui.benchmarks.launch import draw_form, draw_progress
 
     runs, broken = list_runs([host.kit.settings.grids, HOME / "data" / "results"])
     st.markdown("## Benchmarks")
-    draw_progress(_see)
-    st.session_state.setdefault("bench-view", VIEWS[0])
-    view = st.segmented_control(
-        "View", VIEWS, key="bench-view", required=True, label_visibility="collapsed"
-    )
     for sentence in broken:
         st.warning(sentence, icon=":material/error:")
-    if view == VIEWS[1]:
-        draw_form(host, runs)
-    elif runs:
+    if runs:
         _results(runs)
     else:
-        st.markdown("Every grid that was played here is compared on this page. There is none yet.")
-        st.button("Start a grid", icon=":material/play_arrow:", on_click=_view, args=(VIEWS[1],))
-
-
-def _view(name: str) -> None:
-    st.session_state["bench-view"] = name
-
-
-def _see(run: str) -> None:
-    _view(VIEWS[0])
-    st.query_params["run"] = run
+        play = command("grid", "FILE.yaml", "--traces")
+        st.markdown(
+            "Every grid that was played here is compared on this page. There is none yet. "
+            f"`{play}` plays one, and keeps its turns to be opened here."
+        )
 
 
 def _results(runs: "dict[str, StoredRun]") -> None:
