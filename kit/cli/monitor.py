@@ -143,9 +143,12 @@ def _webhook(settings: "Settings") -> "Webhook | None":
 
 
 def _report(watch: "TenantWatch") -> str:
-    lines = [f"{watch.tenant_id}: All is well."]
+    from kit.metrics.plan_alerts import quiet_words
+
+    headline = quiet_words(watch.health.success.n)
     if watch.alerts:
-        lines = [f"{watch.tenant_id}: ALERT"]
+        headline = "ALERT"
+    lines = [f"{watch.tenant_id}: {headline}"]
     for alert in watch.alerts:
         since = f" since {_moment(alert.since)}" if alert.since is not None else ""
         lines.append(f"  {alert.firing.name}{since}: {alert.firing.sentence}")

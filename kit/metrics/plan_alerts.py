@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal, get_args
 
+from kit.core.display.count import many
 from kit.core.value import Value
 from kit.metrics.plan_health import PlanHealth
 
@@ -29,6 +30,14 @@ MEANINGS: Mapping[AlertName, str] = {
     "script_timeout": "{value:.1%} of {n:,} scripts ran out of time; at most {threshold:.0%} should",
     "lock_wait": "a write waited {value:,.0f} ms for a lock; at most {threshold:,.0f} ms are usual",
 }
+
+
+def quiet_words(plans: int) -> str:
+    """Says that no alert fires, and so many plans having ended within the window, whether that says anything."""
+    if plans == 0 or plans >= LEAST_N:
+        return "No alert fires."
+    are = "is" if plans == 1 else "are"
+    return f"No alert fires; {many(plans, 'plan')} {are} too few to tell, it takes {LEAST_N}."
 
 
 class Firing(Value):

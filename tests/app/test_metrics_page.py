@@ -227,7 +227,7 @@ def test_the_alert_stands_on_top_and_names_no_other_tenants(
     begin(store, "theirs", "umbrella", time.time() - 30, 0.1)
     begin(store, "fine", "acme", time.time() - 30)
     store.close()
-    assert "no reply for another principal" in shown(bare.run())
+    assert "No reply for another principal" in shown(bare.run())
     store = SqliteStore(tmp_path / "kit.db")
     begin(store, "mine", "acme", time.time() - ago, 0.1, 0.2)
     store.close()
@@ -256,13 +256,15 @@ def test_how_plans_do_stands_on_the_page_with_the_alert_that_fires_and_since_whe
             await documents.plans.create(plan.replace(replan_count=int(number < bad)))
 
     assert "### Plans" not in shown(bare.run()), "a tenant without plans has no figures of them"
-    asyncio.run(fill(20, 0, "acme"))
-    asyncio.run(fill(0, 40, "umbrella"))
+    asyncio.run(fill(0, 4, "acme"))
+    assert "No alert fires; 4 plans are too few to tell, it takes 20." in shown(bare.run())
+    asyncio.run(fill(16, 0, "acme"))
+    asyncio.run(fill(2, 38, "umbrella"))
     said = unescape(shown(bare.run()))
     assert (
-        "No alert fires" in said and "100% (84 to 100) of 20</td>" in said and "### Plans" in said
+        "No alert fires. " in said and "80% (58 to 92) of 20</td>" in said and "### Plans" in said
     )
-    asyncio.run(fill(11, 9, "acme"))
+    asyncio.run(fill(15, 5, "acme"))
     said = unescape(shown(bare.run()))
     assert "No alert fires" not in said and "Alert now." in said
     assert "78% of 40 plans were done without being planned anew" in said

@@ -21,6 +21,7 @@ from kit.cli import main
 from kit.core.context import Principal
 from kit.core.documents.document import AgentEvent
 from kit.core.errors import StoreError
+from kit.planning.plan import new_plan
 from kit.service.monitor import ALERT_ENDED, ALERT_FIRED, Monitor, TenantWatch, open_alerts_of
 from kit.service.webhook import TRIES, Webhook, signed
 from kit.stores.documents.protocol import Documents, EventFilter
@@ -254,7 +255,7 @@ async def test_the_command_looks_once_and_says_by_its_exit_code_whether_all_is_w
         await stores.events.append(
             AgentEvent(event_id="e", tenant_id="acme", event_type="memory.written", ts=time.time())
         )
-        assert run_once(capsys)[:2] == (0, "acme: All is well.")
+        assert run_once(capsys)[:2] == (0, "acme: No alert fires.")
         await violate(stores, time.time())
         code, first, text = run_once(capsys)
         assert (code, first) == (1, "acme: ALERT")
@@ -265,6 +266,22 @@ async def test_the_command_looks_once_and_says_by_its_exit_code_whether_all_is_w
     assert code == 1 and watch["alerts"][0]["firing"]["name"] == "contract_violation"
     assert watch["health"]["violations"]["basis"] == "1 of 2"
     assert run_once(capsys, "--tenant", "nobody")[0] == 0
+
+
+@pytest.mark.req("AS-16")
+async def test_the_command_says_where_too_few_plans_ended_for_an_alert_to_fire(
+    place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(open_store(place)) as store:
+        plans = store.open_documents().plans
+        too_few = "acme: No alert fires; {} too few to tell, it takes 20."
+        heads = {1: too_few.format("1 plan is"), 19: too_few.format("19 plans are")}
+        for number in range(1, 21):
+            plan = new_plan(f"p{number}", ANN, "s", "Do it.", time.time())
+            await plans.create(plan.replace(status="failed", completed_at=time.time()))
+            if number in heads:
+                assert run_once(capsys)[:2] == (0, heads[number])
+    assert run_once(capsys)[:2] == (1, "acme: ALERT")
 
 
 def test_a_webhook_without_a_key_is_refused_with_the_setting_that_is_missing(

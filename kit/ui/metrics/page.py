@@ -21,11 +21,10 @@ from kit.metrics.latency import Spread, spread
 from kit.metrics.sample import Label
 from kit.metrics.summary import Metrics, metrics
 from kit.metrics.watchdog import Silence
-from kit.service.monitor import ActiveAlert
 from kit.stores.tally import Mismatch, Tally
 from kit.ui.metrics.charts import draw_endings, draw_times
 from kit.ui.metrics.over_time import points_of
-from kit.ui.metrics.plans import draw_plans, watch_plans
+from kit.ui.metrics.plans import PlanWatch, draw_plans, watch_plans
 from kit.ui.shared.frame import draw_link, with_store
 from kit.ui.shared.host import Host
 from kit.ui.shared.template import render, table_html
@@ -62,7 +61,7 @@ def page(host: Host, _: DeltaGenerator) -> None:
         return
     watch = host.documents(lambda stores: watch_plans(stores, principal.tenant_id, back, now))
     st.markdown(f"### {_headline(tally)}")
-    _alerts(watch.alerts, tally.mismatches, now)
+    _alerts(watch, tally.mismatches, now)
     _silences(host.silences(since or 0.0))
     summary = metrics(store, since, principal.tenant_id, _labels(), tally)
     st.caption(
@@ -176,13 +175,13 @@ def _nothing(principal: Principal, *, ever: bool) -> None:
 
 
 def _alerts(
-    of_plans: Sequence[ActiveAlert],
+    of_plans: PlanWatch,
     mismatches: Sequence[Mismatch],
     now: float,
 ) -> None:
     """Says what is not well, and since when, where an alert fires; else in a line what came before."""
     words: list[str] = []
-    for alert in of_plans:
+    for alert in of_plans.alerts:
         when = "now" if alert.since is None else f"since {moment(alert.since)}"
         words.append(f"**Alert {when}.** In the last hour {alert.firing.sentence}.")
     if words:
@@ -197,9 +196,9 @@ def _alerts(
     elif words:
         return
     elif mismatches:
-        st.caption(f"No alert fires. Earlier there were {sentence}")
+        st.caption(f"{of_plans.quiet} Earlier there were {sentence}")
     else:
-        st.caption("No alert fires, and no reply for another principal came in.")
+        st.caption(f"{of_plans.quiet} No reply for another principal came in.")
 
 
 def _list_mismatches(mismatches: Sequence[Mismatch]) -> None:

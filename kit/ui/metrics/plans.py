@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from kit.metrics.plan_alerts import quiet_words
 from kit.metrics.plan_health import (
     PlanHealth,
     SuccessPoint,
@@ -30,6 +31,8 @@ class PlanWatch(NamedTuple):
     points: Sequence[SuccessPoint]
     alerts: Sequence[ActiveAlert]
     """Those that fire now, whatever the window."""
+    quiet: str
+    """What is said where none fires."""
 
 
 async def watch_plans(
@@ -40,13 +43,16 @@ async def watch_plans(
     # Nobody knows when the first plan ended; a line over years says little besides.
     span = back or MONTH
     alerts: list[ActiveAlert] = []
+    plans = 0
     watches, _ = await Monitor(documents, tenant_id, clock=lambda: now).only_look()
     for watch in watches:
         alerts.extend(watch.alerts)
+        plans += watch.health.success.n
     return PlanWatch(
         plan_health(await count_health(documents, tenant_id, since)),
         await success_over_time(documents, tenant_id, now - span, now, POINTS[span]),
         alerts,
+        quiet_words(plans),
     )
 
 
