@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from kit.cli.options import open_existing
+from kit.cli.options import check_tenant, open_existing
 
 if TYPE_CHECKING:
     from kit.core.documents.document import AgentEvent
@@ -64,6 +64,7 @@ async def _watch(arguments: Namespace) -> int:
     settings = Settings.read()
     webhook = _webhook(settings)
     with open_existing(settings) as store:
+        check_tenant(store, arguments.tenant)
         notify = webhook.send if webhook is not None else None
         monitor = Monitor(store.open_documents(), arguments.tenant, notify)
 
@@ -105,6 +106,7 @@ def _events(arguments: Namespace) -> int:
     )
     settings = Settings.read()
     with open_existing(settings) as store:
+        check_tenant(store, arguments.tenant)
         query = store.open_documents().events.query
         events = asyncio.run(query(by, arguments.limit, newest_first=arguments.newest))
     for event in events:

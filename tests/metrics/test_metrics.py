@@ -270,12 +270,14 @@ async def test_a_wait_for_its_user_is_no_failure(tmp_path: Path):
     reader.close()
 
 
-@pytest.mark.parametrize("command", ["metrics", "drift", "cases"])
+@pytest.mark.parametrize("command", ["metrics", "drift", "cases", "events", "monitor"])
 def test_a_tenant_without_a_turn_is_named_with_those_that_have_some(command: str, tmp_path: Path):
     path = tmp_path / "kit.db"
     environ = {"KIT_STORE": str(path), "KIT_MODEL": "offline"}
     arguments = ["data", command, "--tenant", "amce"]
-    if command != "metrics":
+    if command == "monitor":
+        arguments = [command, "--once", "--tenant", "amce"]
+    if command in ("drift", "cases"):
         arguments.append(str(tmp_path / "out.jsonl"))
     run("ask", "hello", **environ)
     refused(run(*arguments, **environ), "no turn of tenant 'amce'", "did you mean 'acme'?")
