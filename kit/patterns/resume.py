@@ -97,7 +97,7 @@ def _resume_plan(
     if acts_of(events).has_answers():
         # A plan keeps its id from question to question, so that a bare yes to it is one to the first.
         answers = _to_questions_of([], answers)
-    given = _acts_with_answers(last, events, answers).resumed(last.id)
+    current = _acts_with_answers(last, events, answers).resumed(last.id)
 
     def origin(turn_id: str) -> Resumed:
         """What the other turns of the plan have settled by now, and what was answered here."""
@@ -105,8 +105,8 @@ def _resume_plan(
         for record, stored in reversed(list(turns_of(kit, turn, plan_id))):
             if record.id != turn_id:
                 acts.take_over(acts_of(stored).resumed(record.id))
-        acts.take_over(given)
-        return acts.resumed(last.id).replace(asked=given.asked)
+        acts.take_over(current)
+        return acts.resumed(last.id).replace(asked=current.asked)
 
     pattern = resumed(plan_id, origin)
     host = ForkHost(team, kit.store, kit.recorder, pattern, kit.today)

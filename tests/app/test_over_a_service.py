@@ -10,12 +10,16 @@ from pathlib import Path
 import pytest
 
 from kit import open_kit
-from kit.settings import HOME
+from kit.core.context import Principal, Session
+from kit.core.errors import KitError
+from kit.settings import HOME, Settings
+from kit.ui.shared import frame
 from tests.app.rooms import app_over, room, shown
 from tests.kits import OFFLINE
 from tests.service.servers import KEYS, TASK, Api, outlets, serving_kit
 
 WHO = {"TENANT": "acme", "USER": "u-1"}
+PRINCIPAL = Principal(tenant_id=WHO["TENANT"], user_id=WHO["USER"])
 
 
 @pytest.fixture
@@ -93,6 +97,12 @@ def test_a_turn_that_waits_at_a_service_is_answered_by_the_buttons_of_the_chat(
         with app_over(tmp_path / "own.db", monkeypatch, **settings, **WHO):
             chat = room("chat").run()
             chat.chat_input[0].set_value("redeem 500 points for a gift card").run()
+            host = frame.open_host(Settings.read())
+            session = Session(id="".join(chat.query_params["session"]), principal=PRINCIPAL)
+            (view,) = host.views(session)
+            with pytest.raises(KitError, match="waits for an answer"):
+                # As the page Plans lets one go on: that is no "no".
+                host.go_on(view.turn_id, PRINCIPAL)
             (yes,) = [button for button in chat.button if button.label == "Yes"]
             yes.click().run()
             assert "500 points were redeemed" in shown(chat)

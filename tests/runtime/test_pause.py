@@ -5,6 +5,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -317,6 +318,36 @@ async def test_an_act_that_outlasts_its_agent_or_is_stopped_is_said_to_be_unknow
         turn.cancel()
         stopped = await turn
         assert stopped.status == "cancelled" and f"open ticket: {UNCERTAIN}" in stopped.text
+
+
+@pytest.mark.req("SO-12")
+@pytest.mark.parametrize("stops", [True, False])
+async def test_an_act_that_takes_no_notice_of_the_end_of_its_turn_is_said_to_be_unknown(
+    tmp_path: Path, stops: bool
+):
+    """The turn ends without its work, and nobody below it says how the act came out."""
+    world = Desk(tmp_path, ToolLimits(once=True))
+    may_end = asyncio.Event()
+
+    async def open_stubbornly(words: str) -> str:
+        """Open a ticket."""
+        answer = await world.open_ticket(words)
+        while not may_end.is_set():
+            with suppress(asyncio.CancelledError):
+                await may_end.wait()
+        return answer
+
+    world.tool = open_stubbornly
+    async with world.opened() as kit:
+        turn = kit.ask(QUESTION, kit.session("talk"))
+        while world.tickets == 0:
+            await asyncio.sleep(0.1)
+        if stops:
+            turn.cancel()
+        reply = await turn
+        may_end.set()
+    assert reply.status == ("cancelled" if stops else "deadline")
+    assert f"open ticket: {UNCERTAIN}" in reply.text
 
 
 @pytest.mark.req("SO-12")

@@ -163,6 +163,7 @@ def rescue(ctx: RunContext) -> str:
     paragraphs, unreadable_agents = _answers_in_hand(ctx)
     if unreadable_agents:
         owed = replace(owed, failed=(*owed.failed, *unreadable_agents))
+    paragraphs += _acts_in_doubt(ctx.turn, paragraphs)
     sentences = apology(owed, ctx.turn.locale)
     if sentences:
         paragraphs.append(sentences)
@@ -181,14 +182,17 @@ def stopped(ctx: RunContext, text: str) -> str:
         paragraphs = [text]
     else:
         paragraphs, _ = _answers_in_hand(ctx)
-    passed_on = "\n".join(paragraphs)
-    for act in turn.acts.in_state("started"):
-        # Its agent may have said so already, or may have been left behind.
-        if act.sentence(turn.locale) not in passed_on:
-            paragraphs.append(act.sentence(turn.locale))
+    paragraphs += _acts_in_doubt(turn, paragraphs)
     if not paragraphs:
         return sentences.stopped_early
     return "\n\n".join([*paragraphs, sentences.stopped])
+
+
+def _acts_in_doubt(turn: TurnState, paragraphs: Sequence[str]) -> list[str]:
+    """Returns what is to be said of acts that have not come back, where their agents were left behind."""
+    text = "\n".join(paragraphs)
+    sentences = [act.sentence(turn.locale) for act in turn.acts.in_state("started")]
+    return [sentence for sentence in sentences if sentence not in text]
 
 
 def _answers_in_hand(ctx: RunContext) -> tuple[list[str], list[str]]:

@@ -103,7 +103,7 @@ def sentence_of(
         sentence += f" {_numbers(failed)} failed. Missing: {_numbers(missing).lower()}."
     elif missing:
         sentence += (
-            f" Not done yet: {_numbers(missing).lower()}; state: {state_of(plan, is_held).text}."
+            f" Not finished: {_numbers(missing).lower()}; state: {state_of(plan, is_held).text}."
         )
     replans = dict.fromkeys(replan.failed_step for replan in plan.replan_history)
     if replans:
