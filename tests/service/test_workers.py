@@ -179,6 +179,8 @@ async def test_without_redis_a_plan_is_refused_and_not_run_later(tmp_path: Path)
 async def test_who_is_forgotten_while_a_plan_waits_for_a_worker_leaves_nothing_in_redis(
     tmp_path: Path, redis: RedisServer
 ) -> None:
+    # The stores of other tests are theirs, and what they have told this server is asked of no store here.
+    redis.ask("FLUSHALL")
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         url = await enter(serving(skill_app(SkillService(), KEYS)))
