@@ -117,6 +117,14 @@ def test_two_functions_and_a_table_become_a_verdict_without_any_card(
 
 
 @realtime
+def test_what_a_system_that_tells_no_cost_has_spent_is_not_known(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    code, result, _ = bench("./mine.py:silent", "cases.csv", capsys=capsys)
+    assert code == 0 and result["dollars"] is None
+
+
+@realtime
 @pytest.mark.parametrize(
     ("name", "error_class", "words"),
     [
