@@ -1,7 +1,8 @@
 """An agent behind A2A, served by the protocol's own SDK, as a sub-agent of a deck."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+import json
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,9 @@ from a2a.types import (
     TaskStatus,
 )
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from kit.core.bodies.speech import Text
 from kit.core.outcome import Usage
@@ -144,6 +148,82 @@ async def test_what_an_agent_takes_back_is_no_part_of_its_answer_and_what_it_mak
     ):
         reply = await kit.ask("Please take back.", kit.session("s"))
     assert reply.text == "The Grand is full.\n\n90 at the Ritz."
+
+
+@asynccontextmanager
+async def foreign(description: str, *updates: Any) -> AsyncGenerator[str]:
+    """Yields the address of the card of an agent of no SDK, which answers every question by these updates."""
+    own_url = ""
+
+    async def card(_: Request) -> Response:
+        interface = {"url": f"{own_url}/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
+        return JSONResponse(
+            {
+                "name": "desk",
+                "description": description,
+                "version": "1",
+                "supportedInterfaces": [interface],
+                "capabilities": {"streaming": True},
+                "defaultInputModes": ["text"],
+                "defaultOutputModes": ["text"],
+                "skills": [],
+            }
+        )
+
+    async def answer(request: Request) -> Response:
+        number = (await request.json())["id"]
+        lines = [
+            f"data: {json.dumps({'jsonrpc': '2.0', 'id': number, 'result': update})}\n\n"
+            for update in updates
+        ]
+        return Response("".join(lines), media_type="text/event-stream")
+
+    routes = [Route("/agent-card.json", card), Route("/", answer, methods=["POST"])]
+    async with serving(Starlette(routes=routes)) as url:
+        own_url = url
+        yield f"{url}/agent-card.json"
+
+
+def artifact_of(task: str, text: str) -> dict[str, Any]:
+    artifact = {"artifactId": "a", "parts": [{"text": text}]}
+    return {"artifactUpdate": {"taskId": task, "contextId": "c", "artifact": artifact}}
+
+
+def status_of(task: str, state: str) -> dict[str, Any]:
+    return {"statusUpdate": {"taskId": task, "contextId": "c", "status": {"state": state}}}
+
+
+DONE = (artifact_of("t1", "noon."), status_of("t1", "TASK_STATE_COMPLETED"))
+
+
+@pytest.mark.parametrize(
+    ("description", "updates", "reason"),
+    [
+        ("A desk.", DONE, None),
+        # What is said of another task is none of this one's, and does not end it.
+        (
+            "A desk.",
+            (
+                status_of("t1", "TASK_STATE_WORKING"),
+                artifact_of("t2", "Somebody else's."),
+                status_of("t2", "TASK_STATE_COMPLETED"),
+            ),
+            "unavailable",
+        ),
+        ("A desk." * 2_000_000, DONE, "contract_violation"),
+    ],
+    ids=["whole", "another task", "a card without end"],
+)
+async def test_an_agent_of_no_sdk_answers_for_its_own_task_and_within_bounds(
+    tmp_path: Path, description: str, updates: Sequence[Any], reason: str | None
+):
+    async with foreign(description, *updates) as card:
+        reply = await ask(write_deck(tmp_path, {"desk": card}), "desk")
+    reasons = [failure.reason for failure in failures(reply)]
+    if reason is None:
+        assert reasons == [] and reply.text == "noon."
+    else:
+        assert reasons == [reason] and "else's" not in reply.text
 
 
 async def test_one_that_is_not_there_is_unavailable(tmp_path: Path):

@@ -215,6 +215,24 @@ def test_a_grid_stopped_by_ctrl_c_says_what_is_kept_and_goes_on_from_there(
 
 
 @pytest.mark.req("PC1-NFR-2", "SAT-12")
+def test_a_counted_part_that_a_full_cap_leaves_no_room_for_is_not_called_unseen(tmp_path: Path):
+    spec = spec_of(
+        tmp_path,
+        specs={"simulated-test": {"provider": "simulated", "law": {"drop": 0.5}}},
+        settings={"tight": {"cap": 2}, "wide": {"cap": 8}},
+        cases=[{"file": "data/cases/mixed.jsonl", "every": 8}],
+        sub_agents="stubs",
+    )
+    _, rows = play(spec, tmp_path / "out")
+    tight, wide = (
+        Counter(row["failsafe"] for row in rows if row["setting"] == name)
+        for name in ("tight", "wide")
+    )
+    assert tight["no room"] > 0 == tight["unseen"]
+    assert wide["no room"] == wide["unseen"] == 0 < wide["caught"]
+
+
+@pytest.mark.req("PC1-NFR-2", "SAT-12")
 def test_the_failsafe_is_taken_apart_at_the_rates_of_the_law(tmp_path: Path):
     law = {"drop": 0.3, "under_report": 0.4, "retry_drop": 0.5, "over_trigger": 0.2}
     spec = spec_of(
