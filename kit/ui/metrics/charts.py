@@ -20,7 +20,7 @@ def draw_success(points: Sequence[SuccessPoint]) -> None:
     for point in points:
         shares.append(point.success.value if point.success.n else None)
     lines = {"done": shares, "alert": [LEAST_SUCCESS] * len(points)}
-    title = f"Plans done without being planned anew; the alert is below {LEAST_SUCCESS:.0%}"
+    title = f"Plans done as planned; alert below {LEAST_SUCCESS:.0%}"
     _draw_lines([point.at for point in points], lines, title, ".0%")
 
 
