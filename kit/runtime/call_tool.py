@@ -262,7 +262,13 @@ async def _run(
     if bounds is not None and bounds.limits.retries:
         attempts = partial(_attempts, tool, call, context, bounds, ctx)
     is_bound = bounds is not None and bounds.is_act
-    what = _act_words(tool, call, is_bound=is_bound)
+    what = None
+    act_words = getattr(tool, "act_words", None)
+    if act_words is not None:
+        # It calls others, some of which act.
+        what = act_words(call["args"])
+    elif is_bound:
+        what = call["name"].replace("_", " ")
     if what is None:
         return await attempts()
     if bounds is None or not is_bound:
@@ -280,15 +286,6 @@ async def _run(
     entry.what = what
     async with entry.at_work:
         return await act(tool, call, bounds.limits, agent, ctx, attempts)
-
-
-def _act_words(tool: BaseTool, call: ToolCall, *, is_bound: bool) -> str | None:
-    """Returns what a call does in the world, in words; None for a lookup. `is_bound`: its tool has limits of an act."""
-    act_words = getattr(tool, "act_words", None)
-    if act_words is not None:
-        # It calls others, some of which act.
-        return act_words(call["args"])
-    return call["name"].replace("_", " ") if is_bound else None
 
 
 async def _objection(tool: BaseTool, call: ToolCall, context: ToolContext) -> str | None:

@@ -14,7 +14,7 @@ from langchain_core.messages.tool import ToolCall
 
 from kit.compose.locale import Sentences
 from kit.core.errors import PictureError
-from kit.core.language.controls import without_controls
+from kit.core.language.controls import CONTROL, without_controls
 from kit.core.limits import excess
 from kit.core.picture import Picture, image_block, mark_pictures
 from kit.core.schema.json_value import is_object
@@ -32,7 +32,9 @@ PICTURE = 1000
 
 def clean(message: str) -> str:
     """The message without control and surrogate characters; line breaks and tabs stay."""
-    return without_controls(message).strip()
+    if CONTROL.search(message):
+        message = without_controls(message)
+    return message.strip()
 
 
 def decline(message: str, words: Sentences) -> str | None:
