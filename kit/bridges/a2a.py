@@ -53,7 +53,7 @@ class A2ABridge:
         from a2a.types import Part as TextPart
         from a2a.utils.errors import A2AError
 
-        from kit.bridges.bounded import BoundedTransport
+        from kit.bridges.bounded import bounded_client
 
         principal = question.principal
         metadata = {"tenant_id": principal.tenant_id, "user_id": principal.user_id}
@@ -66,11 +66,7 @@ class A2ABridge:
         context = ClientCallContext(service_parameters={"x-principal": str(principal)})
         task = _Task()
         try:
-            async with httpx.AsyncClient(
-                timeout=httpx.Timeout(seconds_of(question)),
-                transport=BoundedTransport(),
-                headers={"Accept-Encoding": "identity"},
-            ) as http:
+            async with bounded_client(seconds_of(question)) as http:
                 client = await self._client(http)
                 updates: Any = client.send_message(
                     SendMessageRequest(message=message), context=context

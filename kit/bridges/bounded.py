@@ -1,4 +1,4 @@
-"""HTTP of which no more is read than an answer may need, for clients that read whole replies by themselves."""
+"""HTTP of which no more is read than an answer may need: of services and of agents behind A2A."""
 
 from collections.abc import AsyncGenerator
 from typing import cast
@@ -9,6 +9,15 @@ from kit.bridges.part import BridgeFault, too_long
 
 MOST_BYTES = 8_000_000
 """Bytes of one reply: an answer of the most characters, and what holds it."""
+
+
+def bounded_client(seconds: float) -> httpx.AsyncClient:
+    """Returns a client that waits so long, and raises BridgeFault for a reply without end."""
+    return httpx.AsyncClient(
+        timeout=httpx.Timeout(seconds),
+        transport=BoundedTransport(),
+        headers={"Accept-Encoding": "identity"},
+    )
 
 
 class BoundedTransport(httpx.AsyncHTTPTransport):

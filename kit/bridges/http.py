@@ -6,24 +6,14 @@ docs/bridges.md says what crosses, field by field.
 import ipaddress
 import json
 import math
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 
-from kit.bridges.part import (
-    LONGEST,
-    BridgeFault,
-    Called,
-    Part,
-    Piece,
-    Question,
-    Reported,
-    Spent,
-    too_long,
-)
+from kit.bridges.part import BridgeFault, Called, Part, Piece, Question, Reported, Spent
 from kit.core.envelope import Inbound
 from kit.core.errors import CodeError
 from kit.core.limits import Count, Dollars
@@ -76,10 +66,11 @@ class HttpBridge:
         """
         import httpx
 
-        timeout = httpx.Timeout(seconds_of(question))
+        from kit.bridges.bounded import bounded_client
+
         try:
             async with (
-                httpx.AsyncClient(timeout=timeout) as client,
+                bounded_client(seconds_of(question)) as client,
                 client.stream("POST", self.url, json=_body(question)) as response,
             ):
                 await _check(response)
@@ -88,12 +79,12 @@ class HttpBridge:
                     async for part in _events(response):
                         yield part
                     return
-                pieces = _bounded(response.aiter_text())
                 if kind.startswith("text/"):
-                    async for piece in pieces:
+                    async for piece in response.aiter_text():
                         yield Piece(piece)
                     return
-                text = "".join([piece async for piece in pieces])
+                await response.aread()
+                text = response.text
         except httpx.TimeoutException as error:
             raise BridgeFault("timeout", f"{self.url}: {type(error).__name__}") from error
         except httpx.HTTPError as error:
@@ -159,20 +150,10 @@ async def _check(response: "httpx.Response") -> None:
     raise BridgeFault("unavailable", f"the service answered {status}")
 
 
-async def _bounded(pieces: AsyncIterator[str]) -> AsyncGenerator[str, None]:
-    """Passes pieces of an answer on, up to LONGEST characters of it."""
-    length = 0
-    async for piece in pieces:
-        length += len(piece)
-        if length > LONGEST:
-            raise too_long()
-        yield piece
-
-
 async def _events(response: "httpx.Response") -> AsyncGenerator[Part, None]:
     """Reads server-sent events: `data: {"piece": "..."}`, and last of all the whole reply."""
     data: list[str] = []
-    async for line in _bounded(response.aiter_lines()):
+    async for line in response.aiter_lines():
         if line.startswith("data:"):
             data.append(line.removeprefix("data:").removeprefix(" "))
         elif not line and data:
