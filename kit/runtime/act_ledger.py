@@ -179,10 +179,15 @@ def acts_of(events: Iterable[Event]) -> ActLedger:
                 # Until its end is read nobody knows how it came out.
                 ledger.entry(key).act = Act()
                 spans[event.span_id] = key
-            case ToolEnded(result=text, error=error, failure=failure) if event.span_id in spans:
-                if failure is None or failure.kind not in UNKNOWN:
-                    act = Act(text=text, error=error, failure=failure)
-                    ledger.entry(spans[event.span_id]).act = act
+            case ToolEnded() if event.span_id in spans:
+                ledger.entry(spans[event.span_id]).act = act_of(event.body)
             case _:
                 pass
     return ledger
+
+
+def act_of(end: ToolEnded) -> Act:
+    """Returns what became of an act, by the event that ended it; of one that may have been done the end is unknown."""
+    if end.failure is not None and end.failure.kind in UNKNOWN:
+        return Act()
+    return Act(text=end.result, error=end.error, failure=end.failure)

@@ -418,7 +418,7 @@ async def act(
     entry.act = Act()
     ctx.emit(ActStarted(agent=agent, tool=tool, key=key))
     try:
-        await asyncio.to_thread(ctx.turn.keep)
+        await ctx.turn.keep()
     except StoreError as error:
         # Nobody would know of it after a crash.
         entry.act = None

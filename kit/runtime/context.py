@@ -2,7 +2,7 @@
 bound for this turn."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -84,6 +84,10 @@ class SessionMemory:
         return None
 
 
+async def _keep_nothing() -> None:
+    """For a turn without a store."""
+
+
 @dataclass(slots=True)
 class TurnState(CallLedger):
     """What one turn shares among all its dispatches: the ledger of its calls, and what they reach.
@@ -121,8 +125,8 @@ class TurnState(CallLedger):
     barred: set[str] = field(default_factory=new_set)
     """Lookups that met a foreign principal: none is made again (decisions 30)."""
     acts: ActLedger = field(default_factory=ActLedger)
-    keep: Callable[[], None] = lambda: None
-    """Stores the log as it stands."""
+    keep: Callable[[], Awaitable[None]] = _keep_nothing
+    """Stores the log as it stands, before an act begins. Raises StoreError where it cannot: the act then does not."""
     key: SecretStr | None = field(default=None, repr=False)
     """What opens the skill service for this request; the turn takes it nowhere else."""
     was_cut_off: bool = False

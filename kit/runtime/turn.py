@@ -291,7 +291,8 @@ class _Runner:
 
     async def _begin(self) -> None:
         started_at = self.started_at or time.time()
-        self.state.keep = partial(self.kit.store.keep_log, self.log.turn_id, self.log.events)
+        keep_log = partial(self.kit.store.keep_log, self.log.turn_id, self.log.events)
+        self.state.keep = partial(asyncio.to_thread, keep_log)
         self.injection = current_injection()
         faults: tuple[str, ...] = ()
         if self.injection is not None:

@@ -74,12 +74,14 @@ def bound(models: Mapping[str, Any], lead: Any = None, **deck: Any) -> Team:
 
 
 @asynccontextmanager
-async def wired(team: Team) -> AsyncGenerator[tuple[SmallKit, httpx.AsyncClient]]:
+async def wired(
+    team: Team, isolated: bool = False
+) -> AsyncGenerator[tuple[SmallKit, httpx.AsyncClient]]:
     """A kit whose sub-agents are called over HTTP, JSON and a stream of bytes, without a socket;
-    and the client it calls with."""
+    and the client it calls with. `isolated`: as if the far side were in another process."""
     peers = serve_team(team, URL)
     async with httpx.AsyncClient(
-        transport=StreamingASGITransport(peers.app, isolated=False), timeout=None
+        transport=StreamingASGITransport(peers.app, isolated=isolated), timeout=None
     ) as http:
         yield SmallKit(remote(team, URL, http), SqliteStore(":memory:")), http
     await peers.aclose()

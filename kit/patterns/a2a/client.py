@@ -25,12 +25,24 @@ from google.protobuf.json_format import MessageToDict
 
 from kit.core.bodies.call import CallFailure, Hop, ModelEnded, ModelStarted, ToolEnded, ToolStarted
 from kit.core.bodies.speech import Status
+from kit.core.bodies.turn import Act, ActStarted
 from kit.core.card import AgentCard, Policy
-from kit.core.errors import STOP, UpstreamError
+from kit.core.errors import STOP, StoreError, UpstreamError
 from kit.core.event import Body, Event
+from kit.core.language.controls import without_controls
 from kit.core.outcome import AgentCall, Outcome, Usage, total
-from kit.patterns.a2a.exchange import KEY, LONGEST, PRINCIPAL, Request, read_report, traceparent
+from kit.patterns.a2a.exchange import (
+    CALLER,
+    KEY,
+    LONGEST,
+    PRINCIPAL,
+    Caller,
+    Request,
+    read_report,
+    traceparent,
+)
 from kit.patterns.a2a.link import Link
+from kit.runtime.act_ledger import LedgerEntry, act_of
 from kit.runtime.context import RunContext
 
 
@@ -72,6 +84,8 @@ class Traffic:
 
 GIVE_UP = 1.0
 """Seconds a peer gets to hear that its work is not wanted any more."""
+LONGEST_NAME = 64
+"""Characters of the name of a tool that acts."""
 FINAL = frozenset(
     {
         TaskState.TASK_STATE_COMPLETED,
@@ -88,6 +102,7 @@ THEIRS = frozenset(
         "model_ended",
         "tool_started",
         "tool_ended",
+        "act_started",
         "component",
         "envelope",
         "response_id",
@@ -127,6 +142,7 @@ class RemoteAgent:
         remote_call = _RemoteCall(ctx, self.card.id, ctx.turn.log.now())
         request = _request(call, ctx, self.card.handoff.closed)
         call = call.replace(agent=self.card.id)
+        caller = CALLER.set(Caller(ctx.turn, remote_call.store))
         try:
             await self._cross(remote_call.traffic.send(request))
             stream: Any = self.client.send_message(request, context=context)
@@ -137,6 +153,7 @@ class RemoteAgent:
         except A2AError as error:
             return call.failed("unavailable", f"{type(error).__name__}: {error}")
         finally:
+            CALLER.reset(caller)
             remote_call.close()
             # A peer that is not told goes on working, and spending, for nobody.
             if not remote_call.is_final and remote_call.task_id:
@@ -157,6 +174,10 @@ class _RemoteCall:
     agent: str
     began: float
     task_id: str = ""
+    next_seq: int = 0
+    """Number of the first event of the far side that was not heard yet."""
+    is_closed: bool = False
+    """Whether nobody waits for the peer any more."""
     is_final: bool = False
     """Whether the peer has said that it is at work no more."""
     is_complete: bool = False
@@ -169,6 +190,8 @@ class _RemoteCall:
         default_factory=dict[str, ModelStarted | ToolStarted]
     )
     """Span here -> a call of the far side that has begun and not ended."""
+    acts: dict[str, LedgerEntry] = field(default_factory=dict[str, LedgerEntry])
+    """Span here -> the act that began in it."""
     usage: list[Usage] = field(default_factory=list[Usage])
     """Of each call that has ended."""
     traffic: Traffic = field(default_factory=Traffic)
@@ -194,9 +217,21 @@ class _RemoteCall:
             case _:
                 pass
 
+    async def store(self, events: Sequence[Event]) -> None:
+        """Takes the events of a far side in this process ahead of its stream, and stores them before an act begins.
+
+        Raises StoreError where they are not stored, or where nobody waits for the act.
+        """
+        if self.is_closed:
+            raise StoreError("the caller has given the agent up")
+        for event in events:
+            self._log_event(event, event.body)
+        await self.ctx.turn.keep()
+
     def close(self) -> None:
         """Ends the calls that the peer did not end; without its outcome, what they spent is booked
         as far as it was heard."""
+        self.is_closed = True
         gave_up = CallFailure(kind="cancelled")
         for span, call in list(self.calls.items()):
             if isinstance(call, ModelStarted):
@@ -257,15 +292,25 @@ class _RemoteCall:
         if KEY in metadata:
             report = read_report(str(metadata[KEY]))
             for event in report.events:
-                self._log_event(event)
+                self._log_event(event, self._named(event.body))
             self.result = report.outcome or self.result
         elif state == TaskState.TASK_STATE_COMPLETED:
             self.is_complete = True
             self.text = self.text or _text(status.message.parts)
 
-    def _log_event(self, event: Event) -> None:
-        """Logs an event of the far side under this call's span; the far side's agent span becomes this one."""
-        body = event.body
+    def _named(self, body: Body) -> Body:
+        """The body as a peer in another process may say it: its acts have names that nobody's here have."""
+        if isinstance(body, ActStarted):
+            # Under another one's name it could keep that act from being done.
+            tool = without_controls(body.tool)[:LONGEST_NAME]
+            return body.replace(tool=tool, key=f"{self.agent}: {body.key}")
+        return body
+
+    def _log_event(self, event: Event, body: Body) -> None:
+        """Logs an event of the far side under this call's span, once; the far side's agent span becomes this one."""
+        if event.seq < self.next_seq:
+            return
+        self.next_seq = event.seq + 1
         log = self.ctx.turn.log
         if body.kind in OURS:
             self.spans.setdefault(event.span_id, self.ctx.span_id)
@@ -292,6 +337,16 @@ class _RemoteCall:
             case ToolEnded():
                 self.calls.pop(span, None)
                 self.usage.append(Usage(tool_calls=1))
+                entry = self.acts.get(span)
+                # What is settled in this process is known in full, and an event holds an excerpt.
+                if entry is not None and entry.state == "started":
+                    entry.act = act_of(body)
+            case ActStarted(key=key):
+                entry = self.ctx.turn.acts.entry(key)
+                entry.act = entry.act or Act()
+                entry.path = entry.path or self.ctx.path
+                entry.what = entry.what or body.tool.replace("_", " ")
+                self.acts[span] = entry
             case _:
                 pass
         self.ctx.turn.log.emit(body, span, parent)

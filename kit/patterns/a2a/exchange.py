@@ -8,13 +8,16 @@ come back with the answer.
 
 import hashlib
 import uuid
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
 
 from kit.core.context import DynamicContext, InheritedContext
 from kit.core.errors import UpstreamError
 from kit.core.event import Event
 from kit.core.outcome import AgentCall, Outcome
 from kit.core.value import Value
+from kit.runtime.context import TurnState
 from kit.sinks.opentelemetry import trace_id
 
 PRINCIPAL = "x-principal"
@@ -42,6 +45,19 @@ class Report(Value):
 
     events: tuple[Event, ...] = ()
     outcome: Outcome | None = None
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The turn that a call belongs to, for a far side in the same process: the acts of its agent are that turn's."""
+
+    turn: TurnState
+    store: Callable[[Sequence[Event]], Awaitable[None]]
+    """Takes what happened over there into the turn's log, and stores that. Raises StoreError."""
+
+
+CALLER: ContextVar[Caller | None] = ContextVar("caller", default=None)
+"""Set around a call; a far side in another process sees none, and holds the acts of its agent itself."""
 
 
 def traceparent(turn_id: str, span_id: str) -> str:

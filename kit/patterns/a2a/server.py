@@ -5,6 +5,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from a2a.server.agent_execution import AgentExecutor, RequestContext
@@ -29,12 +30,21 @@ from pydantic import ValidationError
 from starlette.applications import Starlette
 
 from kit.compose.parts import DeckSettings, StatusPolicy
+from kit.core.bodies.turn import Act
 from kit.core.card import AgentCard
 from kit.core.event import Event
 from kit.core.outcome import Answer, Outcome, tell
 from kit.core.record import Message as Line
 from kit.core.status import OWN
-from kit.patterns.a2a.exchange import KEY, PRINCIPAL, Request, report_metadata, trace_id_of
+from kit.patterns.a2a.exchange import (
+    CALLER,
+    KEY,
+    PRINCIPAL,
+    Caller,
+    Request,
+    report_metadata,
+    trace_id_of,
+)
 from kit.runtime.act_ledger import Paused
 from kit.runtime.budget import Ledger
 from kit.runtime.context import Agent, RunContext, SessionMemory, TurnState
@@ -77,6 +87,17 @@ class Memory:
             self.contexts.popitem(last=False)
 
 
+@dataclass
+class AgentMemory(SessionMemory):
+    """What one agent said before to one caller."""
+
+    callers: SessionMemory = field(default_factory=SessionMemory)
+    """What the caller's turn remembers, where that is in this process."""
+
+    def act_of_earlier_turn(self, key: str) -> Act | None:
+        return self.callers.act_of_earlier_turn(key)
+
+
 class RecentTasks(InMemoryTaskStore):
     """Tasks in memory, the newest ones only; each caller has its own, by the principal it calls for."""
 
@@ -112,8 +133,13 @@ class Executor(AgentExecutor):
             return
         clock = asyncio.get_running_loop().time
         headers: Mapping[str, str] = context.call_context.state.get("headers", {})
-        log = TurnLog(trace_id_of(headers.get("traceparent", "")), clock, self.statuses)
-        work = asyncio.create_task(self._work(request, context_id, log))
+        caller = CALLER.get()
+        if caller is None:
+            turn_id = trace_id_of(headers.get("traceparent", ""))
+        else:
+            turn_id = caller.turn.log.turn_id
+        log = TurnLog(turn_id, clock, self.statuses)
+        work = asyncio.create_task(self._work(request, context_id, log, caller))
         try:
             await asyncio.sleep(0)  # so that what happens first travels with the task
             begun = list(log.events)
@@ -140,10 +166,13 @@ class Executor(AgentExecutor):
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
         await TaskUpdater(event_queue, context.task_id or "", context.context_id or "").cancel()
 
-    async def _work(self, request: Request, context_id: str, log: TurnLog) -> Outcome:
+    async def _work(
+        self, request: Request, context_id: str, log: TurnLog, caller: Caller | None
+    ) -> Outcome:
         inherited = request.inherited
         agent = self.agent.card.id
         key = (inherited.principal.tenant_id, inherited.principal.user_id, context_id, agent)
+        memory = AgentMemory(lambda _: self.memory.contexts.get(key, ()))
         state = TurnState(
             log=log,
             agents={agent: self.agent},
@@ -151,9 +180,15 @@ class Executor(AgentExecutor):
             cap=1,
             pattern="a2a",
             settings=SETTINGS,
-            memory=SessionMemory(lambda _: self.memory.contexts.get(key, ())),
+            memory=memory,
             progress=Progress(log, SETTINGS, OWN),
         )
+        if caller is not None:
+            # Acts are the turn's, wherever its agents are: what is settled about one is known and stored there.
+            state.message = caller.turn.message
+            state.acts = caller.turn.acts
+            state.keep = partial(caller.store, log.events)
+            memory.callers = caller.turn.memory
         ctx = RunContext(
             state,
             inherited,
@@ -168,6 +203,11 @@ class Executor(AgentExecutor):
         except Paused:
             detail = "a tool of it asks the user first, which no peer can"
             outcome = call.failed("not_allowed", detail)
+            own_path = f"{ctx.path}/{request.place}.{agent}"
+            for entry in state.acts.entries.values():
+                # Nobody will answer it.
+                if entry.state == "asked" and entry.path.startswith(own_path):
+                    entry.question = None
         finally:
             log.close()
         if isinstance(outcome, Answer):
