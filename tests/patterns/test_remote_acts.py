@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from langchain_core.messages import BaseMessage
 
 from kit.core.errors import StoreError
 from kit.core.outcome import PARTLY
@@ -147,6 +148,32 @@ async def test_an_act_behind_the_hop_has_the_key_and_the_events_that_it_has_here
         told.append(sorted((event.kind, getattr(event.body, "agent", "")) for event in events))
     assert told[0] == told[1]
     assert len(keys) == 2 and keys[0] == keys[1]
+
+
+async def test_an_agent_behind_the_hop_knows_in_another_process_what_it_was_asked_before(
+    tmp_path: Path,
+):
+    """Whoever is asked to try again must not act on less than was asked."""
+    histories: list[list[str]] = []
+
+    class ListeningDesk(Desk):
+        """Notes what the desk is sent."""
+
+        def scripts(self) -> dict[str, Callable[[list[BaseMessage]], Line]]:
+            def listen(messages: list[BaseMessage]) -> Line:
+                histories.append([str(message.content) for message in messages[1:]])
+                return Line("It is open.")
+
+            return {**super().scripts(), "desk": listen}
+
+    for pattern in ("mediated", "a2a"):
+        (tmp_path / pattern).mkdir()
+        for message in (QUESTION, "try again"):
+            async with ListeningDesk(tmp_path / pattern, ONCE).opened() as kit:
+                await kit.ask(message, kit.session("talk"), pattern)
+    _, here, _, behind_the_hop = histories
+    assert "It is open." in here
+    assert behind_the_hop == here
 
 
 # A peer in another process

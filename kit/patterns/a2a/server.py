@@ -30,7 +30,6 @@ from pydantic import ValidationError
 from starlette.applications import Starlette
 
 from kit.compose.parts import DeckSettings, StatusPolicy
-from kit.core.bodies.turn import Act
 from kit.core.card import AgentCard
 from kit.core.event import Event
 from kit.core.outcome import Answer, Outcome, tell
@@ -85,17 +84,6 @@ class Memory:
         self.contexts.move_to_end(key)
         while len(self.contexts) > CONTEXTS:
             self.contexts.popitem(last=False)
-
-
-@dataclass
-class AgentMemory(SessionMemory):
-    """What one agent said before to one caller."""
-
-    callers: SessionMemory = field(default_factory=SessionMemory)
-    """What the caller's turn remembers, where that is in this process."""
-
-    def act_of_earlier_turn(self, key: str) -> Act | None:
-        return self.callers.act_of_earlier_turn(key)
 
 
 class RecentTasks(InMemoryTaskStore):
@@ -172,7 +160,6 @@ class Executor(AgentExecutor):
         inherited = request.inherited
         agent = self.agent.card.id
         key = (inherited.principal.tenant_id, inherited.principal.user_id, context_id, agent)
-        memory = AgentMemory(lambda _: self.memory.contexts.get(key, ()))
         state = TurnState(
             log=log,
             agents={agent: self.agent},
@@ -180,15 +167,16 @@ class Executor(AgentExecutor):
             cap=1,
             pattern="a2a",
             settings=SETTINGS,
-            memory=memory,
+            memory=SessionMemory(lambda _: self.memory.contexts.get(key, ())),
             progress=Progress(log, SETTINGS, OWN),
         )
         if caller is not None:
-            # Acts are the turn's, wherever its agents are: what is settled about one is known and stored there.
+            # Acts are the turn's, wherever its agents are: what is settled about one is known and stored there,
+            # and whoever is asked to try again must know what was asked.
             state.message = caller.turn.message
+            state.memory = caller.turn.memory
             state.acts = caller.turn.acts
             state.keep = partial(caller.store, log.events)
-            memory.callers = caller.turn.memory
         ctx = RunContext(
             state,
             inherited,
@@ -210,7 +198,7 @@ class Executor(AgentExecutor):
                     entry.question = None
         finally:
             log.close()
-        if isinstance(outcome, Answer):
+        if caller is None and isinstance(outcome, Answer):
             self.memory.remember(key, log.turn_id, call.query, outcome.text)
         return outcome
 
