@@ -1,6 +1,7 @@
 """An endpoint that is dead, limited or gone is no bad model: its cells are counted, never scored, and played again."""
 
 import json
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ from kit.bench.grid.forecast import announce, most_calls
 from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.report import report
 from kit.bench.grid.results import read_results
-from kit.bench.grid.run import Run, run_grid
+from kit.bench.grid.run import TRACES, Run, run_grid
 from kit.experiment_kits import ExperimentKits
 from kit.settings import Settings
+from kit.stores.sqlite import SqliteStore
 from kit.ui.benchmarks.verdict import headline, lines
 from kit.wire import open_kit
 from tests.cli.test_cli import run as kit
@@ -77,7 +79,7 @@ def of_own(rows: list[dict[str, Any]]) -> list[str]:
 def test_an_endpoint_that_refuses_the_key_is_no_bad_model(tmp_path: Path):
     with loopback() as server:
         server.key = "another"
-        run, text = played(grid_of(tmp_path, server.url), tmp_path / "out")
+        run, text = played(grid_of(tmp_path, server.url), tmp_path / "out", traces=True)
         assert len(server.requests) == STREAK, "it is asked no further"
         assert (
             text.splitlines()[0]
@@ -89,10 +91,13 @@ def test_an_endpoint_that_refuses_the_key_is_no_bad_model(tmp_path: Path):
         assert not of_own(read_results(tmp_path / "out")) and not run.complete
         server.key = None
         server.plays(*[HELLO] * CASES)
-        again, text = played(grid_of(tmp_path, server.url), tmp_path / "out")
+        again, text = played(grid_of(tmp_path, server.url), tmp_path / "out", traces=True)
     assert (again.before, again.done, again.complete) == (CASES, CASES, True), (
         "just what was missing is played"
     )
+    with closing(SqliteStore(tmp_path / "out" / TRACES)) as traces:
+        kept = traces.turns(limit=100)
+    assert [turn.status for turn in kept] == ["ok"] * 2 * CASES, "a turn that was lost is replaced"
     assert "failed" not in text and not (tmp_path / "out" / FAILURES).exists()
     assert len(of_own(read_results(tmp_path / "out"))) == CASES
 

@@ -212,6 +212,8 @@ class Player:
             record = self._record(store, reply)
             costs.append(self._cost(record))
             if self._traces is not None:
+                # An earlier run may have kept this turn, and have been killed before it kept the cell.
+                self._traces.begin_turn(record)
                 self._traces.end_turn(record, reply.events, ())
             fields = self._fields(case, observation, reply, record)
             played_turns.append(PlayedTurn(observation=observation, fields=fields))
