@@ -474,11 +474,11 @@ class _Runner:
         notes = self.memory.remember(row, self.ctx)
         # a turn whose beginning the store refused may have been the session's first
         new_session = None if self.unsaved is None or self.session_exists else self.session
-        await self._keep(
-            partial(self.kit.store.end_turn, row, events, lines, notes, new_session, wait=False),
-            SessionError,
-        )
+        write = partial(self.kit.store.end_turn, row, events, lines, notes, new_session, wait=False)
+        await self._keep(write, SessionError)
         if self.unsaved is not None:
+            # Until the store has its end, every other process takes the turn for one that runs.
+            self.kit.store.write_later(write)
             end = end.replace(error=error or self.unsaved, saved=False)
             last = last.replace(body=end)
         self.log.close(last)

@@ -61,6 +61,8 @@ class RunResult(Value):
     failure: PlanFailure | None = None
     questions: dict[str, str] = {}
     """Of a turn that waits for its user: key -> question."""
+    saved: bool = True
+    """False where the store did not take it: it is in no history until the store does."""
 
 
 class TurnNow(Value):

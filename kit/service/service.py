@@ -15,7 +15,7 @@ from fastapi import Depends, HTTPException, Request, Response
 from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
 
-from kit.core.bodies.turn import ApprovalAsked, PlanEnded, PlanTaken
+from kit.core.bodies.turn import ApprovalAsked, Completed, PlanEnded, PlanTaken
 from kit.core.context import Principal, Session
 from kit.core.documents.document import WAITING, Plan
 from kit.core.errors import ResumeError
@@ -362,8 +362,11 @@ def result_of(turn_id: str, text: str, status: Any, events: Sequence[Event]) -> 
     plan_id: str | None = None
     failure: PlanFailure | None = None
     questions: dict[str, str] = {}
+    saved = True
     for event in events:
         match event.body:
+            case Completed() as body:
+                saved = body.saved
             case PlanTaken() as body:
                 plan_id = body.plan_id
             case PlanEnded(failure=dict() as fields):
@@ -383,6 +386,7 @@ def result_of(turn_id: str, text: str, status: Any, events: Sequence[Event]) -> 
         status=status,
         failure=failure,
         questions=questions,
+        saved=saved,
     )
 
 

@@ -19,6 +19,7 @@ from kit.core.event import Event
 from kit.core.record import Message
 from kit.runtime import turn as turn_module
 from kit.runtime.turn import run_turn
+from kit.stores import live_logs
 from kit.stores.engines import database
 from kit.stores.recall import recall_before
 from kit.stores.sqlite import SqliteStore
@@ -104,8 +105,28 @@ async def test_a_turn_that_was_not_saved_says_so(
     assert isinstance(last, Completed) and not last.saved and not reply.saved
     assert reply.status == ("cancelled" if stop else "ok") and (stop or reply.text == "Hello.")
     lock.release()
-    assert kit.store.turn(reply.turn_id, OPERATOR) is None
+    async with asyncio.timeout(A_MINUTE):
+        while (record := kit.store.turn(reply.turn_id, OPERATOR)) is None:
+            await asyncio.sleep(0.01)
+    assert record.status == reply.status, "it is stored as soon as it can be"
     assert (await run_turn("again", ALICE, kit)).saved
+
+
+@pytest.mark.req("S-4")
+async def test_what_was_not_saved_is_written_before_its_process_ends(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(turn_module, "PATIENCE", 0.0)
+    monkeypatch.setattr(live_logs, "EVERY", A_MINUTE)
+    kit = kit_over(SqliteStore(tmp_path / "kit.db"))
+    await run_turn("what is loaded once is loaded now", ALICE, kit)
+    lock = Locked(kit.store)
+    reply = await run_turn("hi", ALICE, kit)
+    lock.release()
+    kit.store.close()
+    with closing(SqliteStore(tmp_path / "kit.db")) as reopened:
+        record = reopened.turn(reply.turn_id, OPERATOR)
+    assert record is not None and record.text == "Hello."
 
 
 @pytest.mark.req("S-4", "S-12")

@@ -19,6 +19,7 @@ from kit.core.record import TurnRecord
 from kit.core.trace import Trace
 from kit.models.scripted import Line
 from kit.planning.plan import new_plan
+from kit.runtime import turn
 from kit.service.api import create_app
 from kit.service.limits import Limits
 from kit.worlds.service.serve import serving
@@ -90,6 +91,33 @@ async def test_half_an_emoji_of_a_model_costs_nobody_an_answer_and_no_reader_an_
         assert events.status_code == 200 and "event: completed" in events.text
         stream = await api.run(session="s2", stream=True)
         assert "event: completed" in stream.text and "event: result" in stream.text
+
+
+@pytest.mark.req("S-4")
+async def test_a_turn_that_the_store_did_not_take_says_so_and_is_stored_once_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn, "PATIENCE", 0.3)
+    path = tmp_path / "kit.db"
+
+    def words(_: list[Any]) -> Line:
+        # From here on the store is away: the turn runs in it, and cannot end there.
+        away.execute("BEGIN IMMEDIATE")
+        return Line("It is tea.")
+
+    with closing(sqlite3.connect(path, isolation_level=None)) as away:
+        async with chat(words=words, store=path) as api:
+            headers = {**ACME, "Idempotency-Key": "k1"}
+            request = body("What is in the cup?", ACME)
+            reply = (await api.http.post("/agent/run", json=request, headers=headers)).json()
+            assert (reply["status"], reply["saved"]) == ("ok", False)
+            stop = f"/agent/turns/{reply['turn_id']}/cancel"
+            stopping = asyncio.create_task(api.http.post(stop, headers=ACME))
+            away.execute("ROLLBACK")
+            async with asyncio.timeout(60):
+                assert (await stopping).json()["status"] == "ok"
+                again = await api.http.post("/agent/run", json=request, headers=headers)
+            assert again.json() == reply | {"saved": True}
 
 
 @pytest.mark.req("K-27")

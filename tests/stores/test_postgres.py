@@ -1,22 +1,29 @@
 """What is PostgreSQL's alone: a server that goes and comes back, other people's tables, a password."""
 
+import asyncio
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import BaseMessage
 
 from kit.core.context import OPERATOR, SessionKey
 from kit.core.errors import StoreBusy, StoreError
 from kit.core.record import Note
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime import turn
+from kit.runtime.turn import run_turn
 from kit.settings import Settings
+from kit.stores import live_logs
 from kit.stores.opening import open_store
 from kit.stores.tables import SCHEMA
 from kit.stores.turn_store import TurnStore
 from tests.cli.test_cli import run
+from tests.kits import ALICE, answering, small_kit
 from tests.postgres import ENCODED, PASSWORD, Server, server
 from tests.sample_turn import a_turn, finish, some_events
 
@@ -84,6 +91,33 @@ def test_what_a_transaction_did_before_its_connection_was_lost_is_not_done_by_ha
         refusal(interrupted)
         assert store.read("SELECT name FROM notes") == []
         finish(store, a_turn())
+
+
+@pytest.mark.realtime
+@pytest.mark.req("S-4", "K-35")
+async def test_a_turn_that_ends_while_the_server_is_away_is_stored_once_it_is_back(
+    own_server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(turn, "PATIENCE", 0.2)
+    monkeypatch.setattr(live_logs, "EVERY", 0.05)
+
+    def words(_: Sequence[BaseMessage]) -> Line:
+        own_server.stop()
+        return Line("Hello.")
+
+    kit = small_kit(ScriptedModel(words), {"shop": answering("Beans.")})
+    kit.store.close()
+    with closing(open_store(own_server.new_url())) as kit.store:
+        reply = await run_turn("hi", ALICE, kit)
+        assert (reply.text, reply.saved) == ("Hello.", False)
+        while "see that PostgreSQL runs there" not in caplog.text.partition("is not saved")[2]:
+            # It has tried again, in vain.
+            await asyncio.sleep(0.01)
+        own_server.start()
+        async with asyncio.timeout(60):
+            while (stored := kit.store.turn(reply.turn_id, OPERATOR)) is None or not stored.text:
+                await asyncio.sleep(0.01)
+        assert stored.status == "ok"
 
 
 def test_tables_of_another_program_are_left_alone(url: str) -> None:

@@ -6,13 +6,14 @@ import threading
 import time
 import uuid
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import Any, TypeVar
 
 from sqlalchemy import Executable
 
-from kit.core.errors import KitError, StoreError
+from kit.core.errors import KitError, SessionError, StoreError
 from kit.core.event import Event
 from kit.core.record import UNANSWERED
 from kit.stores.engines.connection import PATIENCE, StoreConnection
@@ -27,6 +28,8 @@ SWEEP_EVERY = 3600.0
 """Seconds between two looks for events past their retention."""
 SWEEP = 1000
 """Events that go in one commit: a turn that writes waits no longer than for these."""
+LATE_WRITES = 1000
+"""Ends of turns that wait for a database which is away; those before them stay unsaved. Each holds its turn's log."""
 CROWD = 3
 """Turns that run at once from which on their writes share commits: ten in one take half the time, as they fill the
 same pages. A turn with few beside it does not wait for them."""
@@ -60,6 +63,7 @@ class Database(ABC):
         self._running: dict[str, Sequence[Event]] = {}
         self._queue: list[tuple[Callable[[], None], asyncio.Future[bool]]] = []
         """Writes that share the next commit."""
+        self._late_writes: deque[Callable[[], None]] = deque(maxlen=LATE_WRITES)
         self._is_shared = False
         """Whether a commit is open that several turns share."""
         self._live_logs: LiveLogs | None = None
@@ -186,6 +190,22 @@ class Database(ABC):
                 if not committed.cancelled():
                     committed.set_result(is_committed)
 
+    def write_later(self, write: Callable[[], None]) -> None:
+        """Has a write that was refused made again beside the loop, until the database takes it or this store is closed."""
+        self._late_writes.append(write)
+
+    def _write_late(self) -> None:
+        while self._late_writes:
+            write = self._late_writes.popleft()
+            try:
+                write()
+            except SessionError:
+                # It is of another conversation by now, and will never be taken.
+                continue
+            except StoreError:
+                self._late_writes.appendleft(write)
+                raise
+
     def read(
         self, statement: Executable | str, values: Mapping[str, Any] | None = None
     ) -> list[Any]:
@@ -218,8 +238,9 @@ class Database(ABC):
                     return
 
     def _tend(self) -> None:
-        """Does beside the loop what no turn shall wait for: adds up the turns that have ended, notices
-        souls that another process wrote, lets old events go."""
+        """Does beside the loop what no turn shall wait for: writes what was refused, adds up the turns that
+        have ended, notices souls that another process wrote, lets old events go."""
+        self._write_late()
         self.sum_up()
         self._tend_documents()
 
@@ -263,6 +284,8 @@ class Database(ABC):
         """Closes the database; a second call does nothing."""
         if self._live_logs:
             self._live_logs.close()
+        with suppress(StoreError):
+            self._write_late()
         with self._side_lock:
             self._side = self._side or self._db  # no thread opens the database again
         for connection in (self._side, self._db):

@@ -135,7 +135,9 @@ class Canvas:
                 )
         draw_approval(self._host, view)
         if not view.saved:
-            st.caption("This turn could not be saved: the conversation goes on without it.")
+            st.caption(
+                "This turn is not saved yet: until it is, the conversation goes on without it."
+            )
         if feedback is not None and details:
             remark(self._host, feedback)
 
