@@ -181,6 +181,21 @@ async def test_nothing_else_waits_while_the_first_reply_learns_from_thousands_of
     assert gap.longest < LONGEST_GAP
 
 
+async def test_a_lookup_whose_own_name_begins_with_ask_is_known_by_the_requests_of_its_agent():
+    requests = {
+        "ask_clerk": ("which shelf is the atlas on", "who is the librarian", "where do I return it"),
+        "count_plants": ("how many roses are left", "how many tulips are left", "count the ferns"),
+    }
+    descriptions = {"ask_clerk": "Says how many things are left.", "count_plants": "Flowers."}
+    arguments = {"type": "object", "properties": {"question": {"type": "string"}}}
+    tools: list[dict[str, object]] = []
+    for name, description in descriptions.items():
+        tools.append({"name": name, "description": description, "parameters": arguments})
+    model = OfflineModel(think=0).bind_tools(tools, requests=requests)
+    reply = await model.ainvoke("how many tulips are left")
+    assert [call["name"] for call in reply.tool_calls] == ["count_plants"]
+
+
 def test_a_deck_that_lists_requests_refuses_what_is_asked_elsewhere():
     listed = (
         Document(

@@ -70,7 +70,8 @@ class Tool:
 def tool_of(
     spec: Mapping[str, Any], requests: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 ) -> Tool:
-    """Reads a function in OpenAI format, with or without its envelope. `requests`: agent id -> those of its card."""
+    """Reads a function in OpenAI format, with or without its envelope. `requests`: the id of an agent or
+    a lookup -> those of its card."""
     body = cast("Mapping[str, Any]", spec.get("function") or spec)
     schema = cast("Mapping[str, Any]", body.get("parameters") or {})
     name = str(body.get("name") or "")
@@ -78,7 +79,8 @@ def tool_of(
         name=name,
         description=str(body.get("description") or ""),
         schema=without_references(schema),
-        requests=requests.get(name.removeprefix("ask_"), ()),
+        # A sub-agent is called by its id with "ask_" before it, a lookup by its own name: "ask_support_service" is one.
+        requests=requests.get(name) or requests.get(name.removeprefix("ask_"), ()),
     )
 
 
