@@ -83,6 +83,10 @@ SHORT = 3
 """Words that say something, up to which a clause with "it" or "that" belongs to the one before it."""
 FITS = 0.2
 """The closeness from which on words that ask for nothing ("tacos nearby") are a part of their own."""
+CALLED_OUT = 0.4
+"""The preference from which on words before an exclamation mark are a request: "iced tea offers!" is one."""
+WORDED = 0.2
+"""The preference below which words are those of no request."""
 PREFERRED = 0.3
 """The preference from which on words are clearly for a card."""
 
@@ -145,6 +149,8 @@ def _parts(text: str, cards: Cards) -> tuple[Part, ...]:
     parts: list[Part] = []
     of_parts = [_closeness(stretch, cards) for stretch in stretches]
     closest = [max(closeness.values(), default=0.0) for closeness in of_parts]
+    preferences = [_preference(stretch, cards) for stretch in stretches]
+    preferred = [max(preference.values(), default=0.0) for preference in preferences]
     for number, (stretch, content) in enumerate(zip(stretches, contents, strict=True)):
         other_contents = [*contents[:number], *contents[number + 1 :]]
         own_words = content.difference(*other_contents)
@@ -154,9 +160,10 @@ def _parts(text: str, cards: Cards) -> tuple[Part, ...]:
                 content=content,
                 own_words=own_words or content,
                 closeness=of_parts[number],
-                preference=_preference(stretch, cards),
+                preference=preferences[number],
                 stands_alone=_stands_alone(stretch, content),
-                is_remark=_is_remark(stretch, cards, closest[number], max(closest)),
+                is_remark=_is_remark(stretch, cards, closest[number], max(closest))
+                or _is_beside(stretch, text, cards, preferred[number], max(preferred)),
                 is_for_nobody=stretch in for_nobody,
             )
         )
@@ -296,6 +303,18 @@ def _is_remark(text: str, cards: Cards, closest: float, closest_of_all: float) -
         return True
     # Descriptions alone do not tell "directions to Harlow" from what nobody is for.
     return any(card.requests for card in cards) and _is_clearly_elsewhere(text, cards)
+
+
+def _is_beside(
+    text: str, message: str, cards: Cards, preferred: float, most_preferred: float
+) -> bool:
+    """Whether a part is worded like no request, beside one that is: "long bus ride ahead", "Road trip!"."""
+    is_known = any(card.requests for card in cards) and most_preferred >= PREFERRED
+    if not is_known or opens_as_request(text):
+        return False
+    begin = message.find(text)
+    is_exclaimed = begin >= 0 and message[begin + len(text) :].lstrip()[:1] == "!"
+    return preferred < (CALLED_OUT if is_exclaimed else WORDED)
 
 
 def _is_clearly_elsewhere(text: str, cards: Cards) -> bool:

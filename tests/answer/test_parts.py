@@ -126,6 +126,34 @@ def test_what_is_told_of_a_card_is_owed_all_the_same(cards: Cards, complaint: st
     assert _left_out(cards, message, calls) == (complaint,)
 
 
+REQUESTS = {
+    "retailer_context": ("where is the nearest pharmacy", "which stores are open on Sunday"),
+    "play": ("which games are there", "how many levels does the word game have"),
+}
+
+
+@pytest.mark.parametrize(
+    ("beside", "is_owed"),
+    [
+        ("Road trip!", False),
+        ("Word games on Sunday!", True),
+        ("which stores are open!", True),
+    ],
+)
+def test_what_is_called_out_is_owed_where_it_is_worded_like_a_request(
+    cards: Cards, beside: str, is_owed: bool
+):
+    known = tuple(card._replace(requests=REQUESTS.get(card.agent, ())) for card in cards)
+    message = (
+        f"{beside} Where is the nearest pharmacy? And how many levels does the word game have?"
+    )
+    calls = [
+        ("retailer_context", "Where is the nearest pharmacy"),
+        ("play", "how many levels does the word game have"),
+    ]
+    assert _left_out(known, message, calls) == ((beside.rstrip(",.!"),) if is_owed else ())
+
+
 @pytest.mark.parametrize(
     "question",
     [
