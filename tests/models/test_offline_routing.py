@@ -183,7 +183,11 @@ async def test_nothing_else_waits_while_the_first_reply_learns_from_thousands_of
 
 async def test_a_lookup_whose_own_name_begins_with_ask_is_known_by_the_requests_of_its_agent():
     requests = {
-        "ask_clerk": ("which shelf is the atlas on", "who is the librarian", "where do I return it"),
+        "ask_clerk": (
+            "which shelf is the atlas on",
+            "who is the librarian",
+            "where do I return it",
+        ),
         "count_plants": ("how many roses are left", "how many tulips are left", "count the ferns"),
     }
     descriptions = {"ask_clerk": "Says how many things are left.", "count_plants": "Flowers."}

@@ -191,7 +191,7 @@ class Database(ABC):
                     committed.set_result(is_committed)
 
     def write_later(self, write: Callable[[], None]) -> None:
-        """Has a write that was refused made again beside the loop, until the database takes it or this store is closed."""
+        """Has a write that was refused made again beside the loop, until the database takes it or is closed."""
         self._late_writes.append(write)
 
     def _write_late(self) -> None:
