@@ -5,8 +5,9 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from langchain_core.messages import BaseMessage
@@ -107,15 +108,15 @@ async def test_a_turn_that_ends_while_the_server_is_away_is_stored_once_it_is_ba
 
     kit = small_kit(ScriptedModel(words), {"shop": answering("Beans.")})
     kit.store.close()
-    with closing(open_store(own_server.new_url())) as kit.store:
-        reply = await run_turn("hi", ALICE, kit)
+    with closing(open_store(own_server.new_url())) as store:
+        reply = await run_turn("hi", ALICE, replace(kit, store=cast("Any", store)))
         assert (reply.text, reply.saved) == ("Hello.", False)
         while "see that PostgreSQL runs there" not in caplog.text.partition("is not saved")[2]:
             # It has tried again, in vain.
             await asyncio.sleep(0.01)
         own_server.start()
         async with asyncio.timeout(60):
-            while (stored := kit.store.turn(reply.turn_id, OPERATOR)) is None or not stored.text:
+            while (stored := store.turn(reply.turn_id, OPERATOR)) is None or not stored.text:
                 await asyncio.sleep(0.01)
         assert stored.status == "ok"
 
