@@ -1,5 +1,6 @@
 """Who a turn is for, and what a sub-agent inherits from it."""
 
+import hashlib
 from enum import Enum
 from typing import Final, NamedTuple
 from urllib.parse import quote
@@ -17,6 +18,12 @@ class Principal(Value):
         """Both ids in one text that no other principal has, whatever characters they hold."""
         # Quoted: `a/b` of tenant `c` and `b` of tenant `c/a` would be the same text.
         return f"{quote(self.tenant_id, safe='')}/{quote(self.user_id, safe='')}"
+
+
+def turn_id_of(principal: Principal, name: str) -> str:
+    """Returns the id of the turn to which a principal has given a name: the same one in every process, and no other
+    principal's."""
+    return hashlib.sha256(f"{principal}/{name}".encode()).hexdigest()[:32]
 
 
 class Operator(Enum):

@@ -1,14 +1,13 @@
 """Endpoints of turns: one message in, its answer out, at once or as a stream that can be joined again."""
 
 import asyncio
-import hashlib
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Request
 from pydantic import StringConstraints
 from uuid_utils import uuid7
 
-from kit.core.context import Principal
+from kit.core.context import turn_id_of
 from kit.service.bodies import (
     STREAM_ITEM,
     AnswerRequest,
@@ -53,12 +52,6 @@ async def run(
             if not await service.has_begun(turn_id, caller, body.session_id, body.message):
                 await service.ask(caller, session, body.message, turn_id)
     return await service.reply(request, turn_id, caller, stream=body.stream)
-
-
-def turn_id_of(principal: Principal, idempotency_key: str) -> str:
-    """Returns the id of the turn that a request with this key begins: the same one in every process."""
-    name = f"{principal}/{idempotency_key}"
-    return hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
 @router.get("/turns/{turn_id}/events", response_model=None, responses=EVENTS)

@@ -1,6 +1,8 @@
 """A peer adds to the caller's turn what its own agent did, within limits; a server shows a task to
 its caller and nobody else."""
 
+import re
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -17,18 +19,23 @@ from a2a.types import (
     TaskStatus,
 )
 from a2a.utils.errors import A2AError
+from langchain_core.messages import BaseMessage, ToolMessage
 
 from kit.core.bodies.call import Envelope, ModelEnded
 from kit.core.bodies.speech import Component, Text
 from kit.core.bodies.turn import ActStarted, Completed
 from kit.core.card import AgentCard
+from kit.core.context import Principal
 from kit.core.event import Event
 from kit.core.outcome import Answer, Failure
+from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.a2a.client import RemoteAgent
 from kit.patterns.a2a.exchange import KEY, LONGEST, PRINCIPAL, report_metadata
 from kit.runtime.act_ledger import acts_of
-from tests.kits import ALICE, answering, bodies
-from tests.patterns.test_a2a import BOB, _request, ask_stranger, bound, wired
+from kit.runtime.team import Team
+from kit.tools.tool import LimitedTool, ToolLimits, tool_context
+from tests.kits import ALICE, SmallKit, answering, bodies
+from tests.patterns.test_a2a import BOB, _request, _sent, ask_stranger, bound, wired
 
 CARD = AgentCard(id="shop", description="Deals.", model="offline")
 
@@ -154,3 +161,59 @@ async def test_a_task_is_shown_to_its_caller_alone():
             if update.HasField("status_update")
         ]
         assert states == [TaskState.TASK_STATE_REJECTED]
+
+
+@dataclass
+class Till:
+    """A served agent that pays once in a turn, and what its service was told."""
+
+    turns: list[str] = field(default_factory=list[str])
+    keys: list[str] = field(default_factory=list[str])
+
+    def team(self) -> Team:
+        async def pay() -> str:
+            """Pay."""
+            self.turns.append(tool_context().turn_id)
+            self.keys.append(tool_context().idempotency_key())
+            return "Paid."
+
+        def work(messages: list[BaseMessage]) -> Line:
+            if isinstance(messages[-1], ToolMessage):
+                return Line(str(messages[-1].content))
+            return Line(calls=[("pay", {})])
+
+        card = CARD.replace(tools=("pay",))
+        tools = {"pay": LimitedTool(pay, ToolLimits(once=True))}
+        return bound({"shop": ScriptedModel(work)}, cards=[card], tools=tools)
+
+
+async def paid(kit: SmallKit, principal: Principal, trace: str) -> str:
+    """The words of a call under a trace id that its caller chose."""
+    agent = kit.team.agents["shop"]
+    assert isinstance(agent, RemoteAgent)
+    header = {"traceparent": f"00-{trace}-{'b' * 16}-01"}
+    updates = await _sent(agent.client, _request("shop", principal), header)
+    return updates[-1].status.message.parts[0].text
+
+
+@pytest.mark.req("S-7", "SO-12")
+async def test_an_act_for_one_user_has_no_key_of_another_and_is_done_once_in_a_turn():
+    """A trace id is passed on by every hop, and whoever calls may choose one."""
+    till = Till()
+    async with wired(till.team(), isolated=True) as (kit, _):
+        words = [await paid(kit, who, "a" * 32) for who in (ALICE.principal, BOB.principal)]
+        words.append(await paid(kit, ALICE.principal, "a" * 32))
+    assert words == ["Paid."] * 3
+    assert len(till.keys) == len(set(till.keys)) == 2, "a turn that is asked again acts twice"
+    assert len(set(till.turns)) == 2
+
+
+@pytest.mark.req("S-7")
+@pytest.mark.parametrize("trace", ["'; drop table /etc ../../x <b>".ljust(32), "0" * 32, "A" * 32])
+async def test_a_trace_id_that_is_none_names_no_turn(trace: str):
+    till = Till()
+    async with wired(till.team(), isolated=True) as (kit, _):
+        for _ in range(2):
+            await paid(kit, ALICE.principal, trace)
+    assert len(till.turns) == len(set(till.turns)) == 2
+    assert all(re.fullmatch("[0-9a-f]{32}", turn) for turn in till.turns)

@@ -7,6 +7,7 @@ come back with the answer.
 """
 
 import hashlib
+import re
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
@@ -24,6 +25,7 @@ PRINCIPAL = "x-principal"
 """The header that says for whom a call is made: a server shows a task to nobody else."""
 LONGEST = 1_000_000
 """Characters of one report, and of an answer."""
+_TRACE_ID = re.compile("(?!0{32})[0-9a-f]{32}")
 KEY = "subagent-kit"
 """Under which metadata of a message or an update the kit's own part stands."""
 
@@ -69,7 +71,7 @@ def traceparent(turn_id: str, span_id: str) -> str:
 def trace_id_of(header: str) -> str:
     """The trace id of a `traceparent` header; a fresh one where there is none or it cannot be read."""
     parts = header.split("-")
-    if len(parts) == 4 and len(parts[1]) == 32:
+    if len(parts) == 4 and _TRACE_ID.fullmatch(parts[1]):
         return parts[1]
     return uuid.uuid4().hex
 

@@ -31,6 +31,7 @@ from starlette.applications import Starlette
 
 from kit.compose.parts import DeckSettings, StatusPolicy
 from kit.core.card import AgentCard
+from kit.core.context import turn_id_of
 from kit.core.event import Event
 from kit.core.outcome import Answer, Outcome, tell
 from kit.core.record import Message as Line
@@ -44,7 +45,7 @@ from kit.patterns.a2a.exchange import (
     report_metadata,
     trace_id_of,
 )
-from kit.runtime.act_ledger import Paused
+from kit.runtime.act_ledger import ActLedger, Paused
 from kit.runtime.budget import Ledger
 from kit.runtime.context import Agent, RunContext, SessionMemory, TurnState
 from kit.runtime.dispatch import dispatch
@@ -53,7 +54,7 @@ from kit.runtime.speech.progress import Progress
 from kit.runtime.team import Team
 
 CONTEXTS = 1000
-"""Conversations a server remembers; the one not heard of for longest is forgotten first."""
+"""Conversations a server remembers, and turns; the one not heard of for longest is forgotten first."""
 TASKS = 256
 """Finished tasks a server still knows, for a caller that asks again."""
 LINES = 40
@@ -69,11 +70,22 @@ NO_PRINCIPAL = "This agent answers on behalf of a signed-in user only."
 
 @dataclass
 class Memory:
-    """What each agent said before, per tenant, user and conversation: a caller can read its own and nobody else's."""
+    """What each agent said before, per tenant, user and conversation: a caller can read its own and nobody else's.
+    And what was done in each turn."""
 
     contexts: OrderedDict[Speaker, list[Line]] = field(
         default_factory=OrderedDict[Speaker, list[Line]]
     )
+    acts: OrderedDict[str, ActLedger] = field(default_factory=OrderedDict[str, ActLedger])
+    """By the id that a turn has here."""
+
+    def acts_in(self, turn_id: str) -> ActLedger:
+        """The ledger of a turn, which may ask again after its own process has died."""
+        ledger = self.acts.setdefault(turn_id, ActLedger())
+        self.acts.move_to_end(turn_id)
+        while len(self.acts) > CONTEXTS:
+            self.acts.popitem(last=False)
+        return ledger
 
     def remember(self, key: Speaker, turn_id: str, query: str, text: str) -> None:
         lines = self.contexts.setdefault(key, [])
@@ -123,7 +135,9 @@ class Executor(AgentExecutor):
         headers: Mapping[str, str] = context.call_context.state.get("headers", {})
         caller = CALLER.get()
         if caller is None:
-            turn_id = trace_id_of(headers.get("traceparent", ""))
+            # Whoever calls chooses its trace id: the acts of two users would have the same keys.
+            trace = trace_id_of(headers.get("traceparent", ""))
+            turn_id = turn_id_of(request.inherited.principal, trace)
         else:
             turn_id = caller.turn.log.turn_id
         log = TurnLog(turn_id, clock, self.statuses)
@@ -170,7 +184,9 @@ class Executor(AgentExecutor):
             memory=SessionMemory(lambda _: self.memory.contexts.get(key, ())),
             progress=Progress(log, SETTINGS, OWN),
         )
-        if caller is not None:
+        if caller is None:
+            state.acts = self.memory.acts_in(log.turn_id)
+        else:
             # Acts are the turn's, wherever its agents are: what is settled about one is known and stored there,
             # and whoever is asked to try again must know what was asked.
             state.message = caller.turn.message
