@@ -7,6 +7,9 @@ from urllib.parse import quote
 
 from kit.core.value import Value
 
+ID = r"^[A-Za-z0-9_][A-Za-z0-9_.@:+-]{0,127}$"
+"""What an id of a tenant, a user or a session looks like that a server takes from outside."""
+
 
 class Principal(Value):
     """The tenant and user on whose behalf a turn runs; two are equal when both fields are (decisions 11)."""

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, Field
@@ -12,10 +12,17 @@ DEPTH = 32
 """Lists and objects inside one another."""
 SIZE = 1_000_000
 """Characters, keys and values in all."""
+MOST_BYTES = 1_000_000
+"""Bytes of the body of a request."""
 LONGEST_EXCERPT = 100_000
 """Characters that an event keeps of what a tool said."""
 LARGEST = 10**50
 """The largest whole number; a longer one is an attack on whoever prints it."""
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+"""What a server of ASGI runs."""
 
 
 def excess(value: Any) -> str | None:
@@ -85,3 +92,45 @@ Data = Annotated[dict[str, Any], AfterValidator(_limited)]
 Count = Annotated[int, Field(ge=0, le=10**12)]
 """Tokens and calls: whoever reports other numbers is not believed."""
 Dollars = Annotated[float, Field(ge=0, le=10**9, allow_inf_nan=False)]
+
+
+class BodyLimit:
+    """Refuses a body that is too large, by what it says of its size and by what comes, before the app has any of it."""
+
+    def __init__(self, app: App, most_bytes: int = MOST_BYTES):
+        self._app = app
+        self._most_bytes = most_bytes
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        for name, value in scope["headers"]:
+            if name == b"content-length" and value.isdigit() and int(value) > self._most_bytes:
+                await self._refuse(send)
+                return
+        body = bytearray()
+        has_more = True
+        while has_more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            body += message.get("body", b"")
+            if len(body) > self._most_bytes:
+                await self._refuse(send)
+                return
+            has_more = message.get("more_body", False)
+        unread: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+
+        async def receive_read() -> Message:
+            if unread:
+                return unread.pop()
+            return await receive()
+
+        await self._app(scope, receive_read, send)
+
+    async def _refuse(self, send: Send) -> None:
+        problem = {"detail": f"the body has more than {self._most_bytes:,} bytes"}
+        headers = [(b"content-type", b"application/json")]
+        await send({"type": "http.response.start", "status": 413, "headers": headers})
+        await send({"type": "http.response.body", "body": json.dumps(problem).encode()})

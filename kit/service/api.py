@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from fastapi import FastAPI, HTTPException, Request
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kit.core.display.distribution import VERSION
 from kit.core.errors import (
@@ -19,6 +18,7 @@ from kit.core.errors import (
     StoreError,
     field_faults,
 )
+from kit.core.limits import BodyLimit
 from kit.service import documents, plans, prometheus, runs
 from kit.service.bodies import Health, Problem, stream_schemas
 from kit.service.limits import Limits
@@ -106,33 +106,3 @@ async def _refused(request: Request, error: Exception) -> JSONResponse:
         detail = "there is no such session"
     headers = {"Retry-After": "5"} if status == 503 else None
     return JSONResponse({"detail": detail}, status, headers)
-
-
-class BodyLimit:
-    """Refuses a body that is too large, by what it says of its size and by what comes."""
-
-    def __init__(self, app: ASGIApp, most_bytes: int):
-        self._app = app
-        self._most_bytes = most_bytes
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        problem = f"the body has more than {self._most_bytes:,} bytes"
-        for name, value in scope["headers"]:
-            if name == b"content-length" and value.isdigit() and int(value) > self._most_bytes:
-                await JSONResponse({"detail": problem}, 413)(scope, receive, send)
-                return
-        size = 0
-
-        async def receive_bounded() -> Message:
-            nonlocal size
-            message = await receive()
-            size += len(message.get("body", b""))
-            if size > self._most_bytes:
-                # Raised in the middle of the endpoint's reading, which hands it on as the reply.
-                raise HTTPException(413, problem)
-            return message
-
-        await self._app(scope, receive_bounded, send)

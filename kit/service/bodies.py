@@ -4,12 +4,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, StringConstraints
 
+from kit.core.context import ID
 from kit.core.documents.document import AgentEvent, Persona, PlanStatus, Scope
 from kit.core.event import Event
 from kit.core.value import Value
 from kit.runtime.message import LONGEST
 
-Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@:+-]{0,127}$")]
+Id = Annotated[str, StringConstraints(pattern=ID)]
 """An id of a tenant, a user or a session. It stands in keys, addresses and headers: not every text is one."""
 TurnState = Literal[
     "running", "ok", "failed", "cancelled", "deadline", "paused", "interrupted", "needs_key"

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kit.core.limits import MOST_BYTES
+
 if TYPE_CHECKING:
     from kit.stores.bus.shared_turns import SharedTurns
 
@@ -24,7 +26,7 @@ class Limits:
     """Turns that one asker may begin within a minute."""
     reader_seconds: float = 30.0
     """Seconds that a turn goes on while nobody reads it; a plan goes on for as long as it takes."""
-    most_bytes: int = 1_000_000
+    most_bytes: int = MOST_BYTES
     """Bytes of the body of a request."""
 
 

@@ -2,6 +2,7 @@
 its caller and nobody else."""
 
 import re
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,7 +36,7 @@ from kit.runtime.act_ledger import acts_of
 from kit.runtime.team import Team
 from kit.tools.tool import LimitedTool, ToolLimits, tool_context
 from tests.kits import ALICE, SmallKit, answering, bodies
-from tests.patterns.test_a2a import BOB, _request, _sent, ask_stranger, bound, wired
+from tests.patterns.test_a2a import BOB, URL, _request, _sent, ask_stranger, bound, wired
 
 CARD = AgentCard(id="shop", description="Deals.", model="offline")
 
@@ -217,3 +218,42 @@ async def test_a_trace_id_that_is_none_names_no_turn(trace: str):
             await paid(kit, ALICE.principal, trace)
     assert len(till.turns) == len(set(till.turns)) == 2
     assert all(re.fullmatch("[0-9a-f]{32}", turn) for turn in till.turns)
+
+
+@pytest.mark.req("S-7")
+@pytest.mark.parametrize("says_its_size", [True, False])
+async def test_a_message_that_is_too_large_is_not_read(says_its_size: bool):
+    """A megabyte has to be parsed before anybody knows who asks, and nothing else goes on meanwhile."""
+    model = ScriptedModel()
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(60):
+            yield b"x" * 100_000
+
+    async with wired(bound({"shop": model}), isolated=True) as (_, http):
+        headers = {"content-type": "application/json"}
+        if says_its_size:
+            headers["content-length"] = str(6_000_000)
+        reply = await http.post(f"{URL}/shop", content=chunks(), headers=headers)
+    assert reply.status_code == 413
+    assert "1,000,000 bytes" in reply.json()["detail"]
+    assert model.seen == []
+
+
+@pytest.mark.req("S-7")
+@pytest.mark.parametrize(
+    "principal",
+    [
+        Principal(tenant_id="", user_id=""),
+        Principal(tenant_id="acme", user_id="x" * 5_000),
+        Principal(tenant_id="acme", user_id="u-1\n"),
+    ],
+)
+async def test_who_has_no_name_that_the_api_takes_is_turned_away(principal: Principal):
+    till = Till()
+    async with wired(till.team(), isolated=True) as (kit, _):
+        agent = kit.team.agents["shop"]
+        assert isinstance(agent, RemoteAgent)
+        updates = await _sent(agent.client, _request("shop", principal))
+    assert updates[-1].status.state == TaskState.TASK_STATE_REJECTED
+    assert till.keys == []

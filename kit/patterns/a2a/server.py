@@ -2,6 +2,7 @@
 memory of each caller."""
 
 import asyncio
+import re
 from collections import OrderedDict
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,11 +29,13 @@ from a2a.types import (
 from a2a.types import AgentCard as PeerCard
 from pydantic import ValidationError
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 
 from kit.compose.parts import DeckSettings, StatusPolicy
 from kit.core.card import AgentCard
-from kit.core.context import turn_id_of
+from kit.core.context import ID, turn_id_of
 from kit.core.event import Event
+from kit.core.limits import BodyLimit
 from kit.core.outcome import Answer, Outcome, tell
 from kit.core.record import Message as Line
 from kit.core.status import OWN
@@ -279,7 +282,8 @@ def serve_team(team: Team, url: str) -> Peers:
         handlers.append(handler)
         routes += create_jsonrpc_routes(handler, f"/{card.id}")
         routes += create_agent_card_routes(peer, card_url=f"/{card.id}/.well-known/agent-card.json")
-    return Peers(Starlette(routes=routes), handlers)
+    # A message has to be parsed before anybody knows who sends it, and nothing else goes on meanwhile.
+    return Peers(Starlette(routes=routes, middleware=[Middleware(BodyLimit)]), handlers)
 
 
 def _caller(context: ServerCallContext) -> str:
@@ -288,8 +292,8 @@ def _caller(context: ServerCallContext) -> str:
 
 
 def _read(context: RequestContext) -> Request | None:
-    """What the kit on the other side sent; None for a caller that named nobody it asks for, or
-    another in its header."""
+    """What the kit on the other side sent; None for a caller that named nobody it asks for, by a name that the API
+    takes, or another in its header."""
     message = context.message
     metadata = ""
     if message is not None and KEY in message.metadata:
@@ -298,8 +302,13 @@ def _read(context: RequestContext) -> Request | None:
         request = Request.model_validate_json(str(metadata))
     except ValidationError:
         return None
+    principal = request.inherited.principal
     # The header is what tasks are shown by: a caller could read another one's with a second name.
-    if _caller(context.call_context) == str(request.inherited.principal):
+    if _caller(context.call_context) != str(principal):
+        return None
+    # Who is in this process has been let in by its kit.
+    is_known = CALLER.get() is not None
+    if is_known or all(re.fullmatch(ID, name) for name in (principal.tenant_id, principal.user_id)):
         return request
     return None
 
