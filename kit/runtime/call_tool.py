@@ -40,6 +40,7 @@ from kit.runtime.handoff import hide
 from kit.runtime.message import UNREAD
 from kit.runtime.recording.recorded_call import failure_of, tool_request
 from kit.runtime.recording.replay import replay_tool
+from kit.stores.recall import repeated_turn
 from kit.tools.bounds import FunctionTool, ToolBounds, result_of
 from kit.tools.tool import (
     EXEC_PYTHON,
@@ -387,7 +388,8 @@ async def act(
     ctx: RunContext,
     run: Callable[[], Awaitable[ToolResult]],
 ) -> ToolResult:
-    """Makes a call once: with the user's yes where its tool asks for that, and with its beginning in the store.
+    """Makes a call once: with the user's yes where its tool asks for that, or where the turn is another one asked
+    again, and with its beginning in the store.
 
     Raises Paused where the user has not answered yet.
     """
@@ -405,7 +407,9 @@ async def act(
     if entry.state == "done" or (entry.state == "started" and not limits.idempotent):
         return _result_of(entry)
     tool = call["name"]
-    if limits.confirm:
+    # What asks an earlier turn again is tried out: nobody who compares or forks wants its act once more unasked.
+    is_asked_again = bool(repeated_turn(ctx.inherited.episode_id))
+    if limits.confirm or is_asked_again:
         if entry.answer is None:
             # With its defaults: a yes counts for what will be done, not for what the model wrote.
             arguments = {**_defaults(target), **call["args"]}

@@ -15,6 +15,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from kit import Kit, Reply, open_kit
 from kit.compose.deck import Deck
 from kit.compose.topology import Topology
+from kit.core.bodies.call import ModelStarted
 from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import OPERATOR, Principal
 from kit.core.errors import ResumeError
@@ -397,6 +398,38 @@ async def test_words_that_only_ask_to_go_on_do_no_act_of_an_earlier_turn_twice(
         if in_full.status == "paused":
             in_full = await kit.resume(in_full.turn_id, True)
         assert world.tickets == 2 and DONE_BEFORE not in in_full.text
+
+
+@pytest.mark.req("K-12")
+@pytest.mark.parametrize("answer", [True, False])
+async def test_a_turn_that_is_asked_again_or_forked_asks_before_it_acts(
+    tmp_path: Path, answer: bool
+):
+    world = Desk(tmp_path, ToolLimits(once=True))
+    async with world.opened() as kit:
+        first = await kit.ask(QUESTION, kit.session("talk"))
+        assert world.tickets == 1, "the deck does not ask for it"
+        record = kit.store.turn(first.turn_id, OPERATOR)
+        assert record is not None
+        past = kit.recall_before(record)
+        turns = [kit.ask(QUESTION, past.session, past=past)]
+        for event in first.events:
+            if isinstance(event.body, ModelStarted) and event.body.agent == "desk":
+                turns.append(kit.fork(first.turn_id, event.span_id))
+        assert len(turns) == 3
+        asked = 0
+        for turn in turns:
+            reply = await turn
+            tickets = world.tickets
+            if reply.status == "paused":
+                asked += 1
+                assert reply.text == "May I run open ticket with words: the printer is out of ink?"
+                ended = await kit.resume(reply.turn_id, answer)
+                assert (DECLINED in ended.text) is not answer
+                assert world.tickets == tickets + answer
+            else:
+                assert "Ticket 12 says" in reply.text, "what came before the fork is played"
+        assert asked == 2
 
 
 @pytest.mark.realtime
