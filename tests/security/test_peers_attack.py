@@ -1,6 +1,7 @@
 """A peer adds to the caller's turn what its own agent did, within limits; a server shows a task to
 its caller and nobody else."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from a2a.types import (
     TaskState,
     TaskStatus,
 )
-from a2a.utils.errors import A2AError
+from a2a.utils.errors import A2AError, UnsupportedOperationError
 from langchain_core.messages import BaseMessage, ToolMessage
 
 from kit.core.bodies.call import Envelope, ModelEnded
@@ -36,7 +37,7 @@ from kit.runtime.act_ledger import acts_of
 from kit.runtime.team import Team
 from kit.tools.tool import LimitedTool, ToolLimits, tool_context
 from tests.kits import ALICE, SmallKit, answering, bodies
-from tests.patterns.test_a2a import BOB, URL, _request, _sent, ask_stranger, bound, wired
+from tests.patterns.test_a2a import BOB, URL, _request, _sent, ask_stranger, bound, tool_of, wired
 
 CARD = AgentCard(id="shop", description="Deals.", model="offline")
 
@@ -257,3 +258,30 @@ async def test_who_has_no_name_that_the_api_takes_is_turned_away(principal: Prin
         updates = await _sent(agent.client, _request("shop", principal))
     assert updates[-1].status.state == TaskState.TASK_STATE_REJECTED
     assert till.keys == []
+
+
+@pytest.mark.req("S-7")
+async def test_a_second_message_to_a_task_at_work_is_refused_and_nothing_is_done_for_it():
+    """Its caller would be told how the first one ended, and nothing of what comes after."""
+    begun: list[str] = []
+
+    async def work(**_: Any) -> str:
+        begun.append("here")
+        await asyncio.sleep(2.0)
+        return "Done."
+
+    model = ScriptedModel(*[Line(calls=[("work", {})]), "Done."] * 2)
+    async with wired(bound({"shop": model}, **tool_of("work", work)), isolated=True) as (kit, _):
+        agent = kit.team.agents["shop"]
+        assert isinstance(agent, RemoteAgent)
+        who = ClientCallContext(service_parameters={PRINCIPAL: str(ALICE.principal)})
+        first = SendMessageRequest(message=_request("shop"))
+        stream = agent.client.send_message(first, context=who)
+        second = _request("shop")
+        second.task_id = (await anext(stream)).task.id
+        with pytest.raises(UnsupportedOperationError, match="without the id of a task"):
+            await _sent(agent.client, second)
+        updates = [update async for update in stream]
+        await asyncio.sleep(5.0)
+    assert updates[-1].status_update.status.state == TaskState.TASK_STATE_COMPLETED
+    assert begun == ["here"]

@@ -9,7 +9,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.agent_execution import (
+    AgentExecutor,
+    RequestContext,
+    SimpleRequestContextBuilder,
+)
 from a2a.server.context import ServerCallContext
 from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
@@ -22,11 +26,13 @@ from a2a.types import (
     Message,
     Part,
     Role,
+    SendMessageRequest,
     Task,
     TaskState,
     TaskStatus,
 )
 from a2a.types import AgentCard as PeerCard
+from a2a.utils.errors import UnsupportedOperationError
 from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -68,6 +74,9 @@ SETTINGS = DeckSettings(
 """Silence is told by the caller, who hears all of its agents."""
 Speaker = tuple[str, str, str, str]
 """Tenant, user, conversation, agent."""
+ONE_MESSAGE = (
+    "A task here is one message: send the next one without the id of a task, in the same context."
+)
 NO_PRINCIPAL = "This agent answers on behalf of a signed-in user only."
 
 
@@ -113,6 +122,23 @@ class RecentTasks(InMemoryTaskStore):
         self._order.setdefault(task.id, context)
         while len(self._order) > TASKS:
             await self.delete(*self._order.popitem(last=False))
+
+
+class OneMessage(SimpleRequestContextBuilder):
+    """Refuses a message to a task that has one: its caller would hear how the first one ended, and of nothing
+    that is done for the second."""
+
+    async def build(
+        self,
+        context: ServerCallContext,
+        params: SendMessageRequest | None = None,
+        task_id: str | None = None,
+        context_id: str | None = None,
+        task: Task | None = None,
+    ) -> RequestContext:
+        if task_id:
+            raise UnsupportedOperationError(ONE_MESSAGE)
+        return await super().build(context, params, task_id, context_id, task)
 
 
 @dataclass(frozen=True)
@@ -278,6 +304,7 @@ def serve_team(team: Team, url: str) -> Peers:
             Executor(team.agents[card.id], memory, team.deck.settings.vocabulary),
             RecentTasks(),
             peer,
+            request_context_builder=OneMessage(),
         )
         handlers.append(handler)
         routes += create_jsonrpc_routes(handler, f"/{card.id}")
