@@ -56,13 +56,20 @@ def test_a_login_says_who_asks_until_the_logout(tmp_path: Path) -> None:
                 assert "chat_input" not in nobody.text
                 nobody.run(click="Sign in")
             browser.get(app.url + nobody.redirect)
-            with visit(app, browser) as ada:
-                assert "Signed in as Ada" in ada.text
+            with visit(app, browser) as ada, visit(app, browser) as other_tab:
+                assert "Signed in as Ada" in ada.text and "Signed in as Ada" in other_tab.text
                 ada.run("How many points do I have?")
                 ada.run(click="Sign out")
+                other_tab.run("Which coffee deals are there?")
+                assert "You have signed out" in other_tab.text
+                assert "chat_input" not in other_tab.text
             with closing(SqliteStore(app.store)) as store:
                 (turn,) = store.turns(limit=5)
             assert (turn.tenant_id, turn.user_id) == ("globex", "u-ada")
             browser.get(app.url + ada.redirect)
             with visit(app, browser) as nobody:
                 assert "people who are signed in" in nobody.text
+                nobody.run(click="Sign in")
+            browser.get(app.url + nobody.redirect)
+            with visit(app, browser) as ada:
+                assert "Signed in as Ada" in ada.text, "the next login is another one"

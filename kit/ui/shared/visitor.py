@@ -1,5 +1,7 @@
 """Who asks: the one place that decides for which tenant and user a page is drawn, and whether it is at all."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from kit.ui.shared.host import Host
 
 BEARER = "bearer "
+MOST_ENDED = 10_000
+_ended_logins: dict[str, None] = {}
+"""Logins that ended here, oldest first: an open tab keeps the claims that it began with, whatever its cookie says."""
 
 
 class Identity(Value):
@@ -77,7 +82,27 @@ def _claims_of_login() -> Mapping[str, Any]:
     claims: Mapping[str, Any] = dict(st.user.to_dict())
     if not claims.get("is_logged_in"):
         raise NoIdentity("This app shows its pages to people who are signed in.")
+    if _login_of(claims) in _ended_logins:
+        raise NoIdentity(
+            "You have signed out. This app shows its pages to people who are signed in."
+        )
     return claims
+
+
+def _login_of(claims: Mapping[str, Any]) -> str:
+    """Returns what tells one login from every other one, the next of the same person included."""
+    text = json.dumps(claims, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _sign_out() -> None:
+    claims: Mapping[str, Any] = dict(st.user.to_dict())
+    # Where nothing says when it was issued, the next login of this person looks the same.
+    if "iat" in claims:
+        _ended_logins[_login_of(claims)] = None
+        if len(_ended_logins) > MOST_ENDED:
+            del _ended_logins[next(iter(_ended_logins))]
+    st.logout()
 
 
 def _claims_of_header(settings: Settings) -> Mapping[str, Any]:
@@ -214,5 +239,5 @@ def draw_identity() -> None:
                 icon=":material/logout:",
                 type="tertiary",
                 key="sign-out",
-                on_click=st.logout,
+                on_click=_sign_out,
             )
