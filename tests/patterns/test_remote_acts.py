@@ -176,6 +176,22 @@ async def test_an_agent_behind_the_hop_knows_in_another_process_what_it_was_aske
     assert behind_the_hop == here
 
 
+async def test_what_became_of_an_act_behind_the_hop_is_said_in_the_language_of_the_session(
+    tmp_path: Path,
+):
+    """The far side says it, where the agent fails there and nobody waits any longer for its act."""
+
+    class LateDesk(FailingDesk, SlowDesk):
+        """Opens a ticket, and neither its tool nor its model says so."""
+
+    world = LateDesk(tmp_path, ToolLimits(once=True, timeout_ms=100))
+    async with world.opened() as kit:
+        session = kit.session("talk").replace(locale="es-MX")
+        reply = await kit.ask(QUESTION, session, "a2a")
+    assert "open ticket: No se sabe si esto se ha hecho" in reply.text
+    assert UNCERTAIN not in reply.text
+
+
 # A peer in another process
 
 

@@ -37,6 +37,7 @@ from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
+from kit.compose.locale import locale_of
 from kit.compose.parts import DeckSettings, StatusPolicy
 from kit.core.card import AgentCard
 from kit.core.context import ID, turn_id_of
@@ -209,6 +210,7 @@ class Executor(AgentExecutor):
             dynamic=request.dynamic,
             cap=1,
             pattern="a2a",
+            locale=locale_of(inherited.locale),
             settings=SETTINGS,
             memory=SessionMemory(lambda _: self.memory.contexts.get(key, ())),
             progress=Progress(log, SETTINGS, OWN),
