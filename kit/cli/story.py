@@ -6,7 +6,7 @@ from kit.core.bodies.call import AgentEnded, AgentStarted, AnswerChosen
 from kit.core.bodies.guard import CallDropped
 from kit.core.bodies.speech import StatusLine, Text, TextReplaced
 from kit.core.bodies.turn import Completed, PlanTaken, Routing
-from kit.core.display.turn_parts import NO_PARTS, ending_words, turn_parts
+from kit.core.display.turn_parts import NO_PARTS, agents_asked, ending_words, turn_parts
 from kit.core.event import Event
 from kit.core.language.controls import without_controls
 from kit.core.outcome import Failure, Outcome, RoutingDecision
@@ -22,7 +22,7 @@ class Story:
         self._speaking: str | None = None
         self._text = ""
         self._spans: set[str] = set()
-        self._agents_asked: dict[str, None] = {}
+        self._agents: list[str] = []
         self._parts = NO_PARTS
 
     def tell(self, event: Event) -> None:
@@ -55,7 +55,7 @@ class Story:
         self._line(f"{self._margin(event)}· {_plain(agent)}: asked")
         # Who was asked by a sub-agent is shown below it, and not among those whom the turn asked.
         if event.parent_span_id not in self._spans:
-            self._agents_asked[agent] = None
+            self._agents.append(agent)
         self._spans.add(event.span_id)
 
     def _correct(self, text: str) -> None:
@@ -65,8 +65,7 @@ class Story:
 
     def _route(self, decision: RoutingDecision) -> None:
         self._parts = turn_parts(decision)
-        # A monolith asks nobody: whose parts its tools stand for, its decision says.
-        names = ", ".join(map(_plain, self._agents_asked or decision.invoked))
+        names = ", ".join(map(_plain, agents_asked(self._agents, decision)))
         left_out = [*map(_plain, self._parts.over_cap), *self._parts.left_out.names]
         line = f"  asked {names or 'nobody'}"
         if left_out:

@@ -4,6 +4,7 @@ Whoever says "answered", "asked" or "left out" of a turn reads it here: the chat
 trace, the list of traces, Compare, the metrics and the command line.
 """
 
+from collections.abc import Iterable
 from typing import Literal
 
 from kit.core.bodies.speech import Acknowledgement
@@ -103,6 +104,18 @@ def turn_parts(decision: RoutingDecision | None) -> TurnParts:
         over_cap=decision.dropped,
         left_out=decision.left_out,
     )
+
+
+def agents_asked(agents: Iterable[str], decision: RoutingDecision | None = None) -> tuple[str, ...]:
+    """Returns whom a turn asked, each once, in order: `agents` are those that were started for it.
+
+    Not all of them worked on a part of the message: a planner does not, nor does a step of a plan
+    that still goes on. Where nobody was started, as by a monolith, it is whom the decision names.
+    """
+    names = tuple(dict.fromkeys(agents))
+    if not names and decision is not None:
+        return decision.invoked
+    return names
 
 
 def is_part(outcome: RoutedOutcome) -> bool:

@@ -159,7 +159,7 @@ def answer_text(view: TurnView) -> str:
 def _facts(view: TurnView) -> Iterator[Fact]:
     tags: list[Tag] = []
     agents: dict[str, None] = {}
-    for step in view.taken_on:
+    for step in view.agent_steps:
         tags.append(Tag(text=step.label, tone=TONES[step.state], why=step.verdict))
         agents[step.agent] = None
     for name in view.skipped:

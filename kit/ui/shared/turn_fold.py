@@ -17,7 +17,7 @@ from kit.core.event import Event
 from kit.core.outcome import Answer, Outcome
 from kit.core.record import TurnRecord
 from kit.core.transcript import transcript
-from kit.ui.shared.turn_view import Entry, Step, TurnView, step_end
+from kit.ui.shared.turn_view import HANDED_ON, Entry, Step, TurnView, step_end
 
 
 def advance(view: TurnView, events: Iterable[Event]) -> TurnView:
@@ -172,6 +172,8 @@ def _with_end(steps: tuple[Step, ...], event: Event, outcome: Outcome) -> tuple[
         return steps
     if isinstance(outcome, Answer):
         state, note = step_end(None, partial=outcome.is_partial)
+        if outcome.is_handover:
+            note = HANDED_ON
         if outcome.caveat:
             note = f"{outcome.caveat[:1].lower()}{outcome.caveat[1:].rstrip('.')}"
     else:

@@ -13,6 +13,7 @@ from kit.core.display.turn_parts import (
     OwningUp,
     TurnParts,
     TurnStatus,
+    agents_asked,
     ending_words,
     is_part,
     owning_up,
@@ -74,6 +75,7 @@ REASONS: dict[Reason, str] = {
     "paused": "waits for your answer",
 }
 PARTLY = "answered without one of its sources"
+HANDED_ON = "handed the conversation on"
 
 
 def step_end(reason: Reason | None, *, partial: bool = False) -> tuple[StepState, str]:
@@ -263,8 +265,7 @@ class TurnView(Value):
         """The parts that somebody worked on, a step each. While the turn runs those are the latest try
         of each request; then they are what was routed."""
         if self.routing is None:
-            latest = {(step.agent, step.query.casefold().strip()): step for step in self.steps}
-            return tuple(latest.values())
+            return self._latest_tries
         steps = {step.call_id: step for step in self.steps}
         parts: list[Step] = []
         for outcome in self.routing.outcomes:
@@ -277,6 +278,24 @@ class TurnView(Value):
                 part = step
             parts.append(part)
         return tuple(parts)
+
+    @property
+    def agent_steps(self) -> tuple[Step, ...]:
+        """Whoever was asked, a step each: those whose work covers no part of the message, such as a
+        planner's, and those that worked on the parts."""
+        parts = self.taken_on
+        agents_with_part = {part.agent for part in parts}
+        agents = [step.agent for step in self.steps]
+        steps: list[Step] = []
+        for agent in agents_asked(agents, self.routing):
+            if agent not in agents_with_part:
+                steps += [step for step in self._latest_tries if step.agent == agent]
+        return (*steps, *parts)
+
+    @property
+    def _latest_tries(self) -> tuple[Step, ...]:
+        latest = {(step.agent, step.query.casefold().strip()): step for step in self.steps}
+        return tuple(latest.values())
 
     @property
     def skipped(self) -> tuple[str, ...]:

@@ -8,8 +8,9 @@ import streamlit as st
 
 from kit.core.context import Principal
 from kit.core.display.count import many
-from kit.core.display.turn_parts import ENDING_WORDS, ending_words
+from kit.core.display.turn_parts import ENDING_WORDS, agents_asked, ending_words
 from kit.core.record import TurnRecord
+from kit.patterns.plan_execute import PLAN_EXECUTE
 from kit.stores.recall import repeated_turn
 from kit.stores.turn_filter import FailureAxis, TurnChoices, TurnFilter
 from kit.ui.shared import address
@@ -76,15 +77,19 @@ def table(turns: Iterable[TurnRecord]) -> list[dict[str, Any]]:
             question += " (asked again)"
         if turn.measures.broken:
             question += " (broken on purpose)"
-        # Whoever has the tools of all has asked none of them: the monolith's choice is of tools.
-        used_own_tools = turn.tool_calls > 0 and not turn.measures.agents
-        invoked = () if used_own_tools else turn.invoked
+        agents = turn.invoked
+        if turn.pattern == PLAN_EXECUTE.name:
+            # A planner works on no part of the message, nor does a step of a plan that waits.
+            agents = agents_asked(run.agent for run in turn.measures.agents)
+        elif turn.tool_calls > 0 and not turn.measures.agents:
+            # Whoever has the tools of all has asked none of them: the monolith's choice is of tools.
+            agents = ()
         row = {
             "Question": question,
             "How it ended": ending_words(turn.status, turn.measures.parts),
             "Pattern": label(turn.pattern),
             "Model": model_words(turn.model),
-            "Sub-agents": agent_labels(invoked, turn.failed),
+            "Sub-agents": agent_labels(agents, turn.failed),
             "Seconds": turn.seconds,
             "First words": turn.ttft,
             "Tokens": turn.input_tokens + turn.output_tokens,
