@@ -31,7 +31,7 @@ from langchain_core.tools import StructuredTool
 from starlette.applications import Starlette
 
 from kit.core.bodies.speech import Status
-from kit.core.card import AgentCard
+from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import DynamicContext, InheritedContext, Principal
 from kit.core.outcome import AgentCall, Answer, Failure
 from kit.models.scripted import Line, ScriptedModel
@@ -44,7 +44,7 @@ from kit.runtime.team import Team, bind
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
 from kit.tools.asgi_transport import StreamingASGITransport
-from kit.tools.tool import tool_context
+from kit.tools.tool import ToolResult, tool_context
 from tests.kits import (
     ALICE,
     SmallKit,
@@ -91,11 +91,11 @@ async def wired(
 async def hopping(
     models: Mapping[str, Any], lead: Any = None, way: str = "inside", **deck: Any
 ) -> AsyncGenerator[SmallKit]:
-    """A small kit whose sub-agents are called over A2A inside the process: as in a grid, or by way
-    of the wire format."""
+    """A small kit whose sub-agents are called over A2A inside the process: as in a grid, by way of the wire
+    format, or apart, as if they were in another process."""
     team = bound(models, lead, **deck)
-    if way == "wire":
-        async with wired(team) as (kit, _):
+    if way != "inside":
+        async with wired(team, isolated=way == "apart") as (kit, _):
             yield kit
         return
     team = PATTERNS["a2a"].team(team.deck, lambda _: team)
@@ -296,6 +296,58 @@ async def test_the_contract_holds_over_there_and_its_spend_is_counted_once_here(
     assert isinstance(outcome, Failure) and outcome.reason == "budget"
     used = sum(span.usage.output_tokens for span in spans(reply, "model"))
     assert reply.usage.output_tokens == used
+
+
+@pytest.mark.req("PC2-FR-12b")
+@WAYS
+async def test_a_lookup_that_met_a_foreign_principal_is_made_again_by_nobody_behind_the_hop(
+    way: str,
+):
+    made: list[str] = []
+
+    def find() -> tuple[str, ToolResult]:
+        """Finds."""
+        made.append("here")
+        return "unavailable", ToolResult(text="unavailable", fault="principal_mismatch")
+
+    tool = StructuredTool.from_function(find, response_format="content_and_artifact")
+    cards = [
+        AgentCard(id=name, description=f"About {name}.", model="offline", tools=("find",))
+        for name in ("shop", "play")
+    ]
+    models = {card.id: ScriptedModel(Line(calls=[("find", {})]), "") for card in cards}
+    lead = ScriptedModel(asks("shop"), asks("play"), stitched)
+    async with hopping(models, lead, way, cards=cards, tools={"find": tool}) as kit:
+        reply = await ask(kit)
+    assert [failure.reason for failure in failures(reply)] == ["principal_mismatch"] * 2
+    assert made == ["here"]
+
+
+@pytest.mark.req("SO-22")
+@pytest.mark.parametrize("way", ["inside", "wire", "apart"])
+async def test_a_personal_value_that_crossed_to_one_agent_is_in_no_event_of_another_behind_the_hop(
+    way: str,
+):
+    mail = "reader@example.org"
+    handoff = Handoff(fields={"email": HandoffField(type="string", pii=True)})
+    card = AgentCard(id="shop", description="Deals.", model="offline", handoff=handoff)
+    models = {"shop": answering("Deals."), "play": answering(f"Sent to {mail}.")}
+    fields = {"email": mail, "query": "deals", "intent_count": 1}
+    lead = ScriptedModel(
+        Line("Let me look.", calls=[("ask_shop", fields)]),
+        asks("play", query=f"send it to {mail}"),
+        "Done.",
+    )
+    async with hopping(models, lead, way, cards=[card]) as kit:
+        reply = await ask(kit)
+    shown = (
+        "text",
+        "text_replaced",
+        "completed",
+    )  # what the user reads may name what the user gave
+    assert len(reply.outcomes) == 2
+    for event in reply.events:
+        assert event.kind in shown or mail not in event.model_dump_json()
 
 
 class Foreign(AgentExecutor):

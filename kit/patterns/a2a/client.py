@@ -22,6 +22,7 @@ from a2a.types import (
 )
 from a2a.utils.errors import A2AError
 from google.protobuf.json_format import MessageToDict
+from pydantic import ValidationError
 
 from kit.core.bodies.call import CallFailure, Hop, ModelEnded, ModelStarted, ToolEnded, ToolStarted
 from kit.core.bodies.speech import Status
@@ -31,6 +32,7 @@ from kit.core.errors import STOP, StoreError, UpstreamError
 from kit.core.event import Body, Event
 from kit.core.language.controls import without_controls
 from kit.core.outcome import AgentCall, Outcome, Usage, total
+from kit.core.value import map_leaves
 from kit.patterns.a2a.exchange import (
     CALLER,
     KEY,
@@ -44,6 +46,7 @@ from kit.patterns.a2a.exchange import (
 from kit.patterns.a2a.link import Link
 from kit.runtime.act_ledger import LedgerEntry, act_of
 from kit.runtime.context import RunContext
+from kit.runtime.handoff import hide
 
 
 @dataclass(slots=True)
@@ -84,6 +87,8 @@ class Traffic:
 
 GIVE_UP = 1.0
 """Seconds a peer gets to hear that its work is not wanted any more."""
+NAMES = frozenset({"kind", "agent", "tool", "model", "call_id"})
+"""Fields of an event that say what it is of, and no words of anybody."""
 LONGEST_NAME = 64
 """Characters of the name of a tool that acts."""
 FINAL = frozenset(
@@ -349,7 +354,28 @@ class _RemoteCall:
                 self.acts[span] = entry
             case _:
                 pass
-        self.ctx.turn.log.emit(body, span, parent)
+        safe_body: Body | None = body
+        if self.ctx.turn.private:
+            safe_body = _without_values(body, self.ctx.turn.private)
+        if safe_body is not None:
+            self.ctx.turn.log.emit(safe_body, span, parent)
+
+
+def _without_values(body: Body, private: Sequence[str]) -> Body | None:
+    """The body without personal values, of which a peer in another process knows its own alone; None for one that
+    is nothing without them."""
+    fields = body.model_dump()
+
+    def redact(leaf: Any) -> Any:
+        return hide(leaf, private) if isinstance(leaf, str) else leaf
+
+    safe_fields = map_leaves(fields, redact)
+    for name in NAMES.intersection(fields):
+        safe_fields[name] = fields[name]
+    try:
+        return type(body).model_validate(safe_fields)
+    except ValidationError:
+        return None
 
 
 def _request(call: AgentCall, ctx: RunContext, closed: bool) -> SendMessageRequest:

@@ -219,10 +219,13 @@ class Executor(AgentExecutor):
             state.acts = self.memory.acts_in(log.turn_id)
         else:
             # Acts are the turn's, wherever its agents are: what is settled about one is known and stored there,
-            # and whoever is asked to try again must know what was asked.
+            # and whoever is asked to try again must know what was asked. So are what no agent of it looks up again, and
+            # what none of its events shows.
             state.message = caller.turn.message
             state.memory = caller.turn.memory
             state.acts = caller.turn.acts
+            state.barred = caller.turn.barred
+            state.private = caller.turn.private
             state.keep = partial(caller.store, log.events)
         ctx = RunContext(
             state,
