@@ -49,7 +49,7 @@ LINKS = word_set(
 )
 """Words that lead from one clause to the next."""
 JOINER = re.compile(
-    r"""(?:(?:^|(?<=\s))(?:\d{1,2}[.)]|[a-h]\)|[-*•])\s+|(?<!\s)\s+//?\s+|\n+
+    r"""(?:(?:^|(?<=\s))(?:\d{1,2}[.)]|[a-h]\)|[-*•])\s+|(?<!\s)\s+//?\s+|(?<=\w\w)//?\s+|\n+
         |(?<![.?!;])[.?!;]++(?=\s|$)(?:\s*(?:and|also|then|plus|but|oh|y|además|también|luego|pero)\b)*
         |(?:,|(?<!\s))\s+(?:and\s+(?:also|then|lastly|finally|besides|after\s+that)|as\s+well\s+as|also
             |plus|then|btw|by\s+the\s+way|but\s+also
