@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 
+from kit.core.card import AgentCard
 from kit.core.errors import StoreError
 from kit.core.outcome import PARTLY
 from kit.models.scripted import Line, ScriptedModel
@@ -17,6 +18,7 @@ from kit.runtime.act_ledger import DONE_BEFORE, UNCERTAIN
 from kit.runtime.pattern import Pattern
 from kit.tools.tool import LimitedTool, ToolLimits
 from tests.forks import exit_code
+from tests.kits import asks
 from tests.patterns.test_a2a import ask, bound, tool_of, wired
 from tests.runtime.test_pause import QUESTION, Desk, FailingDesk
 
@@ -174,6 +176,47 @@ async def test_an_agent_behind_the_hop_knows_in_another_process_what_it_was_aske
     _, here, _, behind_the_hop = histories
     assert "It is open." in here
     assert behind_the_hop == here
+
+
+async def book(words: str) -> str:
+    """Book a visit."""
+    return f"Booked: {words}."
+
+
+class BookingDesk(Desk):
+    """The orchestrator has a tool that asks first, and so has the desk."""
+
+    def __init__(self, folder: Path):
+        super().__init__(folder)
+        self.own_tools = {"book": LimitedTool(book, ToolLimits(confirm="Book {words}?"))}
+
+    def cards(self) -> list[AgentCard]:
+        orchestrator = AgentCard(
+            id="orchestrator",
+            role="orchestrator",
+            description="Routes.",
+            model="offline",
+            sub_agents=("desk", "points"),
+            tools=("book",),
+        )
+        (desk,) = super().cards()
+        return [desk.replace(tools=("open_ticket",)), orchestrator]
+
+    def scripts(self) -> dict[str, Callable[[list[BaseMessage]], Line]]:
+        def lead(messages: list[BaseMessage]) -> Line:
+            if isinstance(messages[-1], ToolMessage):
+                return Line(calls=[("book", {"words": "a visit"})])
+            return asks("desk", query=QUESTION)
+
+        return {**super().scripts(), "orchestrator": lead}
+
+
+async def test_a_question_that_a_peer_cannot_ask_is_not_asked_beside_one_of_the_orchestrator(
+    tmp_path: Path,
+):
+    async with BookingDesk(tmp_path).opened() as kit:
+        reply = await kit.ask(QUESTION, kit.session("talk"), "a2a")
+    assert (reply.status, reply.text) == ("paused", "Book a visit?")
 
 
 async def test_what_became_of_an_act_behind_the_hop_is_said_in_the_language_of_the_session(
