@@ -386,7 +386,7 @@ class Manager:
         """Stops the plan at a step that its user said no to: nothing has failed, nothing is planned in its place."""
         number = step.step_index
         await self._move(
-            lambda plan: with_step(plan, number, status="pending", started_at=None).replace(
+            lambda plan: with_step(plan, number, status="declined", started_at=None).replace(
                 status="cancelled"
             )
         )

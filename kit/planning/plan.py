@@ -88,6 +88,13 @@ def steps_at_work(plan: Plan) -> tuple[PlanStep, ...]:
     return tuple([step for step in plan.steps if step.status == "executing"])
 
 
+def declined_steps(plan: Plan) -> tuple[PlanStep, ...]:
+    """The steps that their user said no to, in a plan that is kept as it stood then: its turn goes no further."""
+    if plan.status != "cancelled":
+        return ()
+    return tuple([step for step in plan.steps if step.status == "declined"])
+
+
 def with_draft(plan: Plan, draft: Draft, manifests: Mapping[str, Mapping[str, Any]]) -> Plan:
     """The plan with the steps of a draft in the place of all that are not complete, and with what
     is known of their skills."""

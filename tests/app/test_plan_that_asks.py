@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from kit.cli.story import Story
+from kit.core.bodies.turn import PlanTaken
 from kit.runtime.handle import Reply
 from tests.app.rooms import app_over, room, shown
 from tests.app.test_plans_page import MINE
@@ -57,7 +58,7 @@ def fact(page: AppTest, name: str) -> str:
     """Returns what the panel of a turn says of one thing, as a person reads it."""
     found = re.search(rf'data-fact="{name}".*?<dd>(.*?)</dd>', shown(page), re.DOTALL)
     assert found is not None
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", found[1])).split())
+    return " ".join(html.unescape(words(found[1])).split())
 
 
 @pytest.mark.req("K-15")
@@ -78,3 +79,52 @@ def test_the_list_of_traces_names_them_too(app: None) -> None:
     rows = page.dataframe[0].value
     agents = [list(names) for names in rows["Sub-agents"]]
     assert ["Planner", "Executor"] in agents and [] not in agents
+
+
+def words(page: str) -> str:
+    """What a person reads of a page, without its tags."""
+    return re.sub(r"<style>.*?</style>|<[^>]+>", " ", page, flags=re.DOTALL)
+
+
+def plan_page(plans: tuple[Path, dict[str, Reply], str], name: str) -> tuple[str, list[str]]:
+    """Returns what the page Plans says of the plan of a conversation, and the buttons on it."""
+    bodies = [event.body for event in plans[1][name].events]
+    (plan_id,) = [body.plan_id for body in bodies if isinstance(body, PlanTaken)]
+    page = room("plans", plan=plan_id).run()
+    return shown(page).replace("\\", ""), [button.label for button in page.button]
+
+
+@pytest.mark.req("K-12")
+def test_a_plan_says_what_was_done_before_a_no_and_that_the_rest_is_not(
+    app: None, plans: tuple[Path, dict[str, Reply], str]
+) -> None:
+    text, buttons = plan_page(plans, "yes_no")
+    assert "into 2 steps, and Executor did step 1. You said no to step 2." in text
+    assert re.search(r"<li>2\. rank the best three, you said no</li>", text)
+    assert "stopped by you" not in words(text) and "waiting" not in words(text)
+    assert buttons == ["All plans"], "to go on could only say the same again"
+
+
+@pytest.mark.req("K-12")
+def test_what_nobody_will_do_after_a_no_does_not_wait(
+    app: None, plans: tuple[Path, dict[str, Reply], str]
+) -> None:
+    text, _ = plan_page(plans, "no")
+    assert "and Executor did none of them. You said no to step 1. Not done either: step 2." in text
+    assert re.search(r"<li>2\. rank the best three, not done</li>", text)
+    assert "waiting" not in words(text)
+
+
+@pytest.mark.req("K-12")
+def test_the_list_of_plans_tells_a_no_from_a_plan_that_waits(app: None) -> None:
+    page = room("plans").run()
+    assert not page.exception
+    states = list(page.dataframe[0].value["State"])
+    assert sorted(states) == ["waits for your answer"] * 2 + ["you said no"] * 2
+
+
+def test_a_plan_that_waits_says_which_of_its_steps_is_done(
+    app: None, plans: tuple[Path, dict[str, Reply], str]
+) -> None:
+    text, _ = plan_page(plans, "yes")
+    assert "Executor has done step 1. Not finished: step 2; state: waits for your answer." in text

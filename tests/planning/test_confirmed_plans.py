@@ -101,7 +101,7 @@ async def test_a_no_to_a_plan_is_told_as_a_no_and_nothing_of_the_plan_has_failed
     assert second.text == (f"find the best three: {DECLINED}\n\nNot done: rank the best three.")
     assert (second.parts.answered, second.parts.failed) == (1, 0)
     assert (plan.status, plan.failure, plan.replan_count) == ("cancelled", None, 0)
-    assert [step.status for step in plan.steps] == ["pending", "pending"]
+    assert [step.status for step in plan.steps] == ["declined", "pending"]
     assert (health.success.n, health.violations.n, health.step_failures) == (0, 0, {})
     assert firing(health) == ()
     assert (again.text, desk.tasks) == (second.text, []), "a no holds for the whole plan"

@@ -14,7 +14,7 @@ from kit.core.documents.document import Plan
 from kit.core.errors import KitError
 from kit.core.fault import Fault
 from kit.patterns.plan_execute import PLAN, PLAN_EXECUTE
-from kit.planning.plan import OVER
+from kit.planning.plan import OVER, declined_steps
 from kit.ui.plans.plan_words import (
     can_go_on,
     history_html,
@@ -186,7 +186,7 @@ def _heading(host: Host, plan: Plan, is_held: bool, sentence: str) -> None:
         draw_link("chat", "Chat", session=plan.session_id)
         draw_link("traces", "Trace", turn=turn_id)
         _buttons(host, plan, is_held)
-        if plan.status in OVER:
+        if plan.status in OVER or declined_steps(plan):
             _draw_ways_on(host)
     st.markdown(f"### {literal(plan.original_task)}")
     st.markdown(f"{state_of(plan, is_held).badge()} {literal(sentence)}")
@@ -211,7 +211,8 @@ def _draw_ways_on(host: Host) -> None:
 
 
 def _buttons(host: Host, plan: Plan, is_held: bool) -> None:
-    if plan.status in OVER:
+    # One that its user said no to could only say so again.
+    if plan.status in OVER or declined_steps(plan):
         return
     if can_go_on(plan, is_held):
         go_on = partial(_resume, host, plan.plan_id)

@@ -8,7 +8,7 @@ from kit.core.display.count import enumeration, many
 from kit.core.documents.document import WAITING, AgentEvent, Plan, PlanStep
 from kit.core.schema.json_value import is_list, is_object
 from kit.planning.output_words import Wording, is_empty, is_id, size_of, words_of
-from kit.planning.plan import OVER, complete_steps
+from kit.planning.plan import OVER, complete_steps, declined_steps
 from kit.ui.shared.tag import Tag
 from kit.ui.shared.template import render, table_html
 
@@ -25,6 +25,7 @@ STATES = {
     "cancelled": Tag(text="stopped by you", tone="warn"),
     "paused": Tag(text="waits for your answer", tone="warn"),
     "needs_key": Tag(text="waits for a key", tone="warn"),
+    "declined": Tag(text="you said no", tone="warn"),
 }
 """State of a plan or a step -> its words."""
 IDLE = Tag(text="interrupted", tone="warn")
@@ -45,14 +46,17 @@ WIDEST = 160
 
 def state_of(plan: Plan, is_held: bool) -> Tag:
     """Returns the state of a plan in words; one that nobody holds is interrupted, if nobody is waited for."""
+    if declined_steps(plan):
+        return STATES["declined"]
     if is_held or plan.status in (*OVER, *WAITING):
         return STATES[plan.status]
     return IDLE
 
 
 def can_go_on(plan: Plan, is_held: bool) -> bool:
-    """Whether its user can let a plan go on without saying anything more."""
-    return plan.status == "cancelled" or state_of(plan, is_held) == IDLE
+    """Whether its user can let a plan go on without saying anything more; after a no it could only say that again."""
+    state = state_of(plan, is_held)
+    return state in (STATES["cancelled"], IDLE)
 
 
 def reason_of(plan: Plan) -> str:
@@ -90,17 +94,21 @@ def sentence_of(
     if not plan.steps:
         return f"A plan: {planner} splits a task into steps. State: {state_of(plan, is_held).text}."
     count = many(len(plan.steps), "step")
-    them = "it" if len(plan.steps) == 1 else "them"
-    verb = "did" if plan.status == "complete" else "does"
-    if plan.status in ("failed", "cancelled"):
-        verb = "was to do"
-    sentence = f"A plan: {planner} split this task into {count}, and {executor} {verb} {them}."
+    sentence = (
+        f"A plan: {planner} split this task into {count}, and {executor} {_deed(plan, is_held)}."
+    )
     failed = [step for step in plan.steps if step.status in ("failed", "uncertain")]
     missing = [step for step in plan.steps if step.status != "complete"]
+    declined = declined_steps(plan)
     if plan.status == "complete":
         sentence += f" {_ending(plan, outputs)}"
     elif failed:
         sentence += f" {_numbers(failed)} failed. Missing: {_numbers(missing).lower()}."
+    elif declined:
+        sentence += f" You said no to {_numbers(declined).lower()}."
+        not_begun = [step for step in missing if step not in declined]
+        if not_begun:
+            sentence += f" Not done either: {_numbers(not_begun).lower()}."
     elif missing:
         sentence += (
             f" Not finished: {_numbers(missing).lower()}; state: {state_of(plan, is_held).text}."
@@ -110,6 +118,21 @@ def sentence_of(
         again = enumeration([f"{number}" for number in replans])
         sentence += f" On the way step {again} failed, and the rest was planned anew."
     return sentence
+
+
+def _deed(plan: Plan, is_held: bool) -> str:
+    """Says what its executor does, or of a plan that nobody works on any more what it did."""
+    them = "it" if len(plan.steps) == 1 else "them"
+    complete = complete_steps(plan)
+    if plan.status == "complete":
+        return f"did {them}"
+    if complete and (is_held or plan.status in ("paused", "needs_key")):
+        return f"has done {_numbers(complete).lower()}"
+    if complete:
+        return f"did {_numbers(complete).lower()}"
+    if is_held or plan.status in ("paused", "needs_key"):
+        return f"does {them}"
+    return "did not do it" if len(plan.steps) == 1 else "did none of them"
 
 
 def _ending(plan: Plan, outputs: Mapping[int, Any]) -> str:
@@ -181,8 +204,11 @@ def step_state(plan: Plan, step: PlanStep, is_held: bool) -> Tag:
     One that was at work when its plan stopped is still stored as at work; a plan that nobody holds is not.
     """
     state = STATES[step.status]
-    if step.status == "pending" and plan.status in OVER:
+    is_over = plan.status in OVER or bool(declined_steps(plan))
+    if is_over and step.status in ("pending", "executing"):
         return Tag(text="not done")
+    if step.status == "pending" and plan.status == "cancelled":
+        return Tag(text="not begun")
     of_plan = state_of(plan, is_held)
     if state.tone == "busy" and (plan.status in WAITING or of_plan == IDLE):
         return of_plan

@@ -127,7 +127,8 @@ def _lane(
             first_uses = [times.at(works[reader].start) for reader in readers if reader in works]
             used_at = min(first_uses, default=None)
     waits = _waits_for(plan, step)
-    if waits:
+    # Whoever will never begin waits for nobody.
+    if waits and (work is not None or plan.status not in (*OVER, "cancelled")):
         noun = "step" if len(waits) == 1 else "steps"
         verdict += f", after {noun} {_numbers(waits)}"
     return Lane(
