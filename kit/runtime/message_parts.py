@@ -147,8 +147,6 @@ def _parts(text: str, cards: Cards) -> tuple[Part, ...]:
         return ()
     contents = [content_words(stretch) for stretch in stretches]
     parts: list[Part] = []
-    of_parts = [_closeness(stretch, cards) for stretch in stretches]
-    closest = [max(closeness.values(), default=0.0) for closeness in of_parts]
     preferences = [_preference(stretch, cards) for stretch in stretches]
     preferred = [max(preference.values(), default=0.0) for preference in preferences]
     for number, (stretch, content) in enumerate(zip(stretches, contents, strict=True)):
@@ -159,11 +157,10 @@ def _parts(text: str, cards: Cards) -> tuple[Part, ...]:
                 text=stretch,
                 content=content,
                 own_words=own_words or content,
-                closeness=of_parts[number],
+                closeness=_closeness(stretch, cards),
                 preference=preferences[number],
                 stands_alone=_stands_alone(stretch, content),
-                is_remark=_is_remark(stretch, cards, closest[number], max(closest))
-                or _is_beside(stretch, text, cards, preferred[number], max(preferred)),
+                is_remark=_is_remark(stretch, text, cards, preferred[number], max(preferred)),
                 is_for_nobody=stretch in for_nobody,
             )
         )
@@ -295,22 +292,14 @@ def _gain(head: str, tail: str, cards: Cards) -> float:
     )
 
 
-def _is_remark(text: str, cards: Cards, closest: float, closest_of_all: float) -> bool:
-    """Whether a part tells something, beside what agents are for, that no card is about."""
-    if opens_as_request(text) or not closest < FITS <= closest_of_all:
-        return False
-    if tells(text):
-        return True
-    # Descriptions alone do not tell "directions to Harlow" from what nobody is for.
-    return any(card.requests for card in cards) and _is_clearly_elsewhere(text, cards)
-
-
-def _is_beside(
+def _is_remark(
     text: str, message: str, cards: Cards, preferred: float, most_preferred: float
 ) -> bool:
     """Whether a part is worded like no request, beside one that is: "long bus ride ahead", "Road trip!"."""
-    is_known = any(card.requests for card in cards) and most_preferred >= PREFERRED
-    if not is_known or opens_as_request(text):
+    if opens_as_request(text) or most_preferred < PREFERRED:
+        return False
+    # Descriptions alone do not tell "directions to Harlow" from what nobody is for.
+    if not any(card.requests for card in cards) and not tells(text):
         return False
     begin = message.find(text)
     is_exclaimed = begin >= 0 and message[begin + len(text) :].lstrip()[:1] == "!"
