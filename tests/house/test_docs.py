@@ -29,11 +29,7 @@ FOREIGN = {"json_each", "sqlar_uncompress", "from_function", "req", "freeze", "s
 """Of SQLite, of LangChain, a mark of pytest, of Python's gc, of matplotlib."""
 ROWS = [
     tuple(cell.strip(" `") for cell in line.strip("| ").split(" | "))
-    for line in (ROOT / "docs/architecture.md")
-    .read_text()
-    .split("## Where is ...?")[1]
-    .split("\n## ")[0]
-    .splitlines()
+    for line in (ROOT / "docs/where.md").read_text().split("## What there is not")[0].splitlines()
     if line.startswith("| ") and not line.startswith("| question")
 ]
 
@@ -78,7 +74,7 @@ def _bound(body: list[ast.stmt], prefix: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
 def test_each_place_holds_what_the_table_says(row: tuple[str, str, str]):
-    """A reader who follows a row of docs/architecture.md lands on a definition, not on a mention."""
+    """A reader who follows a row of docs/where.md lands on a definition, not on a mention."""
     _, path, name = row
     assert name in set(definitions(path, (ROOT / path).read_text()))
 
