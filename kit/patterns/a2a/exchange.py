@@ -26,6 +26,8 @@ PRINCIPAL = "x-principal"
 LONGEST = 1_000_000
 """Characters of one report, and of an answer."""
 _TRACE_ID = re.compile("(?!0{32})[0-9a-f]{32}")
+ASKER = "urn:subagent-kit:asker:1"
+"""The extension of A2A by which any client says for whom it asks, named in each card (docs/bridges.md)."""
 KEY = "subagent-kit"
 """Under which metadata of a message or an update the kit's own part stands."""
 

@@ -6,6 +6,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,7 @@ from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
 from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
 from a2a.types import (
     AgentCapabilities,
+    AgentExtension,
     AgentInterface,
     AgentSkill,
     Message,
@@ -40,13 +42,14 @@ from starlette.middleware import Middleware
 from kit.compose.locale import locale_of
 from kit.compose.parts import DeckSettings, StatusPolicy
 from kit.core.card import AgentCard
-from kit.core.context import ID, turn_id_of
+from kit.core.context import ID, DynamicContext, InheritedContext, Principal, turn_id_of
 from kit.core.event import Event
 from kit.core.limits import BodyLimit
-from kit.core.outcome import Answer, Outcome, tell
+from kit.core.outcome import AgentCall, Answer, Outcome, tell
 from kit.core.record import Message as Line
 from kit.core.status import OWN
 from kit.patterns.a2a.exchange import (
+    ASKER,
     CALLER,
     KEY,
     PRINCIPAL,
@@ -77,6 +80,11 @@ Speaker = tuple[str, str, str, str]
 """Tenant, user, conversation, agent."""
 ONE_MESSAGE = (
     "A task here is one message: send the next one without the id of a task, in the same context."
+)
+ASKER_WORDS = (
+    "Says for whom a message asks: `tenant_id` and `user_id` in its metadata, and both in the header "
+    f"`{PRINCIPAL}`, as `tenant/user` with what is no letter, digit, `_`, `.`, `-` or `~` percent-encoded. "
+    "A message that does not say it is rejected."
 )
 NO_PRINCIPAL = "This agent answers on behalf of a signed-in user only."
 
@@ -275,7 +283,10 @@ def peer_card(card: AgentCard, url: str) -> PeerCard:
         supported_interfaces=[
             AgentInterface(url=url, protocol_binding="JSONRPC", protocol_version="1.0")
         ],
-        capabilities=AgentCapabilities(streaming=True),
+        capabilities=AgentCapabilities(
+            streaming=True,
+            extensions=[AgentExtension(uri=ASKER, description=ASKER_WORDS, required=True)],
+        ),
         default_input_modes=["text/plain"],
         default_output_modes=["text/plain"],
         skills=[
@@ -324,14 +335,16 @@ def _caller(context: ServerCallContext) -> str:
 
 
 def _read(context: RequestContext) -> Request | None:
-    """What the kit on the other side sent; None for a caller that named nobody it asks for, by a name that the API
-    takes, or another in its header."""
+    """What the kit on the other side sent, or any client; None for a caller that named nobody it asks for, by a name
+    that the API takes, or another in its header."""
     message = context.message
-    metadata = ""
-    if message is not None and KEY in message.metadata:
-        metadata = message.metadata[KEY]
+    if message is None:
+        return None
     try:
-        request = Request.model_validate_json(str(metadata))
+        if KEY in message.metadata:
+            request = Request.model_validate_json(str(message.metadata[KEY]))
+        else:
+            request = _plain_request(context, message)
     except ValidationError:
         return None
     principal = request.inherited.principal
@@ -343,6 +356,28 @@ def _read(context: RequestContext) -> Request | None:
     if is_known or all(re.fullmatch(ID, name) for name in (principal.tenant_id, principal.user_id)):
         return request
     return None
+
+
+def _plain_request(context: RequestContext, message: Message) -> Request:
+    """The request of a client that is no pattern of the kit: its text, and for whom it asks. Raises ValidationError
+    where it does not say that."""
+    names: dict[str, Any] = {}
+    for name in Principal.model_fields:
+        if name in message.metadata:
+            names[name] = message.metadata[name]
+    principal = Principal.model_validate(names)
+    locale = SETTINGS.visitor.locale
+    return Request(
+        call=AgentCall(call_id=message.message_id, agent="", query=context.get_user_input()),
+        inherited=InheritedContext(
+            principal=principal, episode_id=context.context_id or "", locale=locale
+        ),
+        dynamic=DynamicContext(
+            date=date.today().isoformat(), user_id=principal.user_id, locale=locale
+        ),
+        caller="",
+        place="0.0",
+    )
 
 
 def _message(text: str) -> Message:
