@@ -271,3 +271,39 @@ async def test_an_agent_that_a_kit_serves_answers_for_whom_the_bridge_asks(tmp_p
     assert extension["uri"] == ASKER and extension["required"]
     for name in ("tenant_id", "user_id", "x-principal"):
         assert name in extension["description"]
+
+
+@pytest.mark.req("S-7")
+@pytest.mark.parametrize(
+    ("names", "header"),
+    [
+        ({}, "acme/alice"),
+        ({"tenant_id": "acme", "user_id": "alice"}, "acme/bob"),
+        ({"tenant_id": "", "user_id": ""}, "/"),
+        ({"tenant_id": "acme"}, "acme/alice"),
+    ],
+)
+async def test_a_client_that_does_not_say_for_whom_it_asks_is_turned_away_and_nobody_is_asked(
+    names: dict[str, str], header: str
+):
+    peers = serve_team(
+        bound({"points": ScriptedModel("You have 12 points.")}), "http://peers.internal"
+    )
+    message = {
+        "messageId": "m",
+        "role": "ROLE_USER",
+        "parts": [{"text": "How many points?"}],
+        "metadata": names,
+    }
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "SendMessage",
+        "params": {"message": message},
+    }
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(peers.app)) as http:
+        headers = {"x-principal": header, "A2A-Version": "1.0"}
+        response = await http.post("http://peers.internal/points", json=body, headers=headers)
+    await peers.aclose()
+    assert response.json()["result"]["task"]["status"]["state"] == "TASK_STATE_REJECTED"
+    assert "12 points" not in response.text
