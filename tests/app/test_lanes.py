@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from streamlit.testing.v1 import AppTest
+
 from kit.core.bodies.call import AgentStarted, ModelStarted
 from kit.core.bodies.speech import Acknowledged
 from kit.core.bodies.turn import AgentBroken
@@ -121,3 +123,27 @@ def test_what_was_broken_in_the_middle_says_so_from_then_on():
     assert (rewards.broken_at, shop.broken_at) == (None, 0.8)
     assert standing(shop, 0.9)[1] == "Broken here: Shop fails in the middle of its work"
     assert shop.words[-1].text == "“shoes”: took too long, broken on purpose"
+
+
+def _two_running_turns() -> None:
+    import streamlit as st
+
+    from kit.compose.page import PageSettings
+    from kit.core.bodies.call import AgentStarted
+    from kit.ui.canvas.turn_lanes import TurnLanes
+    from kit.ui.shared.turn_fold import advance
+    from kit.ui.shared.turn_view import TurnView
+    from tests.app.logs import begin, stamp
+
+    for turn_id in ("t1", "t2"):
+        asked = AgentStarted(agent="rewards", call_id="a", query="points")
+        events = stamp([*begin(), (0.1, "s2", "s1", asked)], turn_id)
+        view = advance(TurnView(turn_id=turn_id), events)
+        lanes = TurnLanes(st.container(), {}, PageSettings(), lambda _agent, _kind: None)
+        lanes.draw(view, 1.0)
+
+
+def test_agents_of_two_turns_at_work_can_be_broken_on_one_page():
+    page = AppTest.from_function(_two_running_turns).run()
+    assert not page.exception
+    assert len([button for button in page.button if button.label == "Hang"]) == 2

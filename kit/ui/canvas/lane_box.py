@@ -42,12 +42,14 @@ class LaneBox:
     def __init__(
         self,
         step: Step,
+        turn_id: str,
         page: PageSettings,
         agent: Agent | None,
         on_break: OnBreak | None,
     ):
-        """Takes the next place of the page for a step of this agent, which is None where the deck has
+        """Takes the next place of the page for a step of a turn by this agent, which is None where the deck has
         it no more; `on_break` makes it fail, or None where nobody may."""
+        self._turn_id = turn_id
         self._page = page
         self._budget = agent.time_budget if agent else None
         self._unbreakable = OUT_OF_REACH if isinstance(agent, ApiAgent) else ()
@@ -98,7 +100,7 @@ class LaneBox:
                     continue
                 st.button(
                     word,
-                    key=f"break-{kind}-{step.span_id}",
+                    key=f"break-{kind}-{self._turn_id}-{step.span_id}",
                     help=f"{step.label} {CATALOGUE[kind].label}",
                     on_click=partial(on_break, step.agent, kind),
                 )

@@ -63,7 +63,7 @@ class TurnLanes:
         for step in view.steps[len(self._boxes) :]:
             agent = self._agents.get(step.agent)
             with self._agent_lanes:
-                self._boxes.append(LaneBox(step, self._page, agent, self._on_break))
+                self._boxes.append(LaneBox(step, view.turn_id, self._page, agent, self._on_break))
         for box, step, lane in zip(self._boxes, view.steps, agent_lanes, strict=True):
             box.draw(step, lane, end, now)
         _draw_lanes(self._end, last, end, now)
