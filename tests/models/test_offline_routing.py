@@ -63,6 +63,19 @@ def test_elliptical_reply_stays_with_the_agent_in_play(request_: str):
     assert routed(request_, in_play="restaurants", said=said) == ["restaurants"]
 
 
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "Great, what is the phone number?",
+        "Can I get the address and the phone number, please?",
+        "Excellent. And the price?",
+        "what is the entrance fee",
+    ],
+)
+def test_what_is_asked_of_a_thing_that_was_shown_is_for_whoever_showed_it(request_: str):
+    assert routed(request_, in_play="restaurants", said="Here is one.") == ["restaurants"]
+
+
 def test_complete_new_request_never_inherits():
     assert routed(
         "how many points do I have?", in_play="restaurants", said="Here are two sushi places."
@@ -84,6 +97,8 @@ def test_complete_new_request_never_inherits():
         "ok great, thank you!",
         "How are you?",
         "No, that's all I need. Have a nice day!",
+        "Actually I don't need anything else. Thank you.",
+        "Yes, thank you, you have given me the information that I needed.",
         "I have no more questions, thank you!",
         "I don't need more at the moment, thanks",
         "Thanks, I am sure. Goodbye.",

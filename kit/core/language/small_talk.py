@@ -25,7 +25,7 @@ _FILLER = _either(
     a bunch
     (?:right |for )?now
     (?:to|for) me
-    very|really|again|today|tonight|then|there|all|everyone|everything|indeed|please|too
+    very|really|actually|again|today|tonight|then|there|all|everyone|everything|indeed|please|too|as always
     por todo|por la ayuda|por tu ayuda|por favor|muy|otra vez|hoy"""
 )
 _GREETING = _either(
@@ -50,7 +50,7 @@ _HELP = _either(
     r"""your (?:kind )?(?:help|time|assistance|service|support|information|info)
     the (?:help|info|information|update|assistance)
     all (?:of )?(?:your|the) help
-    helping(?: me)?(?: out)?
+    (?:helping|serving)(?: me)?(?: out)?
     being so helpful
     that|this|everything"""
 )
@@ -87,7 +87,9 @@ _NO_MORE = _either(
     nothing(?: else| more)?
     (?:no |nope )?(?:i'm|i am|we're|we are) (?:all )?(?:good|done|set|fine|okay|ok)
     i (?:don't|do not|dont) need (?:anything|nothing|any(?: more| other| further)?)(?: else| more| help| other)*
-    i have (?:all|everything) i need(?:ed)?
+    i have (?:all|everything) (?:that )?i need(?:ed)?
+    you (?:have )?(?:given|gave|told) me (?:all|everything|what|the info(?:rmation)?) (?:that )?i need(?:ed)?
+    i can take it from here
     (?:no|ya) (?:gracias|más|nada más)|nada más|eso es todo|por ahora no|ahora no"""
 )
 _CALLED_OFF = _either(

@@ -12,6 +12,18 @@ FAINT = word_set(
 )
 """Words that say when or how many more often than what."""
 
+ATTRIBUTES = word_set(
+    """address phone telephone number postcode postal zip code reference price fee entrance cost area location
+    rating star stars type id name email contact parking wifi internet hours time departure arrival travel info
+    information details"""
+)
+"""What is asked of a thing that was shown: a question of nothing else names no thing of its own."""
+
+POLITE = word_set(
+    "great fine excellent perfect alright course work works provide wish love charge lovely wonderful"
+)
+"""Words around such a question that name nothing."""
+
 TIMES = word_set("expire expires expired expiring end ends ending start starts valid last")
 """Words that ask for a date."""
 

@@ -153,7 +153,11 @@ def _leans_back(situation: Situation) -> bool:
     """Whether a request leans on what was said before it, and is not a request of its own in few words."""
     request = situation.request
     last_reply = situation.last_reply
-    if not situation.in_play or not points_back(request, last_reply):
+    if not situation.in_play:
+        return False
+    if asks_attributes(request):
+        return True
+    if not points_back(request, last_reply):
         return False
     if _may_answer(request, last_reply) or _refers(request):
         return True
@@ -171,6 +175,8 @@ def is_for_nobody(
         has_words = any(sign.isalpha() for sign in request)
         return not has_words or table.is_elsewhere(request, doubt=doubt)
     if _may_answer(request, last_reply) or retries(request) or english.LINK.search(request):
+        return False
+    if asks_attributes(request):
         return False
     return table.is_elsewhere(request, doubt=-CERTAIN)
 
@@ -197,6 +203,12 @@ def asks_for_act(request: str) -> bool:
 def is_elliptic(request: str) -> bool:
     """Whether a request names next to nothing itself, such as "are they going to expire?"."""
     return len(content_words(request) - english.FAINT) <= 1
+
+
+def asks_attributes(request: str) -> bool:
+    """Whether a request asks how to reach a thing, or what it costs, and names none: "the phone number, please"."""
+    subject = content_words(english.REFERENCE.sub(" ", request)) - english.FAINT - english.POLITE
+    return bool(subject) and subject <= english.ATTRIBUTES
 
 
 def is_of_several(request: str) -> bool:
@@ -332,6 +344,7 @@ def _head_start(situation: Situation) -> Floats:
         start += scale.question
     if _leans_back(situation):
         is_pulled = is_elliptic(request) and not _is_of_others(situation)
+        is_pulled = is_pulled or asks_attributes(request)
         start += scale.elliptic if is_pulled else scale.back
         if is_of_several(request):
             start += SEVERAL
