@@ -155,11 +155,12 @@ def _name(system: str, cases: Path) -> str:
 
 
 def _result(spec: "GridSpec", run: "Run") -> dict[str, Any]:
-    from kit.bench.grid.report import compare_run
+    from kit.bench.grid.report import compare_run, uncompared
 
+    grid = spec.grid
     ways, verdicts = compare_run(spec, run.folder)
     return {
-        "name": spec.grid.name,
+        "name": grid.name,
         "folder": str(run.folder),
         "cells": run.total,
         "played": run.before + run.done,
@@ -170,6 +171,7 @@ def _result(spec: "GridSpec", run: "Run") -> dict[str, Any]:
         "decided": run.decided,
         "ways": [way.model_dump(mode="json") for way in ways],
         "verdicts": [_verdict(verdict) for verdict in verdicts],
+        "uncompared": uncompared(ways, verdicts, grid.baseline, grid.verdicts),
     }
 
 

@@ -250,6 +250,7 @@ def test_systems_that_never_answer_the_same_case_are_said_not_to_be_compared(
     assert code == 1 and not result["verdicts"] and result["failed"] == CASES
     text = (folder / "out" / "report.md").read_text()
     assert "no verdict, for no case has a value on both sides" in text
+    assert "no verdict, for no case has a value on both sides" in result["uncompared"][0]
     assert "no verdict, for no case has a value on both sides" in run_page(folder / "out")
 
 

@@ -16,12 +16,13 @@ from kit import Kit, Reply, open_kit
 from kit.compose.deck import Deck
 from kit.compose.topology import Topology
 from kit.core.bodies.call import ModelStarted
+from kit.core.bodies.turn import Resumed
 from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import OPERATOR, Principal
 from kit.core.errors import ResumeError
 from kit.core.outcome import BEFORE_YES, PARTLY
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.act_ledger import DECLINED, DONE_BEFORE, UNCERTAIN
+from kit.runtime.act_ledger import DECLINED, DONE_BEFORE, UNCERTAIN, ActLedger
 from kit.settings import Settings
 from kit.tools.loading import function_tool
 from kit.tools.tool import LimitedTool, ToolLimits, tool_context
@@ -185,6 +186,16 @@ async def test_nobody_answers_for_somebody_else_nor_twice_nor_not_at_all(tmp_pat
         with pytest.raises(ResumeError, match="is ok"):
             kit.resume(turn_id, True)
     assert world.tickets == 1
+
+
+@pytest.mark.req("K-12")
+@pytest.mark.parametrize("first", [True, False])
+def test_of_two_answers_to_one_question_the_first_counts(first: bool):
+    """Two tabs may answer a plan at the same moment: what one turn has noted, no other one takes back."""
+    ledger = ActLedger()
+    ledger.take_over(Resumed(turn_id="t1", answers={"open_ticket": first}))
+    ledger.take_over(Resumed(turn_id="t2", answers={"open_ticket": not first}))
+    assert ledger.entry("open_ticket").answer is first
 
 
 @pytest.mark.req("K-12")
