@@ -3,7 +3,7 @@
 import asyncio
 import re
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -158,9 +158,21 @@ def stitched(messages: list[BaseMessage]) -> Line:
     return Line(" | ".join(result for result in results if result != SET_ASIDE))
 
 
-def leading(line: Line) -> ScriptedModel:
-    """An orchestrator for any number of turns: says this line, then joins what came of its calls."""
-    return ScriptedModel(lambda seen: stitched(seen) if seen[-1].type == "tool" else line)
+def routing(route: Line | Callable[[str], Line]) -> Callable[[list[BaseMessage]], Line]:
+    """The script of an orchestrator for any number of turns: says this line, or what a request calls
+    for, then joins what came of its calls."""
+
+    def say(seen: list[BaseMessage]) -> Line:
+        if seen[-1].type == "tool":
+            return stitched(seen)
+        return route if isinstance(route, Line) else route(str(seen[-1].content))
+
+    return say
+
+
+def leading(route: Line | Callable[[str], Line]) -> ScriptedModel:
+    """The model of such an orchestrator."""
+    return ScriptedModel(routing(route))
 
 
 def repeats(messages: Sequence[BaseMessage]) -> Line:

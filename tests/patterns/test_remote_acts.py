@@ -1,9 +1,6 @@
 """Acts of a sub-agent behind A2A: they belong to the turn of the caller, and are done once over there too."""
 
 import asyncio
-import os
-import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,18 +8,12 @@ from langchain_core.messages import BaseMessage, ToolMessage
 
 from kit.core.card import AgentCard
 from kit.core.errors import StoreError
-from kit.core.outcome import PARTLY
 from kit.models.scripted import Line, ScriptedModel
-from kit.patterns.a2a import a2a_over
-from kit.runtime.act_ledger import DONE_BEFORE, UNCERTAIN
-from kit.runtime.pattern import Pattern
+from kit.runtime.act_ledger import UNCERTAIN
 from kit.tools.tool import LimitedTool, ToolLimits
-from tests.forks import exit_code
 from tests.kits import asks
 from tests.patterns.test_a2a import ask, bound, tool_of, wired
-from tests.runtime.test_pause import QUESTION, Desk, FailingDesk
-
-ONCE = ToolLimits(once=True)
+from tests.runtime.test_pause import ONCE, QUESTION, Desk, FailingDesk, Says, ask_desk
 
 
 class SlowDesk(Desk):
@@ -33,92 +24,6 @@ class SlowDesk(Desk):
         answer = await super().open_ticket(words)
         await asyncio.sleep(60)
         return answer
-
-
-class DyingDesk(Desk):
-    """Opens a ticket, and its process is killed before it says so."""
-
-    async def open_ticket(self, words: str) -> str:
-        """Open a ticket."""
-        answer = await super().open_ticket(words)
-        os.kill(os.getpid(), signal.SIGKILL)
-        return answer
-
-
-def die(folder: Path, pattern: str | Pattern) -> None:
-    """Asks, and kills this process after the tool's effect."""
-
-    async def play() -> None:
-        async with DyingDesk(folder, ONCE).opened() as kit:
-            await kit.ask(QUESTION, kit.session("talk"), pattern)
-
-    asyncio.run(play())
-
-
-def die_inside(folder: Path) -> None:
-    """Dies in the middle of an act behind a hop without a wire."""
-    die(folder, "a2a")
-
-
-def die_on_loopback(folder: Path) -> None:
-    """Dies in the middle of an act behind a socket of this machine."""
-    die(folder, a2a_over(None))
-
-
-@pytest.mark.realtime
-@pytest.mark.req("SO-12")
-@pytest.mark.parametrize("dies", [die_inside, die_on_loopback])
-async def test_an_act_of_a_peer_whose_process_died_is_never_done_again_and_is_said_to_be_unknown(
-    tmp_path: Path, dies: Callable[[Path], None]
-):
-    world = Desk(tmp_path, ONCE)
-    assert exit_code(dies, tmp_path) == -signal.SIGKILL
-    assert world.tickets == 1
-    async with world.opened() as kit:
-        (turn,) = kit.store.turns(session_id="talk")
-        assert turn.status == "interrupted"
-        reply = await kit.resume(turn.id)
-        assert world.tickets == 1, "it was done twice"
-        assert reply.status == "ok" and UNCERTAIN in reply.text and "4,975" in reply.text
-        again = await kit.ask("try again", kit.session("talk"), "a2a")
-    assert world.tickets == 1 and UNCERTAIN in again.text
-
-
-@pytest.mark.req("SO-12")
-async def test_an_act_of_a_peer_that_outlasts_it_or_is_stopped_is_said_to_be_unknown(
-    tmp_path: Path,
-):
-    world = SlowDesk(tmp_path, ONCE)
-    async with world.opened() as kit:
-        reply = await kit.ask(QUESTION, kit.session("talk"), "a2a")
-        assert world.tickets == 1 and reply.status == "ok"
-        assert f"open ticket: {UNCERTAIN}" in reply.text and "4,975" in reply.text
-        again = await kit.ask("try again", kit.session("talk"), "a2a")
-        assert world.tickets == 1 and UNCERTAIN in again.text
-        turn = kit.ask(QUESTION, kit.session("other talk"), "a2a")
-        while world.tickets == 1:
-            await asyncio.sleep(0.1)
-        turn.cancel()
-        stopped = await turn
-        assert stopped.status == "cancelled" and f"open ticket: {UNCERTAIN}" in stopped.text
-
-
-@pytest.mark.req("SO-12")
-async def test_an_act_of_a_peer_is_told_of_though_that_failed_after_it_and_is_not_done_by_try_again(
-    tmp_path: Path,
-):
-    world = FailingDesk(tmp_path, ONCE)
-    async with world.opened() as kit:
-        reply = await kit.ask(QUESTION, kit.session("talk"), "a2a")
-        assert "Ticket 12 says: the printer is out of ink." in reply.text and PARTLY in reply.text
-        again = await kit.ask("try again", kit.session("talk"), "a2a")
-        assert world.tickets == 1 and "Ticket 12 says" in again.text
-    sound = Desk(tmp_path, ONCE)
-    async with sound.opened() as kit:
-        again = await kit.ask("go on", kit.session("talk"), "a2a")
-        assert sound.tickets == 1 and DONE_BEFORE in again.text
-        in_full = await kit.ask(QUESTION, kit.session("talk"), "a2a")
-        assert sound.tickets == 2 and DONE_BEFORE not in in_full.text
 
 
 @pytest.mark.req("SO-12")
@@ -132,7 +37,7 @@ async def test_no_act_of_a_peer_begins_that_the_caller_cannot_store(
 
     async with world.opened() as kit:
         monkeypatch.setattr(kit.store, "keep_log", refuse)
-        reply = await kit.ask(QUESTION, kit.session("talk"), "a2a")
+        reply = await ask_desk(kit, "a2a")
     assert world.tickets == 0
     assert "Ticket" not in reply.text and "4,975" in reply.text
 
@@ -161,7 +66,7 @@ async def test_an_agent_behind_the_hop_knows_in_another_process_what_it_was_aske
     class ListeningDesk(Desk):
         """Notes what the desk is sent."""
 
-        def scripts(self) -> dict[str, Callable[[list[BaseMessage]], Line]]:
+        def scripts(self) -> dict[str, Says]:
             def listen(messages: list[BaseMessage]) -> Line:
                 histories.append([str(message.content) for message in messages[1:]])
                 return Line("It is open.")
@@ -172,7 +77,7 @@ async def test_an_agent_behind_the_hop_knows_in_another_process_what_it_was_aske
         (tmp_path / pattern).mkdir()
         for message in (QUESTION, "try again"):
             async with ListeningDesk(tmp_path / pattern, ONCE).opened() as kit:
-                await kit.ask(message, kit.session("talk"), pattern)
+                await ask_desk(kit, pattern, message)
     _, here, _, behind_the_hop = histories
     assert "It is open." in here
     assert behind_the_hop == here
@@ -202,7 +107,7 @@ class BookingDesk(Desk):
         (desk,) = super().cards()
         return [desk.replace(tools=("open_ticket",)), orchestrator]
 
-    def scripts(self) -> dict[str, Callable[[list[BaseMessage]], Line]]:
+    def scripts(self) -> dict[str, Says]:
         def lead(messages: list[BaseMessage]) -> Line:
             if isinstance(messages[-1], ToolMessage):
                 return Line(calls=[("book", {"words": "a visit"})])
@@ -215,7 +120,7 @@ async def test_a_question_that_a_peer_cannot_ask_is_not_asked_beside_one_of_the_
     tmp_path: Path,
 ):
     async with BookingDesk(tmp_path).opened() as kit:
-        reply = await kit.ask(QUESTION, kit.session("talk"), "a2a")
+        reply = await ask_desk(kit, "a2a")
     assert (reply.status, reply.text) == ("paused", "Book a visit?")
 
 

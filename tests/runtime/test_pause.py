@@ -22,30 +22,30 @@ from kit.core.context import OPERATOR, Principal
 from kit.core.errors import ResumeError
 from kit.core.outcome import BEFORE_YES, PARTLY
 from kit.models.scripted import Line, ScriptedModel
+from kit.patterns.a2a import a2a_over
 from kit.runtime.act_ledger import DECLINED, DONE_BEFORE, UNCERTAIN, ActLedger
+from kit.runtime.handle import Turn
+from kit.runtime.pattern import Pattern
 from kit.settings import Settings
 from kit.tools.loading import function_tool
 from kit.tools.tool import LimitedTool, ToolLimits, tool_context
 from tests.forks import exit_code
-from tests.kits import asks, small_deck, stitched
+from tests.kits import asks, repeats, routing, small_deck
 
 QUESTION = "Open a ticket about my printer, and how many points do I have?"
 ASKS = ToolLimits(confirm="Open a ticket that says “{words}”?")
+ONCE = ToolLimits(once=True)
+HERE_AND_BEHIND_A_HOP = [(ASKS, "mediated"), (ONCE, "mediated"), (ONCE, "a2a")]
+"""Limits of a tool that acts, and the pattern that asks its agent; a peer elsewhere can ask for no yes."""
 Resume = Literal["reinvoke", "reuse", "partial"]
-
-
-def lead(messages: list[BaseMessage]) -> Line:
-    return (
-        stitched(messages)
-        if isinstance(messages[-1], ToolMessage)
-        else asks("desk", "points", query=QUESTION)
-    )
+Says = Callable[[list[BaseMessage]], Line]
+"""What a model says to what it has read."""
 
 
 def desk(messages: list[BaseMessage]) -> Line:
     """Opens a ticket, and says what came of it."""
     if isinstance(messages[-1], ToolMessage):
-        return Line(str(messages[-1].content))
+        return repeats(messages)
     return Line(calls=[("open_ticket", {"words": "the printer is out of ink"})])
 
 
@@ -88,16 +88,14 @@ class Desk:
             )
         ]
 
-    def scripts(self) -> dict[str, Callable[[list[BaseMessage]], Line]]:
+    def scripts(self) -> dict[str, Says]:
         return {
-            "orchestrator": lead,
+            "orchestrator": routing(asks("desk", "points", query=QUESTION)),
             "desk": desk,
             "points": lambda _: Line("You have 4,975 points."),
         }
 
-    def _heard(
-        self, name: str, script: Callable[[list[BaseMessage]], Line]
-    ) -> Callable[[list[BaseMessage]], Line]:
+    def _heard(self, name: str, script: Says) -> Says:
         def say(messages: list[BaseMessage]) -> Line:
             self.calls.append(name)
             return script(messages)
@@ -116,8 +114,18 @@ class Desk:
         return len(self.effects.read_text().splitlines()) if self.effects.exists() else 0
 
 
+def ask_desk(kit: Kit, pattern: str | Pattern = "mediated", message: str = QUESTION) -> Turn:
+    return kit.ask(message, kit.session("talk"), pattern)
+
+
+async def answered(kit: Kit, pattern: str | Pattern = "mediated") -> Reply:
+    """What the question comes to, with a yes where the deck asks for one."""
+    reply = await ask_desk(kit, pattern)
+    return await kit.resume(reply.turn_id, True) if reply.status == "paused" else reply
+
+
 async def paused(kit: Kit) -> Reply:
-    reply = await kit.ask(QUESTION, kit.session("talk"))
+    reply = await ask_desk(kit)
     assert reply.status == "paused"
     return reply
 
@@ -226,7 +234,7 @@ async def test_a_lookup_beside_an_act_of_the_same_agent_sees_what_the_act_left(t
 async def test_every_pattern_that_asks_the_desk_pauses_and_goes_on(tmp_path: Path, pattern: str):
     world = Desk(tmp_path)
     async with world.opened() as kit:
-        reply = await kit.ask(QUESTION, kit.session("talk"), pattern)
+        reply = await ask_desk(kit, pattern)
         assert (reply.status, world.tickets) == ("paused", 0)
         reply = await kit.resume(reply.turn_id, True)
     assert (reply.status, world.tickets) == ("ok", 1)
@@ -237,7 +245,7 @@ async def test_every_pattern_that_asks_the_desk_pauses_and_goes_on(tmp_path: Pat
 async def test_a_peer_elsewhere_cannot_ask_and_so_does_nothing(tmp_path: Path):
     world = Desk(tmp_path)
     async with world.opened() as kit:
-        reply = await kit.ask(QUESTION, kit.session("talk"), "a2a")
+        reply = await ask_desk(kit, "a2a")
     assert (reply.status, world.tickets) == ("ok", 0)
     assert "Ticket" not in reply.text and "desk" in reply.text
 
@@ -245,9 +253,9 @@ async def test_a_peer_elsewhere_cannot_ask_and_so_does_nothing(tmp_path: Path):
 # A process that dies
 
 
-def die(folder: Path) -> None:
-    """Asks, says yes, and kills this process after the tool's effect."""
-    world = Desk(folder)
+def die(folder: Path, limits: ToolLimits, pattern: str | Pattern) -> None:
+    """Asks, says yes where it has to, and kills this process after the tool's effect."""
+    world = Desk(folder, limits)
 
     async def die_in_tool(words: str) -> str:
         """Open a ticket."""
@@ -258,32 +266,45 @@ def die(folder: Path) -> None:
     async def play() -> None:
         world.tool = die_in_tool
         async with world.opened() as kit:
-            reply = await kit.ask(QUESTION, kit.session("talk"))
-            await kit.resume(reply.turn_id, True)
+            await answered(kit, pattern)
 
     asyncio.run(play())
 
 
+def die_on_loopback(folder: Path, limits: ToolLimits, _: str) -> None:
+    """Dies in the middle of an act behind a socket of this machine."""
+    die(folder, limits, a2a_over(None))
+
+
 @pytest.mark.realtime
 @pytest.mark.req("SO-12", "K-12")
+@pytest.mark.parametrize(
+    ("dies", "limits", "pattern"),
+    [(die, ASKS, "mediated"), (die, ONCE, "a2a"), (die_on_loopback, ONCE, "a2a")],
+)
 async def test_an_act_whose_process_died_is_never_done_again_and_is_said_to_be_unknown(
     tmp_path: Path,
+    dies: Callable[[Path, ToolLimits, str], None],
+    limits: ToolLimits,
+    pattern: str,
 ):
-    world = Desk(tmp_path)
-    assert exit_code(die, tmp_path) == -signal.SIGKILL
+    world = Desk(tmp_path, limits)
+    assert exit_code(dies, tmp_path, limits, pattern) == -signal.SIGKILL
     assert world.tickets == 1
     async with world.opened() as kit:
         (turn,) = kit.store.turns(session_id="talk")
         assert turn.status == "interrupted"
         reply = await kit.resume(turn.id)
-    assert world.tickets == 1, "it was done twice"
-    assert reply.status == "ok" and UNCERTAIN in reply.text and "4,975" in reply.text
+        assert world.tickets == 1, "it was done twice"
+        assert reply.status == "ok" and UNCERTAIN in reply.text and "4,975" in reply.text
+        again = await ask_desk(kit, pattern, "try again")
+    assert world.tickets == 1 and UNCERTAIN in again.text
 
 
 class FailingDesk(Desk):
     """Opens a ticket, and then its model is gone."""
 
-    def scripts(self) -> dict[str, Callable[[list[BaseMessage]], Line]]:
+    def scripts(self) -> dict[str, Says]:
         def fail(messages: list[BaseMessage]) -> Line:
             if isinstance(messages[-1], ToolMessage):
                 raise OSError("gone")
@@ -293,25 +314,26 @@ class FailingDesk(Desk):
 
 
 @pytest.mark.req("SO-12", "K-12")
-@pytest.mark.parametrize("limits", [ASKS, ToolLimits(once=True)])
-async def test_an_act_is_told_of_though_its_agent_failed_after_it(
-    tmp_path: Path, limits: ToolLimits
+@pytest.mark.parametrize(("limits", "pattern"), HERE_AND_BEHIND_A_HOP)
+async def test_an_act_is_told_of_though_its_agent_failed_after_it_and_is_not_done_by_try_again(
+    tmp_path: Path, limits: ToolLimits, pattern: str
 ):
     world = FailingDesk(tmp_path, limits)
     async with world.opened() as kit:
-        reply = await kit.ask(QUESTION, kit.session("talk"))
-        if reply.status == "paused":
-            reply = await kit.resume(reply.turn_id, True)
+        reply = await answered(kit, pattern)
         assert world.tickets == 1
         assert "Ticket 12 says: the printer is out of ink." in reply.text and PARTLY in reply.text
         assert (reply.parts.whole, reply.parts.partly, reply.parts.failed) == (1, 1, 0)
-        again = await kit.ask("try again", kit.session("talk"))
+        again = await ask_desk(kit, pattern, "try again")
         assert world.tickets == 1 and "Ticket 12 says" in again.text
 
 
 @pytest.mark.req("SO-12")
-async def test_an_act_that_outlasts_its_agent_or_is_stopped_is_said_to_be_unknown(tmp_path: Path):
-    world = Desk(tmp_path, ToolLimits(once=True))
+@pytest.mark.parametrize("pattern", ["mediated", "a2a"])
+async def test_an_act_that_outlasts_its_agent_or_is_stopped_is_said_to_be_unknown(
+    tmp_path: Path, pattern: str
+):
+    world = Desk(tmp_path, ONCE)
 
     async def open_slowly(words: str) -> str:
         """Open a ticket."""
@@ -321,10 +343,12 @@ async def test_an_act_that_outlasts_its_agent_or_is_stopped_is_said_to_be_unknow
 
     world.tool = open_slowly
     async with world.opened() as kit:
-        reply = await kit.ask(QUESTION, kit.session("talk"))
+        reply = await ask_desk(kit, pattern)
         assert world.tickets == 1 and reply.status == "ok"
         assert f"open ticket: {UNCERTAIN}" in reply.text and "4,975" in reply.text
-        turn = kit.ask(QUESTION, kit.session("other talk"))
+        again = await ask_desk(kit, pattern, "try again")
+        assert world.tickets == 1 and UNCERTAIN in again.text
+        turn = kit.ask(QUESTION, kit.session("other talk"), pattern)
         while world.tickets == 1:
             await asyncio.sleep(0.1)
         turn.cancel()
@@ -338,7 +362,7 @@ async def test_an_act_that_takes_no_notice_of_the_end_of_its_turn_is_said_to_be_
     tmp_path: Path, stops: bool
 ):
     """The turn ends without its work, and nobody below it says how the act came out."""
-    world = Desk(tmp_path, ToolLimits(once=True))
+    world = Desk(tmp_path, ONCE)
     may_end = asyncio.Event()
 
     async def open_stubbornly(words: str) -> str:
@@ -351,7 +375,7 @@ async def test_an_act_that_takes_no_notice_of_the_end_of_its_turn_is_said_to_be_
 
     world.tool = open_stubbornly
     async with world.opened() as kit:
-        turn = kit.ask(QUESTION, kit.session("talk"))
+        turn = ask_desk(kit)
         while world.tickets == 0:
             await asyncio.sleep(0.1)
         if stops:
@@ -364,16 +388,16 @@ async def test_an_act_that_takes_no_notice_of_the_end_of_its_turn_is_said_to_be_
 
 @pytest.mark.req("SO-12")
 async def test_the_same_act_twice_in_one_reply_is_done_once_and_comes_to_one_result(tmp_path: Path):
-    world = Desk(tmp_path, ToolLimits(once=True))
+    world = Desk(tmp_path, ONCE)
 
     def twice(messages: list[BaseMessage]) -> Line:
         if isinstance(messages[-1], ToolMessage):
-            return Line(str(messages[-1].content))
+            return repeats(messages)
         return Line(calls=[("open_ticket", {"words": "ink"})] * 2, ids=["one", "two"])
 
     world.scripts = lambda: {**Desk.scripts(world), "desk": twice}
     async with world.opened() as kit:
-        reply = await kit.ask(QUESTION, kit.session("talk"))
+        reply = await ask_desk(kit)
     assert world.tickets == 1 and "Ticket 12 says: ink." in reply.text
     assert UNCERTAIN not in reply.text
 
@@ -383,31 +407,26 @@ async def test_a_typed_yes_or_no_is_told_what_still_waits_for_one(tmp_path: Path
     world = Desk(tmp_path)
     async with world.opened() as kit:
         first = await paused(kit)
-        typed = await kit.ask(word, kit.session("talk"))
+        typed = await ask_desk(kit, message=word)
         assert first.text in typed.text and "yes or no" in typed.text
         assert world.tickets == 0 and not typed.routing.invoked
         assert "Ticket 12 says" in (await kit.resume(first.turn_id, True)).text
-        later = await kit.ask(word, kit.session("talk"))
+        later = await ask_desk(kit, message=word)
         assert "yes or no" not in later.text
 
 
 @pytest.mark.req("SO-12")
-@pytest.mark.parametrize("limits", [ASKS, ToolLimits(once=True)])
+@pytest.mark.parametrize(("limits", "pattern"), HERE_AND_BEHIND_A_HOP)
 @pytest.mark.parametrize("words", ["go on", "Try again, please"])
 async def test_words_that_only_ask_to_go_on_do_no_act_of_an_earlier_turn_twice(
-    tmp_path: Path, limits: ToolLimits, words: str
+    tmp_path: Path, limits: ToolLimits, pattern: str, words: str
 ):
     world = Desk(tmp_path, limits)
     async with world.opened() as kit:
-        first = await kit.ask(QUESTION, kit.session("talk"))
-        if first.status == "paused":
-            first = await kit.resume(first.turn_id, True)
-        assert "Ticket 12 says" in first.text
-        again = await kit.ask(words, kit.session("talk"))
+        assert "Ticket 12 says" in (await answered(kit, pattern)).text
+        again = await ask_desk(kit, pattern, words)
         assert world.tickets == 1 and again.status == "ok" and DONE_BEFORE in again.text
-        in_full = await kit.ask(QUESTION, kit.session("talk"))
-        if in_full.status == "paused":
-            in_full = await kit.resume(in_full.turn_id, True)
+        in_full = await answered(kit, pattern)
         assert world.tickets == 2 and DONE_BEFORE not in in_full.text
 
 
@@ -416,9 +435,9 @@ async def test_words_that_only_ask_to_go_on_do_no_act_of_an_earlier_turn_twice(
 async def test_a_turn_that_is_asked_again_or_forked_asks_before_it_acts(
     tmp_path: Path, answer: bool
 ):
-    world = Desk(tmp_path, ToolLimits(once=True))
+    world = Desk(tmp_path, ONCE)
     async with world.opened() as kit:
-        first = await kit.ask(QUESTION, kit.session("talk"))
+        first = await ask_desk(kit)
         assert world.tickets == 1, "the deck does not ask for it"
         record = kit.store.turn(first.turn_id, OPERATOR)
         assert record is not None
@@ -449,9 +468,9 @@ async def test_an_act_that_a_dead_process_may_have_done_is_not_done_by_words_tha
     tmp_path: Path,
 ):
     world = Desk(tmp_path, ToolLimits(confirm="Open a ticket?", idempotent=True))
-    assert exit_code(die, tmp_path) == -signal.SIGKILL
+    assert exit_code(die, tmp_path, ASKS, "mediated") == -signal.SIGKILL
     async with world.opened() as kit:
-        reply = await kit.ask("go on", kit.session("talk"))
+        reply = await ask_desk(kit, message="go on")
     assert world.tickets == 1 and UNCERTAIN in reply.text
 
 
@@ -466,7 +485,7 @@ async def resumed_after(kit: Kit, whole: Reply, length: int) -> Reply:
 async def resumed_in_tool(world: Desk) -> Reply:
     """What becomes of a turn whose process died before its tool had ended, or had been told to have."""
     async with world.opened() as kit:
-        whole = await kit.ask(QUESTION, kit.session("talk"))
+        whole = await ask_desk(kit)
         world.calls.clear()
         kinds = [event.kind for event in whole.events]
         return await resumed_after(kit, whole, kinds.index("tool_ended"))
@@ -475,7 +494,7 @@ async def resumed_in_tool(world: Desk) -> Reply:
 class SlowDesk(Desk):
     """Opens two tickets, one after the other; the first takes longer than it may, and is opened all the same."""
 
-    def scripts(self) -> dict[str, Callable[[list[BaseMessage]], Line]]:
+    def scripts(self) -> dict[str, Says]:
         return {**super().scripts(), "desk": self.opens_two}
 
     @staticmethod
@@ -544,7 +563,7 @@ class DeskPipeline(Desk):
         pipeline = {"chat": {"desk": Topology(kind="pipeline", members=("clerk", "opener"))}}
         return small_deck(lead_only, [front, clerk, opener], topologies=pipeline)
 
-    def scripts(self) -> dict[str, Callable[[list[BaseMessage]], Line]]:
+    def scripts(self) -> dict[str, Says]:
         return {**super().scripts(), "opener": desk, "clerk": lambda _: Line("Serial 7731.")}
 
 
@@ -575,7 +594,7 @@ async def test_whatever_the_last_event_was_that_a_dead_process_stored_the_answer
     """Of an act that began and has no end nobody knows: it is not done again, and the answer says so."""
     world = Desk(tmp_path, ToolLimits(once=True), resume)
     async with world.opened() as kit:
-        whole = await kit.ask(QUESTION, kit.session("talk"), pattern)
+        whole = await ask_desk(kit, pattern)
         assert (whole.status, world.tickets) == ("ok", 1)
         kinds = [event.kind for event in whole.events]
         began, ended = kinds.index("act_started"), kinds.index("tool_ended")
