@@ -21,7 +21,7 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.patterns import PATTERNS
 from kit.settings import HOME, Settings
 from kit.wire import Kit, open_kit
-from tests.kits import SmallKit, answering, asks, small_kit, stitched
+from tests.kits import SmallKit, answering, asks, leading, small_kit, stitched
 
 
 def case(*expected: str, user: str = "coffee deals and my points", **fields: Any) -> Case:
@@ -354,29 +354,30 @@ async def test_switches_are_scored_for_every_pair_of_verticals_and_the_vertical_
     asked = {ask.user: ask.expected[0] for each in cases for ask in each.turns}
     before: list[str] = []
 
-    def lead(messages: list[BaseMessage]) -> Line:
-        if isinstance(messages[-1], ToolMessage):
-            return stitched(messages)
-        agent = asked[str(messages[-1].content)]
-        before.append(before[-1] if agent == "play" and len(messages) > 3 else agent)
-        return asks(before[-1], query=str(messages[-1].content))
+    def route(request: str) -> Line:
+        agent = asked[request]
+        before.append(before[-1] if agent == "play" and before else agent)
+        return asks(before[-1], query=request)
 
-    kit = small_kit(
-        ScriptedModel(lead),
-        {agent: answering("Here it is.") for agent in sorted(set(asked.values()))},
-    )
+    agents = sorted(set(asked.values()))
+    kit = small_kit(leading(route), {agent: answering("Here it is.") for agent in agents})
     measured: dict[tuple[str, str], list[float]] = {}
     for each in cases:
+        before.clear()
         for turn, _ in await run_case(each, kit):
             if (right := value("switch", each, turn)) is not None:
                 pair = each.turns[turn.turn - 1].expected[0], each.turns[turn.turn].expected[0]
                 measured.setdefault(pair, []).append(right)
-    assert set(measured) == set(permutations(sorted(set(asked.values())), 2))
+    assert set(measured) == set(permutations(agents, 2))
     for (_, after), scores in measured.items():
         assert set(scores) == {0.0 if after == "play" else 1.0}
 
 
 HOPS = some("references")
+
+
+def told_before(messages: list[BaseMessage]) -> str:
+    return "Earlier: " + " ".join(str(message.content) for message in messages[:-1])
 
 
 def carrying(names: bool) -> SmallKit:
@@ -389,12 +390,10 @@ def carrying(names: bool) -> SmallKit:
             return stitched(messages)
         request = str(messages[-1].content)
         if "submit_prior_context" in request or "specialist" in request:
-            told = " ".join(str(m.content) for m in messages[:-1])
-            return Line(f"Earlier: {told}" if names else "They talked about shopping.")
+            return Line(told_before(messages) if names else "They talked about shopping.")
         return asks(said[request].domain, query=request)
 
-    kit = small_kit(ScriptedModel(lead), {agent: answering("Here it is.") for agent in agents})
-    return kit
+    return small_kit(ScriptedModel(lead), {agent: answering("Here it is.") for agent in agents})
 
 
 @pytest.mark.req("PC1-S9.3-2")
@@ -419,8 +418,7 @@ async def test_summaries_of_long_conversations_are_scored_on_entities_decisions_
         if "submit_prior_context" in request:
             return Line("nothing")
         if "Sum up" in request:
-            told = " ".join(str(m.content) for m in messages[:-1])
-            return Line("They talked." if forgets else told)
+            return Line("They talked." if forgets else told_before(messages))
         return asks("shop", query=request)
 
     scored: list[float | None] = []

@@ -14,7 +14,7 @@ from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
 from kit.runtime.pattern import Pattern
 from kit.runtime.turn import Reply, run_turn
-from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched
+from tests.kits import ALICE, SmallKit, answering, asks, routing, small_kit, stitched
 from tests.runtime.test_continuity import chained
 
 MIXED = "my receipt didn't scan and find me coffee deals"
@@ -57,8 +57,7 @@ async def test_thinking_is_the_first_a_client_hears_of_any_turn(message: str, le
 @pytest.mark.req("SAT-18")
 async def test_supports_answers_are_called_ft_and_every_other_by_its_provider():
     kit = kit_of()
-    lead = asks("support", "shop", query="x")
-    chained("orchestrator", lambda seen: stitched(seen) if seen[-1].type == "tool" else lead, kit)
+    chained("orchestrator", routing(asks("support", "shop", query="x")), kit)
     support = chained("support", lambda _: Line("Scan it again."), kit)
     chained("shop", lambda _: Line("Coffee, 2 off."), kit)
     of_support: set[str] = set()

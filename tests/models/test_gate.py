@@ -18,7 +18,7 @@ from kit.runtime.handle import Reply
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
-from tests.kits import ALICE, SmallKit, asks, bodies, small_deck, stitched
+from tests.kits import ALICE, SmallKit, asks, bodies, routing, small_deck
 
 pytestmark = pytest.mark.req("SAT-24")
 
@@ -55,11 +55,8 @@ class Provider:
 
             return reply
 
-        lead = called(
-            lambda messages: stitched(messages) if messages[-1].type == "tool" else asks("a", "b")
-        )
         models = {
-            "orchestrator": ("lead", lead),
+            "orchestrator": ("lead", called(routing(asks("a", "b")))),
             "a": ("sub", called("I am a.")),
             "b": ("sub", called("I am b.")),
         }

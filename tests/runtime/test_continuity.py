@@ -37,7 +37,7 @@ from kit.worlds.consumer.support import (
     SupportQuestion,
     support_tool,
 )
-from tests.kits import ALICE, SmallKit, answering, asks, bodies, small_kit, stitched
+from tests.kits import ALICE, SmallKit, answering, asks, bodies, routing, small_kit
 from tests.loopback_openai import Refuse, Say, loopback
 from tests.sample_turn import a_turn
 
@@ -94,20 +94,14 @@ def chained(name: str, line: Callable[[list[BaseMessage]], Line], kit: SmallKit)
 def chained_kit() -> tuple[SmallKit, Provider, Provider, Provider]:
     kit = small_kit([], {"ann": answering(""), "bob": answering("")})
 
-    def lead(messages: list[BaseMessage]) -> Line:
-        if messages[-1].type == "tool":
-            return stitched(messages)
-        return asks(
-            *[name for name in ("ann", "bob") if name in str(messages[-1].content)],
-            query="your part",
-        )
+    def route(request: str) -> Line:
+        return asks(*[name for name in ("ann", "bob") if name in request], query="your part")
 
-    lines = [lambda _: Line("Ann says."), lambda _: Line("Bob says.")]
     return (
         kit,
-        chained("orchestrator", lead, kit),
-        chained("ann", lines[0], kit),
-        chained("bob", lines[1], kit),
+        chained("orchestrator", routing(route), kit),
+        chained("ann", lambda _: Line("Ann says."), kit),
+        chained("bob", lambda _: Line("Bob says."), kit),
     )
 
 

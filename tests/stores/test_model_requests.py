@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from kit import Cassette, Settings, open_kit
 from kit.core.bodies.call import ModelStarted, RequestCall, RequestMessage
@@ -26,7 +26,7 @@ from kit.stores.model_request import (
 )
 from kit.stores.turn_store import TurnStore
 from kit.ui.traces.model_request import request_html
-from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched
+from tests.kits import ALICE, SmallKit, answering, asks, leading, small_kit, stitched
 
 DIALOGUE = (
     "what are my points, burger deals near me, and where can I buy a kettle?",
@@ -126,11 +126,7 @@ def lines(request: ModelRequest) -> list[str]:
 
 @pytest.mark.req("K-31")
 async def test_a_conversation_that_was_summed_up_is_told_as_it_was_sent() -> None:
-    lead = ScriptedModel(
-        lambda messages: (
-            stitched(messages) if isinstance(messages[-1], ToolMessage) else asks("a", intents=1)
-        )
-    )
+    lead = leading(asks("a", intents=1))
     helper = ScriptedModel(
         lambda _: Line(calls=[("submit_summary", {"summary": "They spoke of a."})])
     )
@@ -160,7 +156,7 @@ async def test_a_prompt_is_kept_once_and_personal_values_and_keys_never() -> Non
         "Let me look.", calls=[("ask_a", {"query": "boots", "intent_count": 1, "shoe": "7"})]
     )
     kit = small_kit(
-        ScriptedModel(lambda m: stitched(m) if isinstance(m[-1], ToolMessage) else calls),
+        leading(calls),
         {"a": answering("A")},
         cards=[card],
     )
