@@ -3,7 +3,8 @@
 import json
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -41,17 +42,24 @@ def turn(number: int, *called: str, status: str = "ok") -> TurnRecord:
     )
 
 
-def stored() -> tuple[SqliteStore, list[TurnRecord]]:
-    store, turns = SqliteStore(":memory:"), list[TurnRecord]()
+def traffic() -> list[TurnRecord]:
+    turns: list[TurnRecord] = []
     for vertical, count in VERTICALS.items():
         turns += [turn(len(turns) + n, vertical) for n in range(count)]
-    turns += [turn(900 + n) for n in range(20)] + [
-        turn(950, "shop", "play"),
-        turn(951, "shop", status="cancelled"),
-    ]
-    for one in turns:
-        store.end_turn(one, [], [])
-    return store, turns
+    turns += [turn(900 + n) for n in range(20)]
+    return [*turns, turn(950, "shop", "play"), turn(951, "shop", status="cancelled")]
+
+
+TURNS = traffic()
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[SqliteStore]:
+    """A store with these turns, which nobody changes."""
+    with closing(SqliteStore(":memory:")) as store:
+        for each in TURNS:
+            store.end_turn(each, [], [])
+        yield store
 
 
 def labelled(sheet: Sequence[Item], right: dict[str, float]) -> list[Item]:
@@ -89,8 +97,7 @@ def by_name(found: Sequence[Drift]) -> dict[str, Drift]:
 
 @pytest.mark.req("PC2-S5.9b")
 def test_a_sample_is_even_over_verticals_however_uneven_the_traffic():
-    _, turns = stored()
-    drawn = sample(turns, 30, seed=7)
+    drawn = sample(TURNS, 30, seed=7)
     count = Counter(name for names in drawn.values() for name in names)
     assert count == {"shop": 30, "rewards": 30, "support": 30, "play": 9, NOBODY: 20}
     assert "t0951" not in drawn and drawn["t0950"] in (("play",), ("play", "shop"))
@@ -98,11 +105,10 @@ def test_a_sample_is_even_over_verticals_however_uneven_the_traffic():
 
 @pytest.mark.req("PC2-S5.9b")
 def test_a_seed_draws_the_same_turns_in_any_order_and_beside_any_other_vertical():
-    _, turns = stored()
-    drawn = sample(turns, 30, seed=7)
-    assert sample(random.Random(3).sample(turns, len(turns)), 30, seed=7) == drawn
-    assert set(sample(turns, 30, seed=8)) != set(drawn)
-    fewer = [one for one in turns if "rewards" not in one.invoked]
+    drawn = sample(TURNS, 30, seed=7)
+    assert sample(random.Random(3).sample(TURNS, len(TURNS)), 30, seed=7) == drawn
+    assert set(sample(TURNS, 30, seed=8)) != set(drawn)
+    fewer = [one for one in TURNS if "rewards" not in one.invoked]
     assert {key for key, names in sample(fewer, 30, seed=7).items() if "shop" in names} == {
         key for key, names in drawn.items() if "shop" in names
     }
@@ -111,8 +117,7 @@ def test_a_seed_draws_the_same_turns_in_any_order_and_beside_any_other_vertical(
 # ── the sheet ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_broken_sheet_names_file_and_line(tmp_path: Path):
-    store, _ = stored()
+def test_a_broken_sheet_names_file_and_line(store: SqliteStore, tmp_path: Path):
     write_sheet(tmp_path / "s.jsonl", items(store, 1, seed=7))
     good = (tmp_path / "s.jsonl").read_text().splitlines()[0]
     wrong = good.replace('"label":{"turn_id":"t', '"label":{"turn_id":"x')
@@ -149,8 +154,7 @@ async def test_a_labeller_sees_what_came_before_what_was_shown_and_what_crossed(
 
 
 @pytest.mark.req("PC2-S5.9b")
-def test_the_vertical_that_got_worse_drifts_and_no_other_does():
-    store, _ = stored()
+def test_the_vertical_that_got_worse_drifts_and_no_other_does(store: SqliteStore):
     sheet = labelled(items(store, 60, seed=7), {"shop": 0.6, NOBODY: 1.0})
     found = by_name(measure_drift(sheet, evaluated()))
     assert {name for name, one in found.items() if one.significant} == {"shop"}
@@ -162,8 +166,7 @@ def test_the_vertical_that_got_worse_drifts_and_no_other_does():
 
 
 @pytest.mark.req("PC2-S5.9b")
-def test_unlabelled_turns_and_verticals_on_one_side_are_told_and_not_counted():
-    store, _ = stored()
+def test_unlabelled_turns_and_verticals_on_one_side_are_told_and_not_counted(store: SqliteStore):
     sheet = items(store, 4, seed=7)
     pairs = zip(sheet, labelled(sheet, {}), strict=True)
     half = [item if n % 2 else done for n, (item, done) in enumerate(pairs)]
@@ -208,7 +211,6 @@ def test_from_stored_turns_to_a_verdict_by_command(tmp_path: Path):
     refused(run("drift", sheet, *both[:2]), "needs both")
 
 
-def test_a_sample_may_be_of_one_tenant():
-    store, _ = stored()
+def test_a_sample_may_be_of_one_tenant(store: SqliteStore):
     assert items(store, 3, seed=7, tenant="globex") == []
     assert len(items(store, 3, seed=7, since=900.0)) == 3 + 1

@@ -6,7 +6,6 @@ import shutil
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -33,26 +32,21 @@ FILE = DATA / "cases" / "switches.jsonl"
 TRIO = ("shop", "rewards", "play")
 
 
-def cases() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in FILE.read_text().splitlines()]
-
-
 def switches() -> list[RoutedTurn]:
     """Every ordered pair, ten times."""
     turns: list[RoutedTurn] = []
-    for number, (before, after) in enumerate(
-        pair for pair in permutations(TRIO, 2) for _ in range(10)
-    ):
-        turns.append(
-            RoutedTurn(
-                case_id=f"c{number}",
-                turn=1,
-                query="q",
-                expected=(after,),
-                called=(after,),
-                previous=(before,),
+    for before, after in permutations(TRIO, 2):
+        for _ in range(10):
+            turns.append(
+                RoutedTurn(
+                    case_id=f"c{len(turns)}",
+                    turn=1,
+                    query="q",
+                    expected=(after,),
+                    called=(after,),
+                    previous=(before,),
+                )
             )
-        )
     return turns
 
 

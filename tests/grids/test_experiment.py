@@ -9,7 +9,6 @@ import logging
 import socket
 from collections.abc import Generator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +26,8 @@ from kit.cli import main
 from kit.experiment_kits import ExperimentKits, trace_home
 from kit.home import HOME
 from kit.settings import Settings
-from kit.wire import open_kit
 from studies.loopback_opik import OpikStub, opik_stub
+from tests.grids.test_grid import OPENER
 from tests.pages import flat_page
 from tests.sinks.test_opik_sink import LISTEN, apart
 
@@ -113,12 +112,7 @@ def trace_ids(sent: Sent) -> dict[str, dict[str, Any]]:
 @pytest.mark.req("SAT-22")
 def test_what_the_page_says_of_the_gateway_is_what_its_whole_grid_reports(tmp_path: Path):
     spec = read_grid(HOME / "data" / "grids" / "gateway.yaml")
-    run_grid(
-        spec,
-        tmp_path,
-        partial(open_kit, Settings(store=":memory:", pace=0.0, today="2026-11-01")),
-        1,
-    )
+    run_grid(spec, tmp_path, OPENER, 1)
     ways, verdicts = compare_ways(spec, read_results(tmp_path))
     page = flat_page("bench.md")
     missing = [line for line in map(str, [*ways, *verdicts]) if line not in page]

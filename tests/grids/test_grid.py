@@ -275,7 +275,12 @@ def test_every_turn_has_its_times_tokens_and_cost_and_a_price_makes_dollars(tmp_
         "price_in": 1.0,
         "price_out": 10.0,
     }
-    spec = spec_of(tmp_path, specs={"simulated-test": model}, patterns=sorted(PATTERNS))
+    spec = spec_of(
+        tmp_path,
+        specs={"simulated-test": model},
+        patterns=sorted(PATTERNS),
+        cases=[{**MIXED, "take": 2}],
+    )
     _, rows = play(spec, tmp_path / "out")
     by = {
         pattern: [row for row in rows if row["pattern"] == pattern]
