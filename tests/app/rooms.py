@@ -1,9 +1,10 @@
 """Rooms of kit/ui as Streamlit's own test driver opens them, over a store of the test's own."""
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from altair import VegaLiteSchema
@@ -11,6 +12,9 @@ from altair.utils import schemapi
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
+from kit.core.record import TurnRecord
+from kit.home import HOME
+from kit.stores.sqlite import SqliteStore
 from kit.ui.shared import frame
 from tests.pages import unescaped
 
@@ -58,6 +62,19 @@ def room(name: str, **address: str) -> AppTest:
     page = AppTest.from_string(code, default_timeout=60)
     page.query_params.update(address)
     return page
+
+
+def whole_app(**address: Any) -> AppTest:
+    """The app with all of its pages, at this address; it opens on the chat."""
+    page = AppTest.from_file(str(HOME / "app.py"), default_timeout=60)
+    page.query_params.update(address)
+    return page
+
+
+def turns_in(store: Path, **by: Any) -> list[TurnRecord]:
+    """The turns that a page has stored."""
+    with closing(SqliteStore(store)) as kept:
+        return kept.turns(**by)
 
 
 def shown(page: AppTest) -> str:

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from kit.core.context import Principal, Session
-from kit.home import HOME
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.ui.shared.allowance import LimitReached
 from kit.ui.shared.host import Host
-from tests.app.rooms import app_over, shown
+from tests.app.rooms import app_over, shown, whole_app
 from tests.sample_turn import a_turn
 
 ANN = Principal(tenant_id="acme", user_id="ann")
@@ -96,7 +94,7 @@ def test_the_page_says_so_and_gives_the_question_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with app_over(tmp_path / "kit.db", monkeypatch, VISITOR_TURNS_A_MINUTE=1):
-        page = AppTest.from_file(str(HOME / "app.py"), default_timeout=60).run()
+        page = whole_app().run()
         page.chat_input[0].set_value(QUESTION).run()
         assert not page.error
         page.chat_input[0].set_value("And coffee deals?").run()

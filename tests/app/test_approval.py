@@ -8,9 +8,8 @@ import pytest
 import yaml
 from streamlit.testing.v1 import AppTest
 
-from kit.settings import HOME
 from kit.ui.shared import frame
-from tests.app.rooms import app_over
+from tests.app.rooms import app_over, whole_app
 
 QUESTION = "May I open a ticket?"
 FILES = {
@@ -70,9 +69,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def opened(session: str = "one") -> AppTest:
-    page = AppTest.from_file(str(HOME / "app.py"), default_timeout=60)
-    page.query_params["session"] = session
-    page.run()
+    page = whole_app(session=session).run()
     assert not page.exception
     return page
 

@@ -176,7 +176,8 @@ def test_broken_and_unfinished_runs_are_told_in_a_sentence(
     page: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(benchmarks, "HOME", tmp_path)
-    assert "There is none yet" in shown(page.run())
+    told = shown(page.run())
+    assert "There is none yet" in told and "kit grid FILE.yaml --traces` plays one" in told
     foreign = tmp_path / "grids" / "foreign"
     foreign.mkdir(parents=True)
     (foreign / "results.jsonl").write_text("")
@@ -226,10 +227,3 @@ def test_the_turns_of_a_run_are_listed_by_way_and_one_is_opened(page: AppTest, t
     row = read_results(EXAMPLE)[0]
     page.query_params["cell"] = turn_id(row["cell"], row["turn"])
     assert "No trace of this turn is kept" in shown(page.run())
-
-
-def test_a_page_without_a_run_says_how_one_is_played(
-    page: AppTest, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(benchmarks, "HOME", Path("/nowhere"))
-    assert "kit grid FILE.yaml --traces` plays one" in shown(page.run())

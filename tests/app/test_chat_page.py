@@ -13,13 +13,13 @@ from kit.core.bodies.call import AgentStarted
 from kit.core.bodies.guard import CallDropped
 from kit.core.context import Principal, Session
 from kit.core.fault import CANARY, CANARY_NUMBER
-from kit.core.record import TurnRecord
 from kit.settings import HOME
 from kit.stores.sqlite import SqliteStore
 from kit.ui.shared import frame
 from tests.app.logs import begin, end, failed, stamp
-from tests.app.rooms import app_over
+from tests.app.rooms import app_over, turns_in, whole_app
 from tests.pages import marks, unescaped
+from tests.sample_turn import a_turn
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 SUGGESTIONS = [
@@ -37,11 +37,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def open_page(session: str | None = None, **address: str | list[str]) -> AppTest:
-    page = AppTest.from_file(str(HOME / "app.py"), default_timeout=60)
-    if session:
-        page.query_params["session"] = session
-    page.query_params.update(address)
-    page.run()
+    page = whole_app(**({"session": session} if session else {}), **address).run()
     assert not page.exception
     return page
 
@@ -100,20 +96,13 @@ def put(
     kept = SqliteStore(store)
     kept.open_session(Session(id=session_id, principal=who))
     for number in range(count):
-        turn = TurnRecord(
-            id=f"{session_id}-{number}",
-            session_id=session_id,
-            tenant_id=who.tenant_id,
-            user_id=who.user_id,
-            message=f"question {number}",
-            pattern="mediated",
-            started_at=time.time() - 1000 + number,
+        turn = a_turn(
+            f"{session_id}-{number}", session_id, who.user_id, time.time() - 1000 + number
         )
+        turn = turn.replace(message=f"question {number}")
         kept.begin_turn(turn)
         if status != "running":
-            done = turn.model_copy(
-                update={"status": status, "text": f"answer {number}", "seconds": 1.0}
-            )
+            done = turn.replace(status=status, text=f"answer {number}", seconds=1.0)
             kept.end_turn(done, [], [])
     kept.close()
 
@@ -121,9 +110,7 @@ def put(
 @pytest.mark.req("PC2-FR-15")
 def test_a_mixed_question_shows_its_sub_agents_and_the_stored_routing(store: Path):
     page = ask(open_page(), MIXED)
-    kept = SqliteStore(store)
-    (turn,) = kept.turns(session_id=session_of(page))
-    kept.close()
+    (turn,) = turns_in(store, session_id=session_of(page))
     assert turn.status == "ok" and len(turn.invoked) == 3
     assert [message.name for message in page.chat_message] == ["user", "assistant"]
     assert {name.lower(): state for name, (state, _) in steps(page).items()} == dict.fromkeys(
@@ -173,9 +160,7 @@ def test_somebody_elses_session_is_neither_shown_nor_continued(store: Path):
     assert "question 0" not in text(page) and "answer 0" not in text(page)
     assert session_of(page) != "theirs"
     ask(page, "How many points do I have?")
-    kept = SqliteStore(store)
-    assert [turn.message for turn in kept.turns(session_id="theirs")] == ["question 0"]
-    kept.close()
+    assert [turn.message for turn in turns_in(store, session_id="theirs")] == ["question 0"]
 
 
 def test_a_long_session_shows_its_newest_turns(store: Path):
@@ -276,10 +261,7 @@ def test_a_person_breaks_a_part_and_reads_so_in_plain_words(store: Path):
 def _anew(page: AppTest) -> AppTest:
     """The same address in a new process, for a new visitor."""
     frame.open_host.clear()
-    again = AppTest.from_file(str(HOME / "app.py"), default_timeout=60)
-    again.query_params.update(page.query_params)
-    assert not again.run().exception
-    return again
+    return open_page(**page.query_params)
 
 
 @pytest.mark.req("S-11")
@@ -290,10 +272,8 @@ def test_faults_come_with_the_address_and_unknown_ones_are_told_as_text(store: P
     assert EVIL in unescaped(warning) and marks(warning) == []
     assert "Not taken from the address: pattern=no-such" in unescaped(page.warning[1].value)
     ask(page, MIXED)
-    kept = SqliteStore(store)
-    (turn,) = kept.turns(session_id=session_of(page))
+    (turn,) = turns_in(store, session_id=session_of(page))
     assert turn.cap == 1 and turn.pattern == "mediated" and panel(page)["cap"] == "over 1"
-    kept.close()
     assert "left out" in htmls(page, "turn")
 
 

@@ -3,13 +3,12 @@
 import pytest
 
 from kit.patterns import PATTERNS
-from kit.settings import Settings
 from kit.ui.shared.turn_facts import headline
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.wire import Kit, open_kit
+from tests.kits import OFFLINE
 
-EMBEDDED = Settings(store=":memory:", pace=0.0, model="offline")
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 ALL = ("rewards=raise", "shop=raise", "support=raise")
 
@@ -31,7 +30,7 @@ def told(view: TurnView) -> tuple[str, str, int]:
 @pytest.mark.req("K-15")
 @pytest.mark.parametrize("pattern", PATTERNS)
 async def test_every_pattern_says_how_much_was_answered(pattern: str):
-    async with open_kit(EMBEDDED, faults=True) as kit:
+    async with open_kit(OFFLINE, faults=True) as kit:
         foreign = await turn(kit, pattern, ("rewards=foreign_principal",))
         assert told(foreign) == ("2 of 3 answered", "warn", 0)
         if pattern == "mediated":

@@ -5,6 +5,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.ui.shared.wording import moment
 from kit.wire import open_kit
-from tests.app.rooms import app_over, room, shown
+from tests.app.rooms import app_over, room, shown, turns_in
 from tests.sample_turn import a_turn
 
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to" / "metric.md"
@@ -69,9 +70,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
             await kit.ask("hello", kit.session("mine"))
 
     asyncio.run(turns())
-    store = SqliteStore(path)
-    begin(store, "far", "umbrella", time.time())
-    store.close()
+    put(path, "far", "umbrella", time.time())
     return path
 
 
@@ -94,8 +93,8 @@ def unfolded() -> AppTest:
     return page
 
 
-def begin(
-    store: SqliteStore,
+def put(
+    path: Path,
     turn_id: str,
     tenant: str,
     at: float,
@@ -105,13 +104,12 @@ def begin(
     """Stores an ended turn with these replies for another principal, in seconds from its start."""
     who = Principal(tenant_id=tenant, user_id="u-001")
     session = f"of-{tenant}"
-    store.open_session(Session(id=session, principal=who))
     turn = a_turn(turn_id, session, "u-001", at).replace(tenant_id=tenant)
-    store.begin_turn(turn)
-    ended = turn.model_copy(
-        update={"status": status, "seconds": 1.0, "measures": Measures(mismatches=mismatches)}
-    )
-    store.end_turn(ended, [], [])
+    ended = turn.replace(status=status, seconds=1.0, measures=Measures(mismatches=mismatches))
+    with closing(SqliteStore(path)) as store:
+        store.open_session(Session(id=session, principal=who))
+        store.begin_turn(turn)
+        store.end_turn(ended, [], [])
 
 
 def values(said: str) -> dict[str, str]:
@@ -199,19 +197,15 @@ def test_the_window_chooses_turns_and_they_are_drawn_over_time(bare: AppTest, tm
     bare.session_state["m-window"] = "Last hour"
     assert "Choose a longer one" in shown(bare.run())
     bare.session_state["m-window"] = "All time"
-    store = SqliteStore(tmp_path / "kit.db")
     for turn_id, ago in (("now", 60.0), ("before", 7_200.0), ("old", 864_000.0)):
-        begin(store, turn_id, "acme", time.time() - ago)
-    store.close()
+        put(tmp_path / "kit.db", turn_id, "acme", time.time() - ago)
     endings, times = [chart.proto.alt for chart in bare.run().get("vega_lite_chart")]
     counted: list[str] = []
     for window in ("All time", "Last week", "Last day", "Last hour"):
         bare.session_state["m-window"] = window
         counted.append(values(shown(bare.run()))["turns"])
     assert counted == ["3", "2", "2", "1"]
-    store = SqliteStore(tmp_path / "kit.db")
-    begin(store, "waits", "acme", time.time() - 30, status="paused")
-    store.close()
+    put(tmp_path / "kit.db", "waits", "acme", time.time() - 30, status="paused")
     said = shown(bare.run())
     assert "### 2 turns: 1 answered whole, 0 in part, 1 waiting for a yes or no." in said
     assert bare.metric[0].value == "100% (21 to 100)", "whoever waits is not unanswered"
@@ -223,14 +217,11 @@ def test_the_window_chooses_turns_and_they_are_drawn_over_time(bare: AppTest, tm
 def test_the_alert_stands_on_top_and_names_no_other_tenants(
     bare: AppTest, tmp_path: Path, ago: float, words: str
 ):
-    store = SqliteStore(tmp_path / "kit.db")
-    begin(store, "theirs", "umbrella", time.time() - 30, 0.1)
-    begin(store, "fine", "acme", time.time() - 30)
-    store.close()
+    path = tmp_path / "kit.db"
+    put(path, "theirs", "umbrella", time.time() - 30, 0.1)
+    put(path, "fine", "acme", time.time() - 30)
     assert "No reply for another principal" in shown(bare.run())
-    store = SqliteStore(tmp_path / "kit.db")
-    begin(store, "mine", "acme", time.time() - ago, 0.1, 0.2)
-    store.close()
+    put(path, "mine", "acme", time.time() - ago, 0.1, 0.2)
     said = shown(bare.run())
     assert (
         words in said
@@ -244,8 +235,8 @@ def test_how_plans_do_stands_on_the_page_with_the_alert_that_fires_and_since_whe
     bare: AppTest, tmp_path: Path
 ):
     now = time.time()
+    put(tmp_path / "kit.db", "fine", "acme", now - 30)
     store = SqliteStore(tmp_path / "kit.db")
-    begin(store, "fine", "acme", now - 30)
     documents = store.open_documents()
 
     async def fill(good: int, bad: int, tenant_id: str) -> None:
@@ -276,9 +267,7 @@ def test_how_plans_do_stands_on_the_page_with_the_alert_that_fires_and_since_whe
 
 def test_labels_add_what_only_a_judge_knows(page: AppTest, asked: Path):
     assert values(shown(page.run()))["routing_accuracy"] == "needs labels"
-    store = SqliteStore(asked)
-    turn = next(turn for turn in store.turns(tenant_id="acme", user_id="u-002"))
-    store.close()
+    turn = turns_in(asked, tenant_id="acme", user_id="u-002")[0]
     line = f'{{"turn_id": "{turn.id}", "agents": ["rewards"], "resolved": true, "scores": {{"rewards": {{"safety": 0.5}}}}}}'
     told = values(
         shown(page.file_uploader[0].upload("l.jsonl", line.encode(), "application/jsonl").run())

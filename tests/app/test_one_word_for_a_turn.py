@@ -11,7 +11,6 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from kit.cli.story import Story, reply_line
 from kit.core.context import OPERATOR, Principal, Session
@@ -29,7 +28,7 @@ from kit.ui.shared.turn_fold import advance, stored_view
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.traces.turn_list import table
 from kit.wire import open_kit
-from tests.app.rooms import app_over, room, shown
+from tests.app.rooms import app_over, room, shown, whole_app
 from tests.kits import SmallKit, answering, asks, classifies, small_kit, stitched
 from tests.plan_kits import PlanKit, draft, gives_rows, plan_kit
 from tests.planning.test_plans import raises
@@ -181,9 +180,7 @@ def test_chat_and_trace_show_these_words(name: str, played: Played):
     assert f"-badge[{words}]" in said
     nothing_owed = "No part that was counted is missing" in said
     assert nothing_owed is (words == "Answered")
-    chat = AppTest.from_file(str(HOME / "app.py"), default_timeout=60)
-    chat.query_params["session"] = name.replace(" ", "-")
-    said = unescape(shown(chat.run()))
+    said = unescape(shown(whole_app(session=name.replace(" ", "-")).run()))
     assert f"-badge[{words}]" in said
     panel = re.findall(r"<h3>This turn (.*?)</h3>", said)
     assert panel and all(words in heading for heading in panel)

@@ -12,8 +12,7 @@ from kit.compose.deck import load_deck
 from kit.compose.page import PageSettings
 from kit.compose.read import read_outline
 from kit.core.errors import DeckError
-from kit.settings import HOME
-from tests.app.rooms import app_over, room
+from tests.app.rooms import app_over, room, whole_app
 from tests.pages import unescaped
 
 FILES = {
@@ -69,7 +68,7 @@ def declare(folder: Path, **page: object) -> None:
 
 
 def open_page(code: str = "") -> AppTest:
-    page = room(code) if code else AppTest.from_file(str(HOME / "app.py"), default_timeout=60)
+    page = room(code) if code else whole_app()
     page.run()
     # A busy machine may hold the loop of the app: Metrics says so, and is right.
     errors = [error.value for error in page.error if "The server stood still" not in error.value]
@@ -97,13 +96,8 @@ def test_over_a_deck_that_says_nothing_no_word_of_the_demo_is_left(folder: Path)
         not page.exception
         and page.chat_message[0].markdown[0].value == "When is high water at the pier?"
     )
-    screens += [
-        content(page),
-        content(open_page("cards")),
-        content(open_page("traces")),
-        content(open_page("metrics")),
-    ]
-    screens += [content(open_page("compare"))]
+    screens.append(content(page))
+    screens += [content(open_page(name)) for name in ("cards", "traces", "metrics", "compare")]
     for screen in screens:
         assert not (found := DEMO.search(screen)), screen[
             max(0, found.start() - 200) : found.end() + 200
@@ -150,7 +144,7 @@ def test_people_may_come_from_a_file_beside_the_deck(folder: Path):
 @pytest.mark.parametrize("name", ["people", "renderers"])
 def test_a_reference_that_leads_nowhere_is_told_in_a_sentence(folder: Path, name: str):
     declare(folder, **{name: "kit.nowhere:NOTHING"})
-    page = AppTest.from_file(str(HOME / "app.py"), default_timeout=60).run()
+    page = whole_app().run()
     (error,) = page.error
     assert "kit.nowhere" in unescaped(error.value) and not page.exception
     declare(folder, **{name: "kit.settings:HOME"})

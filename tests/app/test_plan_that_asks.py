@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -21,10 +22,17 @@ from tests.planning.test_confirmed_plans import CONFIRM
 TASK = "the best three"
 
 
+class Plans(NamedTuple):
+    """A store with plans, conversation -> the reply of its last turn, and what a terminal said of the first."""
+
+    path: Path
+    replies: dict[str, Reply]
+    terminal: str
+
+
 @pytest.fixture(scope="module")
-def plans(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Reply], str]:
-    """A store with plans of two steps that their user was asked about: no answer yet, a yes, a no, a yes and then
-    a no. The path, conversation -> the reply of its last turn, and what a terminal said of the first."""
+def plans(tmp_path_factory: pytest.TempPathFactory) -> Plans:
+    """Plans of two steps that their user was asked about: no answer yet, a yes, a no, a yes and then a no."""
     folder = tmp_path_factory.mktemp("asks")
     answers = {"asked": [], "yes": [True], "no": [False], "yes_no": [True, False]}
     replies: dict[str, Reply] = {}
@@ -42,14 +50,14 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Rep
     story = Story(terminal, "offline")
     for event in replies["asked"].events:
         story.tell(event)
-    return folder / "kit.db", replies, terminal.getvalue()
+    return Plans(folder / "kit.db", replies, terminal.getvalue())
 
 
 @pytest.fixture(scope="module")
-def app(plans: tuple[Path, dict[str, Reply], str]) -> Iterator[None]:
+def app(plans: Plans) -> Iterator[None]:
     with (
         pytest.MonkeyPatch.context() as environment,
-        app_over(plans[0], environment, DECK="cards/outlets"),
+        app_over(plans.path, environment, DECK="cards/outlets"),
     ):
         yield
 
@@ -63,9 +71,9 @@ def fact(page: AppTest, name: str) -> str:
 
 @pytest.mark.req("K-15")
 def test_the_turn_of_a_plan_that_waits_names_whom_it_asked_as_a_terminal_does(
-    app: None, plans: tuple[Path, dict[str, Reply], str]
+    app: None, plans: Plans
 ) -> None:
-    assert "  asked planner, executor\n" in plans[2]
+    assert "  asked planner, executor\n" in plans.terminal
     agents = fact(room("chat", session="asked").run(), "agents")
     assert agents == "Planner Executor"
     agents = fact(room("chat", session="yes").run(), "agents")
@@ -86,33 +94,39 @@ def words(page: str) -> str:
     return re.sub(r"<style>.*?</style>|<[^>]+>", " ", page, flags=re.DOTALL)
 
 
-def plan_page(plans: tuple[Path, dict[str, Reply], str], name: str) -> tuple[str, list[str]]:
-    """Returns what the page Plans says of the plan of a conversation, and the buttons on it."""
-    bodies = [event.body for event in plans[1][name].events]
+@pytest.mark.req("K-12")
+@pytest.mark.parametrize(
+    ("name", "sentence", "rest"),
+    [
+        (
+            "yes_no",
+            "into 2 steps, and Executor did step 1. You said no to step 2.",
+            "you said no",
+        ),
+        (
+            "no",
+            "and Executor did none of them. You said no to step 1. Not done either: step 2.",
+            "not done",
+        ),
+        (
+            "yes",
+            "Executor has done step 1. Not finished: step 2; state: waits for your answer.",
+            "waits for your answer",
+        ),
+    ],
+)
+def test_a_plan_says_what_was_done_and_what_waits_or_is_not_done_after_a_no(
+    app: None, plans: Plans, name: str, sentence: str, rest: str
+) -> None:
+    bodies = [event.body for event in plans.replies[name].events]
     (plan_id,) = [body.plan_id for body in bodies if isinstance(body, PlanTaken)]
     page = room("plans", plan=plan_id).run()
-    return shown(page).replace("\\", ""), [button.label for button in page.button]
-
-
-@pytest.mark.req("K-12")
-def test_a_plan_says_what_was_done_before_a_no_and_that_the_rest_is_not(
-    app: None, plans: tuple[Path, dict[str, Reply], str]
-) -> None:
-    text, buttons = plan_page(plans, "yes_no")
-    assert "into 2 steps, and Executor did step 1. You said no to step 2." in text
-    assert re.search(r"<li>2\. rank the best three, you said no</li>", text)
+    text = shown(page).replace("\\", "")
+    assert sentence in text and f"<li>2. rank the best three, {rest}" in text
     assert "stopped by you" not in words(text) and "waiting" not in words(text)
-    assert buttons == ["All plans"], "to go on could only say the same again"
-
-
-@pytest.mark.req("K-12")
-def test_what_nobody_will_do_after_a_no_does_not_wait(
-    app: None, plans: tuple[Path, dict[str, Reply], str]
-) -> None:
-    text, _ = plan_page(plans, "no")
-    assert "and Executor did none of them. You said no to step 1. Not done either: step 2." in text
-    assert re.search(r"<li>2\. rank the best three, not done</li>", text)
-    assert "waiting" not in words(text)
+    if name == "yes_no":
+        buttons = [button.label for button in page.button]
+        assert buttons == ["All plans"], "to go on could only say the same again"
 
 
 @pytest.mark.req("K-12")
@@ -121,10 +135,3 @@ def test_the_list_of_plans_tells_a_no_from_a_plan_that_waits(app: None) -> None:
     assert not page.exception
     states = list(page.dataframe[0].value["State"])
     assert sorted(states) == ["waits for your answer"] * 2 + ["you said no"] * 2
-
-
-def test_a_plan_that_waits_says_which_of_its_steps_is_done(
-    app: None, plans: tuple[Path, dict[str, Reply], str]
-) -> None:
-    text, _ = plan_page(plans, "yes")
-    assert "Executor has done step 1. Not finished: step 2; state: waits for your answer." in text

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -24,9 +25,16 @@ from tests.plan_kits import draft, gives_rows, plan_kit
 MINE = Session(id="s1", principal=Principal(tenant_id="acme", user_id="u-001"))
 
 
+class Planned(NamedTuple):
+    """A store with plans, and the id of each by its name."""
+
+    path: Path
+    ids: dict[str, str]
+
+
 @pytest.fixture(scope="module")
-def planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """A store with three plans of one person: done, failed, stopped; and one of another. Path, and name -> plan id."""
+def planned(tmp_path_factory: pytest.TempPathFactory) -> Planned:
+    """Three plans of one person: done, failed, stopped; and one of another."""
     folder, ids, turns = tmp_path_factory.mktemp("plans"), dict[str, str](), list[Turn]()
 
     async def doing(scope: StepScope, services: PlanServices) -> str | None:
@@ -59,15 +67,15 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, s
             kit.store.close()
 
     asyncio.run(play())
-    return folder / "kit.db", ids
+    return Planned(folder / "kit.db", ids)
 
 
 @pytest.fixture(scope="module")
-def app(planned: tuple[Path, dict[str, str]]) -> Iterator[None]:
+def app(planned: Planned) -> Iterator[None]:
     """The app over that store. Its pages share one kit, whose service takes a second to start."""
     with (
         pytest.MonkeyPatch.context() as environment,
-        app_over(planned[0], environment, DECK="cards/outlets"),
+        app_over(planned.path, environment, DECK="cards/outlets"),
     ):
         yield
 
@@ -92,9 +100,9 @@ def test_the_list_holds_the_visitors_plans_and_how_plans_do(page: AppTest) -> No
 
 
 def test_a_plan_shows_what_each_step_got_and_gave_and_what_was_planned_anew(
-    page: AppTest, planned: tuple[Path, dict[str, str]]
+    page: AppTest, planned: Planned
 ) -> None:
-    text = opened(page, planned[1]["done"])
+    text = opened(page, planned.ids["done"])
     assert (
         "A plan: Planner split this task into 2 steps, and Executor did them. All of it is done, each step"
         " found something, and nothing is missing. On the way step 2 failed, and the rest was planned anew."
@@ -115,19 +123,17 @@ def test_a_plan_shows_what_each_step_got_and_gave_and_what_was_planned_anew(
     assert [button.label for button in page.button] == ["All plans"]
 
 
-def test_a_failed_plan_says_why_in_words(
-    page: AppTest, planned: tuple[Path, dict[str, str]]
-) -> None:
-    text = opened(page, planned[1]["failed"])
+def test_a_failed_plan_says_why_in_words(page: AppTest, planned: Planned) -> None:
+    text = opened(page, planned.ids["failed"])
     words = text.replace("\\", "")
     assert "It was planned anew three times, and failed again" in words
     assert "Step 1 failed. Missing: step 1." in words and "planned 4 times" in words
 
 
 def test_a_stopped_plan_can_go_on_and_another_persons_is_not_there(
-    page: AppTest, planned: tuple[Path, dict[str, str]]
+    page: AppTest, planned: Planned
 ) -> None:
-    text = opened(page, planned[1]["stopped"])
+    text = opened(page, planned.ids["stopped"])
     assert ("Executor did step 1. Not finished: step 2; state: stopped by you.") in text.replace(
         "\\", ""
     )
@@ -136,15 +142,15 @@ def test_a_stopped_plan_can_go_on_and_another_persons_is_not_there(
         "All plans",
         "Go on",
     ]
-    assert "of another" not in opened(page, planned[1]["theirs"])
+    assert "of another" not in opened(page, planned.ids["theirs"])
     assert "There is no such plan of yours" in page.warning[0].value
 
 
 def test_a_step_says_how_many_it_found_and_one_that_found_nothing_is_missing(
-    page: AppTest, planned: tuple[Path, dict[str, str]]
+    page: AppTest, planned: Planned
 ) -> None:
     host = frame.open_host(Settings.read())
-    plan = host.plan(planned[1]["done"], MINE.principal)
+    plan = host.plan(planned.ids["done"], MINE.principal)
     assert plan is not None
     words = ("Planner", "Executor")
     empty = sentence_of(plan, False, *words, {1: {"rows": ["one"]}, 2: {"rows": []}})
@@ -166,10 +172,10 @@ def test_a_step_says_how_many_it_found_and_one_that_found_nothing_is_missing(
 
 
 def test_the_time_in_which_nobody_worked_is_no_time_of_the_picture_or_of_a_step(
-    page: AppTest, planned: tuple[Path, dict[str, str]]
+    page: AppTest, planned: Planned
 ) -> None:
     host = frame.open_host(Settings.read())
-    plan = host.plan(planned[1]["done"], MINE.principal)
+    plan = host.plan(planned.ids["done"], MINE.principal)
     assert plan is not None
     first, second = plan.steps
     assert first.finished_at and second.started_at and second.finished_at

@@ -18,7 +18,7 @@ from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.ui.traces.export import export
 from kit.wire import open_kit
-from tests.app.rooms import app_over, room, shown
+from tests.app.rooms import app_over, room, shown, turns_in
 from tests.sample_turn import a_turn
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
@@ -48,10 +48,7 @@ def page(asked: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
 
 
 def stored(path: Path, user: str = "u-001") -> list[TurnRecord]:
-    store = SqliteStore(path)
-    turns = store.turns(user_id=user)
-    store.close()
-    return turns
+    return turns_in(path, user_id=user)
 
 
 def open_turn(page: AppTest, turn: TurnRecord, span: str = "") -> AppTest:
