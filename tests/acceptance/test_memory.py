@@ -36,6 +36,7 @@ from tests.kits import (
     answering,
     asks,
     bodies,
+    leading,
     small_deck,
     small_kit,
     stitched,
@@ -57,16 +58,13 @@ def said(messages: list[BaseMessage]) -> str:
 def routed(*names: str) -> ScriptedModel:
     """An orchestrator that asks the agents named in the message, composes what they say, and does small jobs."""
 
-    def line(messages: list[BaseMessage]) -> Line:
-        if messages[-1].type == "tool":
-            return stitched(messages)
-        request = str(messages[-1].content)
+    def route(request: str) -> Line:
         if "submit" in request or "specialist" in request or "Sum up" in request:
             return Line("a note of the helper")
         called = [name for name in names if f"@{name}" in request]
         return asks(*called, query=request) if called else Line("Hello there.")
 
-    return ScriptedModel(line)
+    return leading(route)
 
 
 def remembering(*names: str, **fields: Any) -> SmallKit:
@@ -440,16 +438,10 @@ async def test_try_again_reaches_the_agent_with_its_own_unanswered_question_and_
         lambda m: Line("5 points.") if len(m) > 2 else Line(error=ConnectionError("503"))
     )
 
-    def lead(messages: list[BaseMessage]) -> Line:
-        if messages[-1].type == "tool":
-            return stitched(messages)
-        return (
-            asks("rewards", query="Please try again")
-            if "again" in str(messages[-1].content)
-            else asks("shop", "rewards")
-        )
+    def route(request: str) -> Line:
+        return asks("rewards", query=request) if "again" in request else asks("shop", "rewards")
 
-    kit = small_kit(ScriptedModel(lead), {"shop": answering("coffee"), "rewards": rewards})
+    kit = small_kit(leading(route), {"shop": answering("coffee"), "rewards": rewards})
     first = await run_turn("coffee and points", ALICE, kit)
     again = await run_turn("Please try again", ALICE, kit)
     assert [outcome.kind for outcome in first.outcomes] == [
@@ -480,12 +472,8 @@ async def test_try_again_brings_a_closed_agent_the_question_it_left_open(history
         id="rewards", description="Points.", model="offline", handoff=Handoff(closed=True)
     )
 
-    def lead(messages: list[BaseMessage]) -> Line:
-        if messages[-1].type == "tool":
-            return stitched(messages)
-        return asks("rewards", query=str(messages[-1].content))
-
-    kit = small_kit(ScriptedModel(lead), {"rewards": rewards}, cards=[card], history=history)
+    lead = leading(lambda request: asks("rewards", query=request))
+    kit = small_kit(lead, {"rewards": rewards}, cards=[card], history=history)
     messages = ("How many points?", "Try again", "Please try again, now", "once more, please")
     texts = [(await run_turn(message, ALICE, kit)).text for message in messages]
     queries = [str(thread[-1].content) for thread in rewards.seen]
@@ -496,19 +484,13 @@ async def test_try_again_brings_a_closed_agent_the_question_it_left_open(history
 
 @pytest.mark.req("PC1-FR-7b")
 async def test_a_question_over_the_cap_stays_open_and_one_that_a_guard_dropped_does_not():
-    call = asks("ann", "bob", "cat").calls
+    def route(request: str) -> Line:
+        if request == "now the third":
+            return asks("cat", query=request)
+        return asks("ann", "bob", "cat", "ann")
 
-    def lead(messages: list[BaseMessage]) -> Line:
-        if messages[-1].type == "tool":
-            return stitched(messages)
-        first = Line("Let me look.", calls=[*call, call[0]])
-        if messages[-1].content == "now the third":
-            return asks("cat", query="now the third")
-        return first
-
-    kit = small_kit(
-        ScriptedModel(lead), {name: answering(name) for name in ("ann", "bob", "cat")}, cap=2
-    )
+    models = {name: answering(name) for name in ("ann", "bob", "cat")}
+    kit = small_kit(leading(route), models, cap=2)
     await run_turn("three things", ALICE, kit)
     # "go on" would stand for what was left out, in its first words; this is a message of its own
     await run_turn("now the third", ALICE, kit)
