@@ -244,7 +244,7 @@ def test_no_turn_makes_more_calls_than_is_said(tmp_path: Path):
     fields: dict[str, Any] = {
         "patterns": "all",
         "specs": specs,
-        "cases": [{**MIXED, "every": 100}, {"file": "data/cases/long.jsonl", "take": 1}],
+        "cases": [{**MIXED, "every": 100}],
     }
     spec = spec_of(tmp_path, **fields)
     run_grid(spec, tmp_path / "out", OPENER, 1)
