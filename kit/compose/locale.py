@@ -105,6 +105,7 @@ class Reservations(Value):
     unjudged: str
     declined: str
     done_before: str
+    asked_before: str
     half_done: str
     broken_off: str
     before_yes: str

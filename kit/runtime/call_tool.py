@@ -34,7 +34,15 @@ from kit.core.outcome import NO_TEXT, ComponentPayload, Reason, Usage
 from kit.core.value import builder
 from kit.models.deadline import seconds_left
 from kit.models.message import tool_text
-from kit.runtime.act_ledger import DECLINED, DONE_BEFORE, UNCERTAIN, UNKNOWN, LedgerEntry, Paused
+from kit.runtime.act_ledger import (
+    ASKED_BEFORE,
+    DECLINED,
+    DONE_BEFORE,
+    UNCERTAIN,
+    UNKNOWN,
+    LedgerEntry,
+    Paused,
+)
 from kit.runtime.context import RunContext
 from kit.runtime.handoff import hide
 from kit.runtime.message import UNREAD
@@ -396,12 +404,14 @@ async def act(
     key = lookup_key(call)
     entry = ctx.turn.acts.entry(key)
     if entry.state == "new" and retries(ctx.turn.message):
-        # Whoever only says "go on" or "again" asks for nothing twice that was done, or may have been.
-        earlier = ctx.turn.memory.act_of_earlier_turn(key)
+        # Whoever only says "go on" or "again" asks for nothing twice that was done, may have been, or is still asked.
+        earlier = ctx.turn.memory.earlier_act(key)
+        if earlier is not None and earlier.state == "asked":
+            return ToolResult(text=ASKED_BEFORE, caveat=ASKED_BEFORE)
         if earlier is not None:
-            entry.act = earlier
-            if earlier.text is not None:
-                return ToolResult(text=f"{earlier.text} {DONE_BEFORE}", caveat=DONE_BEFORE)
+            entry.act = earlier.act
+            if earlier.act is not None and earlier.act.text is not None:
+                return ToolResult(text=f"{earlier.act.text} {DONE_BEFORE}", caveat=DONE_BEFORE)
             # Of an idempotent tool too: it knows a call by the turn that made it.
             return _result_of(entry)
     if entry.state == "done" or (entry.state == "started" and not limits.idempotent):

@@ -15,7 +15,6 @@ from kit.compose.parts import DeckSettings
 from kit.core.bodies.call import Envelope
 from kit.core.bodies.guard import GuardActed, GuardAction
 from kit.core.bodies.speech import Status, TextReplaced
-from kit.core.bodies.turn import Act
 from kit.core.card import AgentCard
 from kit.core.context import DynamicContext, InheritedContext
 from kit.core.event import Body, Event
@@ -23,7 +22,7 @@ from kit.core.outcome import AgentCall, Outcome
 from kit.core.picture import Picture
 from kit.core.record import Message
 from kit.core.value import new_dict, new_list, new_set
-from kit.runtime.act_ledger import ActLedger
+from kit.runtime.act_ledger import ActLedger, LedgerEntry
 from kit.runtime.bound_model import BoundModel, Voice
 from kit.runtime.budget import Ledger
 from kit.runtime.call_ledger import CallLedger
@@ -76,11 +75,11 @@ class SessionMemory:
         return list(calls)
 
     def waiting_question(self) -> str | None:
-        """What the newest turn before this one asks its user; None where it waits for nothing."""
+        """What a turn before this one still asks its user, where nobody was asked anything since; else None."""
         return None
 
-    def act_of_earlier_turn(self, key: str) -> Act | None:
-        """What an earlier turn of the session did, or may have done, under the key of an act."""
+    def earlier_act(self, key: str) -> LedgerEntry | None:
+        """What an earlier turn of the session still asks, did or may have done, under the key of an act."""
         return None
 
 

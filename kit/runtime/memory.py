@@ -19,7 +19,6 @@ from kit.compose.reference import kinds_of, leans_back, points_back, resolve
 from kit.core.bodies.call import ModelEnded
 from kit.core.bodies.memory import Compacted, ContextCarried
 from kit.core.bodies.speech import Separator
-from kit.core.bodies.turn import Act
 from kit.core.context import Session
 from kit.core.language.retry import retries
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
@@ -37,7 +36,7 @@ from kit.core.secret import without_secret_words
 from kit.core.transcript import transcript
 from kit.core.value import builder
 from kit.models.message import human_text
-from kit.runtime.act_ledger import acts_of
+from kit.runtime.act_ledger import LedgerEntry, acts_of
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.budget import GRACE
 from kit.runtime.context import RunContext, SessionMemory, TurnState
@@ -332,23 +331,28 @@ class Memory(SessionMemory):
         return [call.replace(prior_context=text) if call in unaware else call for call in calls]
 
     def waiting_question(self) -> str | None:
-        """What the newest turn before this one asks its user; None where it waits for nothing."""
-        user = self._session.principal
-        newest = self._store.turns(self._session.id, user.tenant_id, user.user_id, 2)
-        for record in newest:
-            if record.status != "running":
-                return record.text if record.status == "paused" else None
+        """What a turn before this one still asks its user, where nobody was asked anything since; else None."""
+        for record in self._newest_turns():
+            if record.status == "paused":
+                return record.text
+            if record.status != "running" and record.invoked:
+                return None
         return None
 
-    def act_of_earlier_turn(self, key: str) -> Act | None:
-        """What an earlier turn did, or may have done, under the key of an act; one that failed may be tried again."""
-        user = self._session.principal
-        newest = self._store.turns(self._session.id, user.tenant_id, user.user_id, LINES)
-        for record in newest:
-            act = acts_of(self._store.events(record.id, user)).entry(key).act
-            if act is not None and act.failure is None:
-                return act
+    def earlier_act(self, key: str) -> LedgerEntry | None:
+        """What an earlier turn still asks, did or may have done, under the key of an act; one that failed may be tried
+        again."""
+        for record in self._newest_turns():
+            entry = acts_of(self._store.events(record.id, self._session.principal)).entry(key)
+            if entry.state == "asked" and record.status == "paused":
+                return entry
+            if entry.act is not None and not entry.has_failed:
+                return entry
         return None
+
+    def _newest_turns(self) -> Sequence[TurnRecord]:
+        user = self._session.principal
+        return self._store.turns(self._session.id, user.tenant_id, user.user_id, LINES)
 
     # compaction
 

@@ -10,7 +10,7 @@ from kit.core.errors import DeckError
 from kit.core.outcome import BEFORE_YES, CUT, PARTLY, WITHOUT
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.topology import UNCHECKED, UNJUDGED, UNSURE
-from kit.runtime.act_ledger import DECLINED, DONE_BEFORE, HALF_DONE, UNCERTAIN
+from kit.runtime.act_ledger import ASKED_BEFORE, DECLINED, DONE_BEFORE, HALF_DONE, UNCERTAIN
 from kit.runtime.answer.clauses import (
     Part,
     admits,
@@ -133,6 +133,7 @@ def test_reservations_are_said_in_the_language_and_known_by_their_english():
         UNCERTAIN,
         HALF_DONE,
         DONE_BEFORE,
+        ASKED_BEFORE,
         BEFORE_YES,
     }
     assert told == set(ENGLISH.reservations.model_dump().values())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
 from kit import Kit, Reply, open_kit
 from kit.compose.deck import Deck
@@ -23,7 +23,7 @@ from kit.core.errors import ResumeError
 from kit.core.outcome import BEFORE_YES, PARTLY
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.a2a import a2a_over
-from kit.runtime.act_ledger import DECLINED, DONE_BEFORE, UNCERTAIN, ActLedger
+from kit.runtime.act_ledger import ASKED_BEFORE, DECLINED, DONE_BEFORE, UNCERTAIN, ActLedger
 from kit.runtime.handle import Turn
 from kit.runtime.pattern import Pattern
 from kit.settings import Settings
@@ -402,17 +402,41 @@ async def test_the_same_act_twice_in_one_reply_is_done_once_and_comes_to_one_res
     assert UNCERTAIN not in reply.text
 
 
-@pytest.mark.parametrize("word", ["yes", "no", "Yes, please!"])
-async def test_a_typed_yes_or_no_is_told_what_still_waits_for_one(tmp_path: Path, word: str):
+@pytest.mark.parametrize("word", ["yes", "no", "Yes, please!", "go on", "try again"])
+async def test_typed_words_that_only_answer_or_go_on_are_told_what_still_waits(
+    tmp_path: Path, word: str
+):
     world = Desk(tmp_path)
     async with world.opened() as kit:
         first = await paused(kit)
-        typed = await ask_desk(kit, message=word)
-        assert first.text in typed.text and "yes or no" in typed.text
-        assert world.tickets == 0 and not typed.routing.invoked
+        for _ in range(2):
+            typed = await ask_desk(kit, message=word)
+            assert first.text in typed.text and "yes or no" in typed.text
+            assert world.tickets == 0 and not typed.routing.invoked
         assert "Ticket 12 says" in (await kit.resume(first.turn_id, True)).text
         later = await ask_desk(kit, message=word)
         assert "yes or no" not in later.text
+
+
+@pytest.mark.req("SO-12")
+async def test_an_act_that_still_waits_for_its_user_is_not_asked_twice_by_words_that_only_go_on(
+    tmp_path: Path,
+):
+    world = Desk(tmp_path)
+
+    def lead_with_a_turn_between(messages: list[BaseMessage]) -> Line:
+        if isinstance(messages[-1], HumanMessage) and messages[-1].text == "points?":
+            return asks("points", query="points?")
+        return Desk.scripts(world)["orchestrator"](messages)
+
+    world.scripts = lambda: {**Desk.scripts(world), "orchestrator": lead_with_a_turn_between}
+    async with world.opened() as kit:
+        first = await paused(kit)
+        assert "4,975" in (await ask_desk(kit, message="points?")).text
+        again = await ask_desk(kit, message="try again")
+        assert again.status == "ok" and ASKED_BEFORE in again.text
+        assert "Ticket 12 says" in (await kit.resume(first.turn_id, True)).text
+    assert world.tickets == 1
 
 
 @pytest.mark.req("SO-12")

@@ -171,9 +171,9 @@ def unknown_day(schema: Schema, request: str) -> str | None:
 
 
 def why_not(
-    schema: Schema, arguments: Mapping[str, Any], text: str, phrases: Phrases
+    schema: Schema, arguments: Mapping[str, Any], text: str, phrases: Phrases, *, may_act: bool
 ) -> str | None:
-    """Says what a lookup cannot be made for; None where it can be made."""
+    """Says what a call cannot be made for; None where it can be made. `may_act`: it does something in the world."""
     unknown = unknown_name(schema, arguments, text)
     if unknown is not None:
         return phrases.unknown.format(name=unknown)
@@ -183,6 +183,27 @@ def why_not(
     missing = missing_id(schema, arguments)
     if missing is not None:
         return phrases.needed.format(name=spoken(missing))
+    return _missing_of_act(schema, arguments, text, phrases) if may_act else None
+
+
+def _missing_of_act(
+    schema: Schema, arguments: Mapping[str, Any], request: str, phrases: Phrases
+) -> str | None:
+    """Says what a request does not say of what an act requires; None where it says all of it.
+
+    A text is always in it somehow. A number is read in it or made up, and so is one of several options.
+    """
+    said = numbers(request)
+    for field in cast("Sequence[str]", schema.get("required") or ()):
+        spec = properties_of(schema).get(field, {})
+        if "default" in spec or "const" in spec:
+            continue
+        if spec.get("enum"):
+            options = [str(option) for option in spec["enum"]]
+            if max(rank_options(options, Source(request))) < RANK_OF_CLOSE:
+                return phrases.needed_one_of.format(options=", ".join(options))
+        elif kind_of(spec) in ("integer", "number") and arguments.get(field) not in said:
+            return phrases.needed.format(name=spoken(field))
     return None
 
 

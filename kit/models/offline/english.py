@@ -140,12 +140,31 @@ ACT = re.compile(
 INQUIRY = re.compile(
     r"""^\W*(?:(?:and|also|so|but)\s+)?
         (?:(?:do|does|did|is|are|was|were|has|have|what|which|when|where|who|why|how)\b
+        |(?:should|shall|must)\ (?:i|we)\b
         |(?:can|could|may)\ (?:i|we)\s
             (?!book|cancel|delete|donate|order|pay|redeem|refund|reserve|sign|subscribe|transfer)
         |(?:please\s+)?(?:do\ not|don't|dont|never)\b(?!\ forget\b))""",
     re.I | re.X,
 )
 """The beginning of what is answered, and by which nobody wants anything done: a question, or "don't order it"."""
+
+UNDOES = re.compile(
+    r"""^\W*(?:(?:and|then|also|please|now|can\ you|could\ you|would\ you|i\ want\ (?:you\ )?to|i'd\ like\ to)\s+)*
+        (undo|cancel|revert|reverse|revoke|annul|withdraw|stop
+        |take\ (?=back\b|\S+(?:\ \S+)?\ back\b)|call\ (?=off\b))""",
+    re.I | re.X,
+)
+"""The beginning of a request that something be as it was before it was done, and the verb of it."""
+
+CONDITIONAL = re.compile(r"\b(?:if|unless|provided|in case|as soon as|as long as|whenever)\b", re.I)
+"""What ties a wish to something that may or may not be so."""
+
+LATER = re.compile(
+    r"""\b(?:tomorrow|later|next\ (?:week|month|year|time|\w+day)|in\ (?:an?|\w+)\ (?:minute|hour|day|week|month)s?
+        |on\ \w+day|at\ (?:noon|midnight|\d+(?:\ ?[ap]m|:\d\d)))\b""",
+    re.I | re.X,
+)
+"""A time that is still to come."""
 
 LOOKS_UP = re.compile(
     r"^\W*+(?:check|count|find|get|list|look|name|read|say|search|show|tell)(?:s|es)?\b", re.I

@@ -20,6 +20,7 @@ class Phrases:
     nothing: str
     unknown: str
     needed: str
+    needed_one_of: str
     well: str
     welcome: str
     goodbye: str
@@ -31,6 +32,7 @@ class Phrases:
     unknown_day: str
     not_spoken_of: str
     not_narrowed: str
+    held_back: str
 
 
 ENGLISH = Phrases(
@@ -43,6 +45,7 @@ ENGLISH = Phrases(
     nothing="I have nothing to report on that yet.",
     unknown="I don't know {name}.",
     needed="For that I need the {name}.",
+    needed_one_of="For that I need one of these: {options}.",
     well="I'm doing well, thank you! What can I help you with?",
     welcome="You're welcome! Let me know if there is anything else.",
     goodbye="Goodbye, and have a nice day!",
@@ -54,6 +57,8 @@ ENGLISH = Phrases(
     unknown_day="I know of nothing on {day}.",
     not_spoken_of="What I found says nothing about {words}. Here is what I have.",
     not_narrowed="What I found is not narrowed to {words}. Here is what I have.",
+    held_back="Nothing was done: I take nothing back, change nothing that was asked before, and wait for no time or "
+    "condition. Please say in full what to do now.",
 )
 SPANISH = Phrases(
     no_answer="Ahora mismo no he podido obtener una respuesta sobre {part}.",
@@ -65,6 +70,7 @@ SPANISH = Phrases(
     nothing="Todavía no tengo nada que decirte sobre eso.",
     unknown="No conozco {name}.",
     needed="Para eso me falta {name}.",
+    needed_one_of="Para eso me falta uno de estos: {options}.",
     well="¡Muy bien, gracias! ¿En qué puedo ayudarte?",
     welcome="¡De nada! Avísame si necesitas algo más.",
     goodbye="¡Adiós, que tengas un buen día!",
@@ -76,6 +82,8 @@ SPANISH = Phrases(
     unknown_day="No sé de nada el {day}.",
     not_spoken_of="Lo que he encontrado no dice nada sobre {words}. Esto es lo que tengo.",
     not_narrowed="Lo que he encontrado no se limita a {words}. Esto es lo que tengo.",
+    held_back="No se ha hecho nada: no deshago nada, no cambio lo que se pidió antes ni espero a un momento o una "
+    "condición. Di entero lo que hay que hacer ahora.",
 )
 
 

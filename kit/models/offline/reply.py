@@ -22,7 +22,7 @@ from kit.models.offline.arguments import (
     takes_id_of,
     why_not,
 )
-from kit.models.offline.conversation import EARLIER, Conversation, Tool, text_of
+from kit.models.offline.conversation import Conversation, Tool, text_of
 from kit.models.offline.executor import executor_turn, plays_executor
 from kit.models.offline.extraction import ENTITY, Source, identifiers, name_entities, narrowing_of
 from kit.models.offline.json_schema import fillable, properties_of
@@ -33,10 +33,15 @@ from kit.models.offline.routing import (
     Part,
     Routes,
     Situation,
+    acts,
     asks_for_act,
     decide,
+    goes_on,
+    inquires,
     is_for_nobody,
+    is_held_back,
     is_of_several,
+    leans,
     names_nothing,
     points_back,
 )
@@ -358,6 +363,9 @@ def _route(request: Request) -> Reply | None:
         tool = tools[part.tool]
         labels.append(tool.label)
         query = _with_its_thing(part.text, question)
+        if english.CONDITIONAL.search(question) and asks_for_act(query):
+            # Without its condition it would be done whether or not that holds.
+            query = question
         calls.append((tool.name, _routing_args(talk, tool, query, decision.intents, is_switch)))
     if talk.phrases is not ENGLISH:
         return _make_calls(talk, "", calls)  # the line of the card or of the language is said
@@ -433,9 +441,8 @@ def _look_up(request: Request) -> Reply:
         return reply(Request(talk, (), None))
     question = _without_remarks(request)
     pieces = clauses(question)
-    if not must and pieces and all(english.INQUIRY.match(piece.text) for piece in pieces):
-        # Whoever asks whether there is wormer has ordered none.
-        able = _without_acts(able, request)
+    if not must and inquires(question):
+        able = [tool for tool in able if not acts(tool, request.acts)]
         if not able:
             return Reply(NO_ANSWER if talk.may_pass else talk.phrases.nothing)
     text = _with_antecedent(talk, question)
@@ -459,24 +466,18 @@ def _look_up(request: Request) -> Reply:
     calls: list[Call] = []
     for part in decision.parts:
         tool = able[part.tool]
+        may_act = acts(tool, request.acts)
+        if not must and may_act and (goes_on(talk, text) or is_held_back(tool, text)):
+            return Reply(talk.phrases.held_back)
         about = frozenset(word.rstrip("s") for word in tool.label.split())
         earlier = f"{talk.earlier_requests[-1]}. " if talk.earlier_requests else ""
         source = Source(f"{thing}{part.text}", about=about, earlier=earlier)
         for arguments in fill_each(tool.schema, source):
-            refusal = None if must else why_not(tool.schema, arguments, part.text, talk.phrases)
-            if refusal is not None:
+            refusal = why_not(tool.schema, arguments, part.text, talk.phrases, may_act=may_act)
+            if refusal is not None and not must:
                 return Reply(refusal)
             calls.append((tool.name, arguments))
     return _make_calls(talk, "", calls)
-
-
-def _without_acts(tools: Sequence[Tool], request: Request) -> list[Tool]:
-    return [tool for tool in tools if tool.name not in request.acts or _looks_up(tool)]
-
-
-def _looks_up(tool: Tool) -> bool:
-    """Whether a tool says of itself that it looks something up, though it may ask its user first."""
-    return any(english.LOOKS_UP.match(text) for text in (tool.label, tool.description))
 
 
 def _is_elsewhere(request: Request, *, doubt: float = 0.0) -> bool:
@@ -518,12 +519,6 @@ def _own_table(request: Request) -> Index | None:
     first, *others = _documents(request.tools)
     # Whichever lookup they are for, the requests of the agent are none that are asked elsewhere.
     return index((first._replace(requests=request.own_requests), *others), talk.embedder)
-
-
-def leans(talk: Conversation) -> bool:
-    """Whether a request leans on an earlier turn, of this agent or of another that is told of."""
-    earlier = talk.history or talk.ids or talk.referent or EARLIER in talk.system
-    return bool(earlier) and points_back(talk.request, talk.last_reply)
 
 
 def _with_antecedent(talk: Conversation, question: str) -> str:

@@ -12,6 +12,8 @@ from kit.core.language.small_talk import asks, small_talk
 from kit.core.language.words import content_words, words
 from kit.core.model import EmbedderName
 from kit.models.offline import english
+from kit.models.offline.conversation import EARLIER, Conversation, Tool
+from kit.models.offline.json_schema import properties_of
 from kit.models.offline.similarity import DOUBT, UNLIKE, Document, Index, content, index
 from kit.models.offline.wording import Floats
 
@@ -65,6 +67,8 @@ SEVERAL = 0.3
 """The further head start of what is in play where one word is asked of several things: nobody else knows which."""
 CERTAIN = 0.2
 """How much more a request that points back must be worded like what is asked elsewhere, to be for nobody here."""
+_TIMES = re.compile(r"date|day|time|when|month|week|hour", re.I)
+"""In the name of an argument by which a tool is told for when something is meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +202,53 @@ def _without_clauses_for_nobody(request: str, table: Index) -> str:
 def asks_for_act(request: str) -> bool:
     """Whether somebody wants something done in the world: "book me a table", not "what does a table cost"."""
     return any(english.ACT.match(clause.text) for clause in clauses(request))
+
+
+def inquires(request: str) -> bool:
+    """Whether nobody wants anything done: whoever asks whether there is wormer has ordered none."""
+    pieces = clauses(request)
+    return bool(pieces) and all(english.INQUIRY.match(piece.text) for piece in pieces)
+
+
+def acts(tool: Tool, names: frozenset[str]) -> bool:
+    """Whether a tool does something in the world. `names`: those of which the deck says that they may.
+
+    One that says of itself that it looks something up does not, though it may ask its user first.
+    """
+    if tool.name not in names:
+        return False
+    return not any(english.LOOKS_UP.match(text) for text in (tool.label, tool.description))
+
+
+def is_held_back(tool: Tool, request: str) -> bool:
+    """Whether a request takes an act back, puts one off or ties one to a condition, and a tool cannot do that.
+
+    A tool that cancels is asked to cancel, and one that takes a day may be asked for tomorrow. A misread lookup costs
+    an answer; a misread act is done.
+    """
+    if english.CONDITIONAL.search(request):
+        return True
+    undoes = english.UNDOES.search(request)
+    if undoes is not None:
+        own_words = words(f"{tool.label} {tool.description}")
+        if not any(word.startswith(undoes[1].lower()[:5]) for word in own_words):
+            return True
+    if english.LATER.search(request) is None:
+        return False
+    return not any(map(_TIMES.search, properties_of(tool.schema)))
+
+
+def leans(talk: Conversation) -> bool:
+    """Whether a request leans on an earlier turn, of this agent or of another that is told of."""
+    earlier = talk.history or talk.ids or talk.referent or EARLIER in talk.system
+    return bool(earlier) and points_back(talk.request, talk.last_reply)
+
+
+def goes_on(talk: Conversation, text: str) -> bool:
+    """Whether what is asked is only whole with the words of an earlier message: "no, 150 instead"."""
+    if talk.open_question:
+        return points_back(talk.open_question)
+    return bool(talk.earlier_requests) and text.startswith(f"{talk.earlier_requests[-1]}. ")
 
 
 def is_elliptic(request: str) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from kit.compose.locale import Locale
 from kit.core.bodies.call import ModelStarted
 from kit.core.bodies.speech import Text
+from kit.core.language.retry import retries
 from kit.core.language.small_talk import asks_for_help, bare_answer, takes_back
 from kit.core.language.tongue import tongue_of
 from kit.core.model import ModelSpec
@@ -281,13 +282,14 @@ def help_with(message: str, ctx: RunContext) -> str | None:
 
 
 def still_asked(message: str, ctx: RunContext) -> str | None:
-    """Returns what still waits for its user, when a message is a bare yes or no to it; None for any other message.
+    """Returns what still waits for its user, when a message is a bare yes or no to it, or only says to go on; None for
+    any other message.
 
     A yes counts for one question, and only where it is shown beside what will be done.
     """
     if "?" in message or len(message) > LONGEST_YES:
         return None
-    if not bare_answer(message) and not takes_back(message):
+    if not bare_answer(message) and not takes_back(message) and not retries(message):
         return None
     question = ctx.turn.memory.waiting_question()
     if question is None:

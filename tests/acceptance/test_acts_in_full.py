@@ -1,0 +1,118 @@
+"""The stand-in acts by words that say the whole of it, at once, and by nothing else: whatever it misreads is done."""
+
+from typing import Literal
+
+import pytest
+
+from kit.compose.deck import Deck
+from kit.compose.parts import DeckSettings
+from kit.core.card import AgentCard
+from kit.tools.tool import LimitedTool, ToolLimits
+from kit.wire import open_kit
+from tests.kits import OFFLINE
+
+HELD_BACK = "Nothing was done:"
+WHO = "For that I need one of these: Ana, Ben, Carla."
+
+
+class Bank:
+    """Two agents: one says a balance, one transfers money, once for each call and without a question."""
+
+    def __init__(self):
+        self.transfers: list[tuple[int, str]] = []
+
+    async def transfer_money(self, amount: int, to: Literal["Ana", "Ben", "Carla"]) -> str:
+        """Transfers an amount of euros to somebody."""
+        self.transfers.append((amount, to))
+        return f"{amount} euros were transferred to {to}."
+
+    async def account_balance(self) -> str:
+        """Says the balance of the account."""
+        return "The balance of the account is 7,623 euros."
+
+    async def sit(self, *messages: str) -> str:
+        """Plays one sitting; returns the answer to its last message."""
+        cards = [
+            AgentCard(
+                id="lead",
+                description="Leads.",
+                model="offline",
+                sub_agents=("balances", "transfers"),
+            ),
+            AgentCard(
+                id="balances",
+                description="Knows the balance of the account: how much money is left.",
+                model="offline",
+                tools=("account_balance",),
+            ),
+            AgentCard(
+                id="transfers",
+                description="Transfers, sends and pays money to people.",
+                model="offline",
+                tools=("transfer_money",),
+            ),
+        ]
+        deck = Deck.of(cards, settings=DeckSettings(orchestrator="lead"), required_blocks=[])
+        once = LimitedTool(self.transfer_money, ToolLimits(once=True))
+        async with open_kit(OFFLINE, deck=deck, tools=[self.account_balance, once]) as kit:
+            text = ""
+            for message in messages:
+                text = (await kit.ask(message, kit.session("sitting"))).text
+        return text
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Transfer 50 euros to Ana",
+        "Can you send 50 euros to Ana?",
+        "how much money is left, and transfer 50 euros to Ana",
+    ],
+)
+async def test_what_is_said_in_full_is_done(message: str):
+    bank = Bank()
+    assert "50 euros were transferred to Ana." in await bank.sit(message)
+    assert bank.transfers == [(50, "Ana")]
+
+
+@pytest.mark.parametrize(
+    ("message", "asked_for"),
+    [
+        ("send money to Ben", "For that I need the amount."),
+        ("Transfer 12.50 euros to Carla", "For that I need the amount."),
+        ("transfer 50 euros", WHO),
+        ("transfer 50 euros to my landlord", WHO),
+    ],
+)
+async def test_nothing_is_made_up_for_an_act(message: str, asked_for: str):
+    bank = Bank()
+    assert asked_for in await bank.sit(message)
+    assert bank.transfers == []
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Undo the transfer of 60 euros to Ana",
+        "please cancel the last transfer of 60 euros to Ana",
+        "Transfer 60 euros to Ana tomorrow",
+        "If my balance is over 20000, transfer 60 euros to Ana",
+        "Transfer 60 euros to Ana unless the balance is too low",
+        "Should I transfer 60 euros to Ana?",
+    ],
+)
+async def test_what_undoes_waits_or_wonders_does_nothing(message: str):
+    bank = Bank()
+    text = await bank.sit(message)
+    assert bank.transfers == []
+    assert "nothing was done" in text.lower() or "Should" in message
+
+
+@pytest.mark.parametrize("correction", ["no, 150 instead", "make it 150 then", "and 150 to Ben"])
+async def test_a_change_to_an_act_is_no_act(correction: str):
+    bank = Bank()
+    assert (await bank.sit("Transfer 50 euros to Ana", correction)).startswith(HELD_BACK)
+    assert (await bank.sit("Transfer 50 euros to Ana", correction, "try again")).startswith(
+        HELD_BACK
+    )
+    assert bank.transfers == [(50, "Ana"), (50, "Ana")]
