@@ -403,9 +403,11 @@ async def act(
     """
     key = lookup_key(call)
     entry = ctx.turn.acts.entry(key)
-    if entry.state == "new" and retries(ctx.turn.message):
-        # Whoever only says "go on" or "again" asks for nothing twice that was done, may have been, or is still asked.
-        earlier = ctx.turn.memory.earlier_act(key)
+    memory = ctx.turn.memory
+    if entry.state == "new" and (retries(ctx.turn.message) or memory.is_sent_again()):
+        # Whoever only says "go on" or "again", or sends what was cut off once more, asks for nothing twice that was
+        # done, may have been, or is still asked.
+        earlier = memory.earlier_act(key)
         if earlier is not None and earlier.state == "asked":
             return ToolResult(text=ASKED_BEFORE, caveat=ASKED_BEFORE)
         if earlier is not None:

@@ -78,6 +78,10 @@ class SessionMemory:
         """What a turn before this one still asks its user, where nobody was asked anything since; else None."""
         return None
 
+    def is_sent_again(self) -> bool:
+        """Whether the message is that of the turn before, word for word, which did not come to its end."""
+        return False
+
     def earlier_act(self, key: str) -> LedgerEntry | None:
         """What an earlier turn of the session still asks, did or may have done, under the key of an act."""
         return None

@@ -339,6 +339,13 @@ class Memory(SessionMemory):
                 return None
         return None
 
+    def is_sent_again(self) -> bool:
+        """Whether the message is that of the turn before, word for word, which did not come to its end."""
+        for record in self._newest_turns():
+            if record.status != "running":
+                return record.message == self._message and record.status not in ("ok", "paused")
+        return False
+
     def earlier_act(self, key: str) -> LedgerEntry | None:
         """What an earlier turn still asks, did or may have done, under the key of an act; one that failed may be tried
         again."""

@@ -29,6 +29,8 @@ from kit.runtime.pattern import Pattern
 from kit.settings import Settings
 from kit.tools.loading import function_tool
 from kit.tools.tool import LimitedTool, ToolLimits, tool_context
+from kit.ui.shared.turn_fold import stored_view
+from kit.ui.shared.turn_sentence import turn_sentence
 from tests.forks import exit_code
 from tests.kits import asks, repeats, routing, small_deck
 
@@ -294,6 +296,11 @@ async def test_an_act_whose_process_died_is_never_done_again_and_is_said_to_be_u
     async with world.opened() as kit:
         (turn,) = kit.store.turns(session_id="talk")
         assert turn.status == "interrupted"
+        page = turn_sentence(stored_view(turn, kit.store.events(turn.id, turn.principal)))
+        assert "Desk broke off while doing something: whether" in page
+        # "Ask again" of the chat sends the same words.
+        sent_again = await ask_desk(kit, pattern)
+        assert world.tickets == 1 and UNCERTAIN in sent_again.text
         reply = await kit.resume(turn.id)
         assert world.tickets == 1, "it was done twice"
         assert reply.status == "ok" and UNCERTAIN in reply.text and "4,975" in reply.text
@@ -354,6 +361,8 @@ async def test_an_act_that_outlasts_its_agent_or_is_stopped_is_said_to_be_unknow
         turn.cancel()
         stopped = await turn
         assert stopped.status == "cancelled" and f"open ticket: {UNCERTAIN}" in stopped.text
+        again = await kit.ask(QUESTION, kit.session("other talk"), pattern)
+        assert world.tickets == 2 and UNCERTAIN in again.text
 
 
 @pytest.mark.req("SO-12")

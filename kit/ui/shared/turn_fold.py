@@ -12,11 +12,12 @@ from kit.core.bodies.call import (
 )
 from kit.core.bodies.guard import CallDropped
 from kit.core.bodies.speech import StatusLine, Text, TextReplaced
-from kit.core.bodies.turn import Completed, Routing, TurnStarted, TurnUsage
+from kit.core.bodies.turn import ActStarted, Completed, Routing, TurnStarted, TurnUsage
 from kit.core.event import Event
 from kit.core.outcome import Answer, Outcome
 from kit.core.record import TurnRecord
 from kit.core.transcript import transcript
+from kit.runtime.act_ledger import act_of
 from kit.ui.shared.turn_view import HANDED_ON, Entry, Step, TurnView, step_end
 
 
@@ -89,6 +90,8 @@ def _apply(view: TurnView, event: Event) -> TurnView:
             fields = {"steps": (*view.steps, step)}
         case StatusLine(agent=agent, text=text):
             fields = {"steps": _with_line(view.steps, event, agent, text)}
+        case ActStarted():
+            fields = {"steps": _with_open_act(view.steps, event)}
         case ModelStarted() | ModelEnded() | ToolStarted() | ToolEnded() as act:
             fields = {"steps": _with_act(view.steps, event, act)}
         case AgentEnded(outcome=outcome):
@@ -162,7 +165,21 @@ def _with_act(
         words = f"{name} has answered"
         if act.error:
             words = f"{name} failed"
+    if isinstance(act, ToolEnded) and event.span_id in target.open_acts:
+        end = act_of(act)
+        if end.text is not None:
+            open_acts = target.open_acts - {event.span_id}
+            has_acted = target.has_acted or end.failure is None
+            steps = _replace(steps, target, open_acts=open_acts, has_acted=has_acted)
+            target = _step_of(steps, event) or target
     return _with_entry(steps, target, Entry(at=event.at, text=words))
+
+
+def _with_open_act(steps: tuple[Step, ...], event: Event) -> tuple[Step, ...]:
+    target = _step_of(steps, event)
+    if target is None:
+        return steps
+    return _replace(steps, target, open_acts=target.open_acts | {event.span_id})
 
 
 def _with_end(steps: tuple[Step, ...], event: Event, outcome: Outcome) -> tuple[Step, ...]:

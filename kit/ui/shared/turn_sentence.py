@@ -88,6 +88,14 @@ def _loss(step: Step, view: TurnView) -> str:
     """Says of a sub-agent that gave less than an answer why, and what is missing for it."""
     if step.state == "waiting":
         return f"{step.label} {step.note}."
+    if step.state in ("stopped", "failed") and step.open_acts:
+        part = part_words(step, view) or "it"
+        return (
+            f"{step.label} broke off while doing something: whether {part} was done is not known."
+        )
+    if step.state in ("stopped", "failed") and step.has_acted:
+        part = _part(step, view, "for {} ", "")
+        return f"{step.label} did something {part}and broke off before its end."
     why = step.note
     if _is_broken(step, view):
         why = ", ".join(filter(None, (why, "broken on purpose")))

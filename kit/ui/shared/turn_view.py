@@ -116,6 +116,10 @@ class Step(Value):
     """What it said and did, in the order it came."""
     note: str = ""
     """In plain words, why it failed or what its answer lacks."""
+    open_acts: frozenset[str] = frozenset()
+    """Spans of what it has begun to do in the world, and of whose end nothing is known."""
+    has_acted: bool = False
+    """Whether it has done something in the world."""
 
     @property
     def label(self) -> str:
