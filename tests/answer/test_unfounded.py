@@ -197,6 +197,7 @@ async def test_a_figure_without_a_source_is_marked_on_a_clean_turn(
             "You have 250 points, 35 of them new.",
             "You have two hundred and fifty, thirty-five new.",
         ),
+        ("You have 8,000 points.", "You have 8 thousand points."),
         ("You have 4,975 points.", "Son cuatro mil novecientos setenta y cinco puntos."),
         ("It is on aisle B17.", "Look at aisle B17 or C18."),
         ("It ends on 2026-11-20.", "It ends on 20 November 2026."),

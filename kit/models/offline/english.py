@@ -171,37 +171,12 @@ LOOKS_UP = re.compile(
 )
 """The beginning of the name or the description of a lookup."""
 
-NUMBERS = {
-    "zero": 0.0,
-    "two": 2.0,
-    "three": 3.0,
-    "four": 4.0,
-    "five": 5.0,
-    "six": 6.0,
-    "seven": 7.0,
-    "eight": 8.0,
-    "nine": 9.0,
-    "ten": 10.0,
-    "eleven": 11.0,
-    "twelve": 12.0,
-    "dozen": 12.0,
-    "thirteen": 13.0,
-    "fourteen": 14.0,
-    "fifteen": 15.0,
-    "sixteen": 16.0,
-    "seventeen": 17.0,
-    "eighteen": 18.0,
-    "nineteen": 19.0,
-    "twenty": 20.0,
-    "thirty": 30.0,
-    "forty": 40.0,
-    "fifty": 50.0,
-    "sixty": 60.0,
-    "seventy": 70.0,
-    "eighty": 80.0,
-    "ninety": 90.0,
-}
-"""Words for numbers; "one" mostly stands for a thing."""
-
-SCALES = {"hundred": 100.0, "thousand": 1000.0, "grand": 1000.0}
-"""Words that multiply the number before them."""
+_TO_NINETEEN = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+    seventeen eighteen nineteen"""
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+NUMERALS = {"dozen": 12.0, "hundred": 100.0, "thousand": 1000.0, "grand": 1000.0}
+"""Words for numbers."""
+NUMERALS.update((word, float(value)) for value, word in enumerate(_TO_NINETEEN.split()))
+NUMERALS.update((word, 10.0 * value) for value, word in enumerate(_TENS.split(), 2))
+# "One" mostly stands for a thing.
+del NUMERALS["one"]

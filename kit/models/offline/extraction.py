@@ -7,6 +7,7 @@ from typing import Any
 
 from kit.core.language.clauses import OPENERS
 from kit.core.language.lists import read_request
+from kit.core.language.numerals import read_numbers
 from kit.core.language.words import STOP, word_set
 from kit.models.offline import english
 from kit.models.offline.composition import cut, fitting, sentences
@@ -18,10 +19,6 @@ _WHOLE_TEXT = word_set(
 _SHORT_TEXT = word_set(
     "summary reason rationale explanation note notes description context comment critique title goal verdict answer"
 )
-_NUMBER_OR_WORD = re.compile(
-    r"(?<![\w.])(?P<digits>-?\d[\d,]*(?:\.\d+)?)(?P<thousands>k\b)?|(?P<word>[a-z]+)"
-)
-_TENS = frozenset(range(20, 100, 10))
 _ID = re.compile(r"\b(?=[\w-]*\d)[A-Za-z]+[-_]?[\w-]*\d[\w-]*\b|\b\d{4,}\b")
 _ROW_ID = re.compile(r"\b[A-Za-z]{2,4}-\d{3,}\b")
 _QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]|(?<!\w)'([^']+)'(?!\w)")
@@ -303,55 +300,8 @@ def narrowing_of(
 
 
 def numbers(text: str) -> list[float]:
-    """The numbers of a text in order, in digits and in words: "1.5k", "two hundred and fifty", "5 thousand"."""
-    values: list[float] = []
-    text = text.lower()
-    end = 0
-    was_word = False
-    for match in _NUMBER_OR_WORD.finditer(text):
-        value = _value_of(match)
-        if value is None:
-            continue
-        joined = None
-        is_next = bool(values) and text[end : match.start()].strip(" -") in ("", "and")
-        if is_next and match["word"] in english.SCALES:
-            joined = _scaled(values[-1], value)
-        elif is_next and match["word"] and was_word:
-            joined = _continued(values[-1], value)
-        if joined is None:
-            values.append(value)
-        else:
-            values[-1] = joined
-        end = match.end()
-        was_word = match["word"] is not None
-    return [value for value in values if abs(value) < 1e15]
-
-
-def _value_of(match: re.Match[str]) -> float | None:
-    if match["word"]:
-        return english.NUMBERS.get(match["word"], english.SCALES.get(match["word"]))
-    value = float(match["digits"].replace(",", ""))
-    if match["thousands"]:
-        value *= 1000
-    return value
-
-
-def _scaled(number: float, scale: float) -> float | None:
-    """A number and "hundred" or "thousand": 25 and 100 is 2,500, and so is 2,005 and 100. None where they are two."""
-    last = number % (1000 if scale == 100 else 1e6)
-    if 0 < last < scale:
-        return number - last + last * scale
-    return None
-
-
-def _continued(number: float, value: float) -> float | None:
-    """A number word after another: 20 and 5 is 25, 200 and 50 is 250. None where they are two numbers."""
-    last = number % 100
-    is_hundreds = last == 0 and number > 0 and 0 < value < 100
-    is_tens = last in _TENS and 0 < value < 10
-    if is_hundreds or is_tens:
-        return number + value
-    return None
+    """The numbers of a text in order, in digits and in English words."""
+    return [number.value for number in read_numbers(text, english.NUMERALS)]
 
 
 def name_entities(texts: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from functools import lru_cache
 from itertools import accumulate, combinations
 
 from kit.compose.locale import BY_LANGUAGE, PATTERNS, pattern
+from kit.core.language.numerals import read_numbers
 
 _LOCALES = [*BY_LANGUAGE.values()]
 (
@@ -366,7 +367,7 @@ _IDLE = roots(" ".join(locale.checks.idle for locale in _LOCALES))
 
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_NUMERALS: dict[str, int] = {}
+_NUMERALS: dict[str, float] = {}
 for _locale in _LOCALES:
     _NUMERALS.update(_locale.checks.numerals)
 _LARGE = frozenset(word for word, value in _NUMERALS.items() if value > 12)
@@ -374,8 +375,6 @@ _MIXED_WORD = re.compile(r"(?<![^\W\d])[^\W\d]++\d\w*")
 """A word with digits in it: a name, no figure. It begins where a run of letters begins and is read in
 one go, so that a long run without a digit takes time in proportion to its length."""
 _WORD = re.compile(r"[^\W\d_]+")
-_TIES = frozenset(("and", "y"))
-"""Words inside a number: two hundred and fifty, cuarenta y cinco."""
 LONGEST = 20_000
 """Characters of a text whose figures are looked for a source of."""
 MOST_FIGURES = 60
@@ -407,60 +406,14 @@ def _plain(raw: str) -> str:
 
 def _in_words(text: str) -> set[str]:
     """The numbers above twelve that a text writes as words."""
-    text_words = _WORD.findall(text.lower())
     # nearly every text
-    if _LARGE.isdisjoint(text_words):
+    if _LARGE.isdisjoint(_WORD.findall(text.lower())):
         return set()
-    amounts: list[int] = []
-    run: list[int] = []
-    for number, word in enumerate(text_words):
-        value = _NUMERALS.get(word)
-        if value is None:
-            next_words = text_words[number + 1 : number + 2]
-            following = _NUMERALS.get(next_words[0]) if next_words else None
-            if run and word in _TIES and following is not None and _is_tied(run[-1], following):
-                continue
-            amounts.append(_value(run))
-            run = []
-            continue
-        if run and not _goes_on(run[-1], value):
-            amounts.append(_value(run))
-            run = []
-        run.append(value)
-    amounts.append(_value(run))
     texts: set[str] = set()
-    for number in amounts:
-        if number > 12:
-            texts.add(str(number))
+    for number in read_numbers(text, _NUMERALS):
+        if number.in_words and number.value > 12:
+            texts.add(_plain(str(number.value)))
     return texts
-
-
-def _goes_on(last: int, value: int) -> bool:
-    """Whether a numeral goes on with the number before it: twenty-five, two hundred; not: two three."""
-    if value >= 100 and value % 100 == 0:
-        return True
-    if last >= 100:
-        return True
-    return 20 <= last < 100 and value < 10
-
-
-def _is_tied(last: int, value: int) -> bool:
-    return last >= 100 or (30 <= last < 100 and value < 10)
-
-
-def _value(run: Iterable[int]) -> int:
-    """What numerals come to: [4, 1000] is 4,000 and [2, 100, 50] is 250."""
-    total = 0
-    group = 0
-    for value in run:
-        if value >= 1000:
-            total += max(group, 1) * value
-            group = 0
-        elif value == 100:
-            group = max(group, 1) * 100
-        else:
-            group += value
-    return total + group
 
 
 def unsourced(text: str, sources: str, answers: str) -> list[str]:
