@@ -8,13 +8,21 @@ from uuid import uuid4
 
 from langchain_core.messages import BaseMessage, HumanMessage, ToolCall, ToolMessage
 
+NAME_KEYS = ("name", "tool", "tool_name", "function", "action")
+"""Under these models write the name of a tool, and under those its arguments."""
+_ARGUMENT_KEYS = ("arguments", "args", "parameters", "input", "tool_input", "action_input")
 _TRIES = 64
 """Places in a text where JSON is looked for, so that hostile text costs linear time."""
 _JSON = re.compile(r"[{\[]")
 _FENCED = re.compile(r"\A\s*```\w*\s(.*)```\s*", re.DOTALL)
 _GAP = "\0"
 """Stands where a call was cut out."""
-_EMPTY_FRAME = re.compile(r"```\w*[\s,\0]*\0[\s,\0]*(?:```|$)|<(\w+)>[\s,\0]*\0[\s,\0]*(?:</\1>|$)")
+_EMPTY_FRAME = re.compile(
+    r"""```\w*[\s,\0]*\0[\s,\0]*(?:```|$)
+        |<(\w+)>[\s,\0]*\0[\s,\0]*(?:</\1>|$)
+        |<\|\w+\|>[\s,\0]*\0""",
+    re.X,
+)
 _GAPS = re.compile(r"(?:(?<![\s,;])[\s,;]++)?\0[\s,;\0]*+")
 _SAY = re.compile(r'\A\s*\{\s*"say"\s*:\s*("(?:[^"\\]|\\.)*)', re.DOTALL)
 _decoder = json.JSONDecoder(strict=False)
@@ -26,7 +34,7 @@ def take_calls(
     """The text without the tool calls a model wrote in it as JSON, and these in order, each with a
     fresh id.
 
-    Understood are `{"name", "arguments"}` and `{"tool", "args"}` objects (and OpenAI's own
+    Understood are `{"name", "arguments"}` and `{"action", "action_input"}` objects and the like (and OpenAI's own
     nesting), alone, in a list, in code fences or tags, with any text around. Names outside `names`
     and JSON that does not parse are passed over, and a text without calls stays as it is. Never
     raises. A call that stands in what a person or a tool said in the `history` is a quotation, and
@@ -121,10 +129,10 @@ def _calls_of(value: object, names: Collection[str]) -> Iterator[ToolCall]:
 
 
 def _call(item: dict[str, object], names: Collection[str]) -> ToolCall | None:
-    name = item.get("name", item.get("tool"))
+    name = _field(item, NAME_KEYS)
     if not isinstance(name, str) or name not in names:
         return None
-    args = item.get("arguments", item.get("args", item.get("parameters")))
+    args = _field(item, _ARGUMENT_KEYS)
     # OpenAI's own form holds the arguments as a text of JSON, and models imitate it.
     if isinstance(args, str):
         args, _ = _decode(args.strip(), 0)
@@ -136,6 +144,14 @@ def _call(item: dict[str, object], names: Collection[str]) -> ToolCall | None:
         id=f"call_{uuid4().hex[:24]}",
         type="tool_call",
     )
+
+
+def _field(item: dict[str, object], keys: Sequence[str]) -> object:
+    """The value of the first of these keys that an object has."""
+    for key in keys:
+        if key in item:
+            return item[key]
+    return None
 
 
 def _sendable(value: object) -> bool:

@@ -75,6 +75,8 @@ WRITTEN = [
     '{"type": "function", "function": {"name": "finder", "parameters": {"query": "beans"}}}',
     'Let me see. {"name": "look_up", "arguments": {"query": "beans"}}',
     'look_up(query="beans")',
+    '```python\nlook_up(query="beans")\n```',
+    '{"action": "finder", "action_input": {"query": "beans"}}',
 ]
 
 

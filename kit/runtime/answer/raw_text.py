@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any, cast, get_args
+from typing import get_args
 
 from kit.core.bodies.call import Envelope, ModelEnded, ToolEnded, ToolStarted
 from kit.core.language.words import SENTENCE_END
-from kit.core.limits import read_json
 from kit.core.outcome import Answer, Failure, Reason
+from kit.models.json_calls import NAME_KEYS, take_calls
 from kit.runtime.context import RunContext, TurnState
 
 _SHAPES = re.compile(
@@ -234,51 +234,23 @@ def _words(text: str) -> list[str]:
     return [word for word in stripped if word]
 
 
-_WRAPPING = re.compile(r"```\w*|</?(?:tool_call|function_call|tools?)>|<\|[\w ]+\|>")
-"""Fences and tags that models put around such a call."""
 OPENINGS = ("{", "[{", "```json", "<tool", "<function")
 """How a text begins that may be such a call: nobody reads it before all of it is there."""
-_NAME_KEYS = ("name", "tool", "tool_name", "function", "action")
-_ARGUMENT_KEYS = ("arguments", "args", "parameters", "input", "tool_input", "action_input")
-_LIST_KEYS = ("tool_calls", "function_call")
-NAME_FIELD = re.compile(rf'"(?:{"|".join(_NAME_KEYS)})"\s*:\s*"([^"]{{1,100}})"')
-_PYTHON = re.compile(r"\A([A-Za-z_][\w.]*)\(.*\)", re.S)
+_NAME_FIELD = re.compile(rf'"(?:{"|".join(NAME_KEYS)})"\s*:\s*"([^"]{{1,100}})"')
+_PYTHON = re.compile(r"\A\s*(?:```\w*\s|<\w+>\s*)?([A-Za-z_][\w.]*)\(")
 
 
 def is_written_call(text: str, tools: Collection[str] = ()) -> bool:
-    """Whether a reply is a tool call written as text: JSON of a name with arguments, or one that names a tool of
-    `tools` anywhere in it.
-
-    Prose about calls is none, nor is a JSON answer that has other fields.
+    """Whether a reply is a tool call written as text: JSON of a name with arguments and nothing beside it, or one that
+    names a tool of `tools` anywhere in it.
     """
-    # nearly every reply
-    if "{" not in text and "(" not in text:
+    python = _PYTHON.match(text)
+    names = _NAME_FIELD.findall(text)
+    if python is not None and text.rstrip("` \n").endswith(")"):
+        names.append(python[1])
+    if not names:
         return False
-    body = _WRAPPING.sub("", text).strip()
-    python = _PYTHON.fullmatch(body)
-    if python is not None and python[1] in tools:
+    if any(name in tools for name in names):
         return True
-    if any(name in tools for name in NAME_FIELD.findall(body)):
-        return True
-    try:
-        value: object = read_json(body)
-    except ValueError:
-        return False
-    return _is_call(value)
-
-
-def _is_call(value: object) -> bool:
-    if isinstance(value, list):
-        items = cast("list[object]", value)
-        return bool(items) and all(_is_call(item) for item in items)
-    if not isinstance(value, dict):
-        return False
-    fields = cast("dict[str, Any]", value)
-    if any(key in fields for key in _LIST_KEYS):
-        return True
-    has_name = any(isinstance(fields.get(key), str) for key in _NAME_KEYS)
-    with_arguments = any(isinstance(fields.get(key), dict | str) for key in _ARGUMENT_KEYS)
-    if has_name and with_arguments:
-        return True
-    function = fields.get("function")
-    return isinstance(function, dict) and _is_call(cast("object", function))
+    words, calls = take_calls(text, names)
+    return bool(calls) and not words
