@@ -21,7 +21,7 @@ from kit.worlds.outlets.skill_service import SkillService
 from tests.mcp_servers import SERVER, over_http, write_deck
 from tests.security.loop_gap import LoopGap
 from tests.step_kits import in_memory
-from tests.tools.test_mcp_faults import accepted, inside
+from tests.tools.test_mcp_faults import accepted, inside, kit_of, result
 
 LONG = 60.0
 """Seconds of CPU that no check below comes near; without its bound none of them ends within hours."""
@@ -138,24 +138,48 @@ async def test_a_skill_with_such_a_schema_or_another_name_is_a_fault_of_its_serv
     assert words in refused.detail and time.process_time() - before < LONG
 
 
+ITSELF = {"$ref": "#/properties/product"}
+
+
+@pytest.mark.req("K-1")
 @pytest.mark.parametrize(
-    ("schema", "is_endless"),
+    "schema",
     [
-        ({"$ref": "#"}, True),
-        ({"$defs": {"a": {"not": {"$ref": "#/$defs/b"}}, "b": {"$ref": "#/$defs/a"}}}, True),
-        ({"dependentSchemas": {"x": {"$ref": "#"}}}, True),
-        ({"properties": {"x": {"$ref": "#"}}}, False),
-        ({"items": {"anyOf": [{"type": "string"}, {"$ref": "#"}]}}, False),
-        ({"allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}], "$defs": {"a": {}}}, False),
-        ({"properties": {"allOf": {"$ref": "#"}}}, False),
-        ({"default": {"$ref": "#"}}, False),
+        {"dependentSchemas": {"product": {"$ref": "#"}}},
+        {"properties": {"product": {"allOf": [ITSELF, ITSELF]}}},
+        {"properties": {"product": {"not": ITSELF}}},
+        {
+            "properties": {"product": {"$ref": "#/$defs/a"}},
+            "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"$ref": "#/$defs/a"}},
+        },
     ],
     ids=str,
 )
-def test_a_schema_whose_references_lead_no_level_down_has_no_end(
-    schema: Mapping[str, Any], is_endless: bool
+@pytest.mark.realtime
+async def test_a_call_whose_schema_refers_in_a_circle_is_refused_in_plain_words(
+    schema: Mapping[str, Any], tmp_path: Path
 ):
-    assert (schema_fault(schema) == "it refers to itself without end") is is_endless
+    deck = await accepted(write_deck(tmp_path, with_input({"type": "object", **schema})))
+    async with kit_of(deck) as kit:
+        end = await result(kit)
+    assert end == (
+        "contract_violation: the input schema of shop.stock: it refers to itself without end"
+    )
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"x": {"$ref": "#"}}},
+        {"items": {"anyOf": [{"type": "string"}, {"$ref": "#"}]}},
+        {"allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}], "$defs": {"a": {}}},
+        {"properties": {"allOf": {"$ref": "#"}}},
+        {"default": {"$ref": "#"}},
+    ],
+    ids=str,
+)
+def test_a_schema_whose_references_lead_a_level_down_is_read(schema: Mapping[str, Any]):
+    assert schema_fault(schema) is None and first_misfit(schema, nested(40)) is None
 
 
 @pytest.mark.req("AS-32")

@@ -40,11 +40,6 @@ _OVER_PARTS = (
 _CODE_POINT = re.compile(r"\\u([0-9a-fA-F]{4})")
 _DATA = ("const", "default", "enum", "examples")
 """Keywords beneath which no schema stands."""
-_SAME_VALUE = ("allOf", "anyOf", "else", "if", "not", "oneOf", "then")
-"""Keywords whose schemas are held against the value itself, as that of a reference is."""
-_BY_PROPERTY = ("dependencies", "dependentSchemas")
-"""Keywords whose schemas are so held, each where the value has a property."""
-_ENDLESS = "it refers to itself without end"
 
 
 class SchemaTooCostly(Exception):
@@ -89,7 +84,8 @@ def _schema_fault(text: str) -> str | None:
         # Without a checker of formats: Python's `re` would be asked whether each pattern is one.
         kind.check_schema(schema, format_checker=None)
         _check_places(schema)
-        _check_references(schema)
+        # One that refers to itself at its root has no end whatever the value; deeper ones are found by the call.
+        first_misfit(schema, {})
     except SchemaError as error:
         return error.message
     except SchemaTooCostly as error:
@@ -181,58 +177,6 @@ def _check_places(root: Mapping[str, Any]) -> None:
             waiting.append((pointer_target(root, reference), references | {reference}))
 
 
-def _check_references(root: Mapping[str, Any]) -> None:
-    """Raises SchemaTooCostly for references that come back to where they started without a level of the value between:
-    whoever follows them comes to no end, whatever the value is."""
-    waiting: list[Any] = [root]
-    free_of_circles: set[int] = set()
-    while waiting:
-        value = waiting.pop()
-        if is_list(value):
-            waiting += value
-        elif is_mapping(value):
-            _check_circles(value, root, free_of_circles)
-            waiting += [part for keyword, part in value.items() if keyword not in _DATA]
-
-
-def _check_circles(start: Mapping[str, Any], root: Mapping[str, Any], free: set[int]) -> None:
-    """Raises SchemaTooCostly where the schemas held against the same value as `start` lead back to one of them.
-
-    `free` holds the ids of those that are known to lead to an end.
-    """
-    path: set[int] = set()
-    # A schema comes twice: before those that it leads to, and after them.
-    waiting: list[tuple[Any, bool]] = [(start, False)]
-    while waiting:
-        schema, is_left = waiting.pop()
-        key = id(schema)
-        if is_left:
-            path.remove(key)
-            free.add(key)
-        elif key in path:
-            raise SchemaTooCostly(_ENDLESS)
-        elif key not in free:
-            path.add(key)
-            waiting.append((schema, True))
-            waiting += [(part, False) for part in _of_same_value(schema, root)]
-
-
-def _of_same_value(schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[Any]:
-    """Returns the schemas that a value is held against together with this one."""
-    parts: list[Any] = []
-    reference = schema.get("$ref")
-    if isinstance(reference, str):
-        parts.append(pointer_target(root, reference))
-    for keyword in _SAME_VALUE:
-        part = schema.get(keyword)
-        parts += part if is_list(part) else [part]
-    for keyword in _BY_PROPERTY:
-        by_property = schema.get(keyword)
-        if is_mapping(by_property):
-            parts += by_property.values()
-    return [part for part in parts if is_mapping(part)]
-
-
 def json_fault(value: Any) -> str | None:
     """What keeps a value from being sent as JSON, such as half of a surrogate pair; None for one that can be."""
     try:
@@ -269,7 +213,7 @@ def first_misfit(
         # An empty registry: jsonschema's own would fetch a reference over the network.
         fault = next(kind(schema, registry=Registry[Any]()).iter_errors(value), None)
     except RecursionError as error:
-        raise SchemaTooCostly(_ENDLESS) from error
+        raise SchemaTooCostly("it refers to itself without end") from error
     except (Unresolvable, UnknownType) as error:
         raise SchemaTooCostly(f"it cannot be read: {describe_error(error)[:200]}") from error
     finally:
