@@ -8,10 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from kit.bench.case import Case
 from kit.bench.scoring.expected_text import contains, equals
 from kit.bench.scoring.observation import Observation
-from kit.bench.systems.case_table import read_case_file
+from kit.bench.systems.case_table import case_of, read_case_file
 from kit.core.errors import DataError
 
 ROWS: list[dict[str, Any]] = [
@@ -103,12 +102,6 @@ def test_a_file_that_is_not_there_names_the_nearest(tmp_path: Path):
 def test_an_expected_text_is_found_as_whole_words_however_it_is_spelt(
     expected: str, answer: str, holds: float, is_it: float
 ):
-    (case,) = _cases({"message": "where", "expected_text": expected})
+    case = case_of({"message": "where", "expected_text": expected}, "here", "a")
     seen = Observation(text=answer)
     assert (contains(case, seen), equals(case, seen)) == (holds, is_it)
-
-
-def _cases(*rows: dict[str, Any]) -> list[Case]:
-    from kit.bench.systems.case_table import case_of
-
-    return [case_of(row, "here", f"row-{n}") for n, row in enumerate(rows)]
