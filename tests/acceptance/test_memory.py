@@ -32,6 +32,7 @@ from kit.wire import open_kit
 from kit.worlds.consumer.tools import RENDERS
 from tests.kits import (
     ALICE,
+    EMBEDDED,
     SmallKit,
     answering,
     asks,
@@ -551,9 +552,7 @@ async def test_what_failed_before_anybody_was_called_reaches_the_agent_that_is_c
 async def test_the_shipped_deck_answers_once_the_fault_is_gone(
     question: str, fault: str, words: str, again: str
 ):
-    async with open_kit(
-        Settings(store=":memory:", pace=0.0, today="2026-11-01"), faults=True
-    ) as kit:
+    async with open_kit(EMBEDDED, faults=True) as kit:
         session = kit.session("s")
         first = await kit.ask(question, session, faults=[fault])
         still = await kit.ask(again, session, faults=[fault])

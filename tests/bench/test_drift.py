@@ -15,10 +15,10 @@ from kit.bench.scoring.labelling_sheet import NOBODY, Item, items, read_sheet, s
 from kit.core.errors import DataError
 from kit.core.record import TurnRecord
 from kit.metrics.summary import Label
-from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
 from tests.cli.test_cli import refused, run
+from tests.kits import EMBEDDED
 
 VERTICALS = {"shop": 600, "rewards": 200, "support": 40, "play": 8}
 """How many turns each is called in: traffic is never even."""
@@ -132,7 +132,7 @@ def test_a_broken_sheet_names_file_and_line(store: SqliteStore, tmp_path: Path):
 
 
 async def test_a_labeller_sees_what_came_before_what_was_shown_and_what_crossed():
-    async with open_kit(Settings(store=":memory:", pace=0.0, today="2026-11-01")) as kit:
+    async with open_kit(EMBEDDED) as kit:
         session = kit.session("s")
         for message in ("find coffee deals", "how many points do I have?"):
             await kit.ask(message, session)

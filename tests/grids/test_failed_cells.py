@@ -22,6 +22,7 @@ from kit.ui.benchmarks.verdict import headline, lines
 from kit.wire import open_kit
 from tests.cli.test_cli import run as kit
 from tests.grids.test_grid import ERRING, MIXED, OPENER, spec_of
+from tests.kits import EMBEDDED
 from tests.loopback_openai import Hang, Raw, Refuse, Reply, Say, loopback
 
 pytestmark = [pytest.mark.realtime, pytest.mark.req("SAT-24")]
@@ -65,9 +66,7 @@ def grid_of(folder: Path, url: str, budget_ms: int = 10_000, **fields: Any) -> G
 
 
 def played(spec: GridSpec, folder: Path, **options: Any) -> tuple[Run, str]:
-    opener = partial(
-        open_kit, Settings(store=":memory:", pace=0.0, today="2026-11-01", openai_api_key=KEY)
-    )
+    opener = partial(open_kit, EMBEDDED.with_(openai_api_key=KEY))
     run = run_grid(spec, folder, opener, 1, **options)
     return run, report(spec, run)
 

@@ -29,12 +29,12 @@ from kit.core.trace import trace_of
 from kit.home import HOME
 from kit.metrics.estimate import wilson
 from kit.patterns import PATTERNS
-from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
 from tests.forks import FORKS, exit_code
+from tests.kits import EMBEDDED
 
-OPENER = partial(open_kit, Settings(store=":memory:", pace=0.0, today="2026-11-01"))
+OPENER = partial(open_kit, EMBEDDED)
 MIXED = {"file": "data/cases/mixed.jsonl", "every": 40}
 ERRING = {
     "latency": {"median": 1.0, "sigma": 0.4},

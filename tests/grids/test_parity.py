@@ -10,12 +10,12 @@ from kit.bench.grid.grid_file import digest
 from kit.bench.routing import RoutingKit, Stub
 from kit.compose.parts import Guards
 from kit.core.errors import DataError
-from kit.settings import HOME, Settings
+from kit.settings import HOME
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
 from studies.guard_ablation import erring_model
 from studies.routing_parity import Scenario, read_scenarios, report, run_scenario
-from tests.kits import CONSUMER_AGENTS, answering, small_kit
+from tests.kits import CONSUMER_AGENTS, EMBEDDED, answering, small_kit
 
 FILE = HOME / "data" / "cases" / "routing_parity.jsonl"
 SCENARIOS = read_scenarios(FILE, CONSUMER_AGENTS)
@@ -69,7 +69,7 @@ async def test_a_model_that_errs_still_ends_in_the_expected_calls(scenario: Scen
 async def test_the_offline_stand_in_on_the_parity_set_with_its_misses_listed(
     capsys: pytest.CaptureFixture[str],
 ):
-    async with open_kit(Settings(store=":memory:", pace=0.0, today="2026-11-01")) as kit:
+    async with open_kit(EMBEDDED) as kit:
         stubs = {agent: Stub(kit.team.agents[agent].card) for agent in CONSUMER_AGENTS}
         host = RoutingKit(kit.team.with_agents(stubs), SqliteStore(":memory:"))
         verdicts = [(await run_scenario(scenario, host))[0] for scenario in SCENARIOS]

@@ -17,8 +17,8 @@ from kit.bench.grid.run import run_grid
 from kit.compose.deck import Deck
 from kit.home import HOME
 from kit.patterns import PATTERNS
-from kit.settings import Settings
 from kit.wire import Kit, open_kit
+from tests.kits import EMBEDDED
 
 SEVEN = {"monolith", "classifier_gateway", "supervisor", "swarm", "a2a", "direct", "mediated"}
 
@@ -37,9 +37,7 @@ def test_all_seven_patterns_play_one_case_set_in_one_run_on_one_kit_and_are_comp
     @asynccontextmanager
     async def opener(**asked: Any) -> AsyncGenerator[Kit]:
         opened.append(asked)
-        async with open_kit(
-            Settings(store=":memory:", pace=0.0, today="2026-11-01"), **asked
-        ) as kit:
+        async with open_kit(EMBEDDED, **asked) as kit:
             yield kit
             ways.update({name: kit.stages.team(pattern).deck for name, pattern in PATTERNS.items()})
 

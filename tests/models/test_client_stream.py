@@ -39,16 +39,20 @@ def ids(events: Sequence[Event]) -> list[tuple[str, str]]:
 # ── thinking ────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.req("SAT-18")
+@pytest.mark.req("SAT-18", "SAT-10")
 @pytest.mark.parametrize(
     ("message", "lead"), [("", Line("Hi.")), ("hello", asks("shop")), ("x" * 20_000, Line("Hi."))]
 )
-async def test_thinking_is_the_first_a_client_hears_of_any_turn(message: str, lead: Line):
-    turn = run_turn(message, ALICE, kit_of(lead, stitched))
-    assert [event.kind for event in [event async for event in turn]][:2] == [
-        "thinking",
-        "turn_started",
-    ]
+async def test_thinking_is_the_first_a_client_hears_of_any_turn_and_its_completion_the_last(
+    message: str, lead: Line
+):
+    events = [event async for event in run_turn(message, ALICE, kit_of(lead, stitched))]
+    kinds = [event.kind for event in events]
+    assert kinds[:2] == ["thinking", "turn_started"] and kinds[-1] == "completed"
+    if message == "hello":
+        assert {"text", "agent_ended", "model_started", "usage", "routing"} <= set(kinds)
+    assert [event.seq for event in events] == list(range(len(events)))
+    assert [Event.model_validate_json(event.model_dump_json()) for event in events] == events
 
 
 # ── response ids ────────────────────────────────────────────────────────────────────────────────────

@@ -18,7 +18,6 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
-from langchain_core.messages.ai import add_ai_message_chunks
 
 from kit.core.model import ModelSpec
 from kit.models.json_calls import read_answer, take_calls
@@ -27,6 +26,7 @@ from kit.models.json_routing import JsonRouting, NativeOrJson
 from kit.models.openai import chat_model
 from kit.models.scripted import Line, ScriptedModel
 from tests.loopback_openai import Call, Loopback, Say
+from tests.models.test_openai import streamed
 
 SEEDED = settings(deadline=None, derandomize=True, database=None)
 NAMES = {"ask_rewards", "ask_shop"}
@@ -54,13 +54,6 @@ def model_at(server: Loopback, **fields: Any) -> BaseChatModel:
     return chat_model(ModelSpec(key="stub", provider="openai", **fields), base_url=server.url)
 
 
-async def collected(model: Any, messages: Any = "hi") -> tuple[AIMessageChunk, list[str]]:
-    chunks = [chunk async for chunk in model.astream(messages)]
-    return add_ai_message_chunks(chunks[0], *chunks[1:]), [
-        str(chunk.text) for chunk in chunks if chunk.text
-    ]
-
-
 def asked(calls: Any) -> list[dict[str, Any]]:
     return [{"name": call["name"], "arguments": call["args"]} for call in calls]
 
@@ -76,7 +69,7 @@ async def test_an_answer_by_schema_becomes_text_and_concurrent_calls(
     server.plays(Say([BOTH], usage=(90, 20)))
     bound = model_at(server, routing="json_schema", api=api).bind_tools(TOOLS)
     if stream:
-        reply, _ = await collected(bound, "points, and coffee")
+        reply, _ = await streamed(bound, "points, and coffee")
     else:
         reply = await bound.ainvoke("points, and coffee")
     assert reply.text == "One moment."
@@ -94,11 +87,11 @@ async def test_after_tool_results_plain_text_streams(server: Loopback):
     server.plays(Say([BOTH]), Say(["You have ", "1,200 points."]))
     bound = model_at(server, routing="json_schema").bind_tools(TOOLS)
     question = [SystemMessage("Be brief."), HumanMessage("points, and coffee")]
-    first, _ = await collected(bound, question)
+    first, _ = await streamed(bound, question)
     results = [
         ToolMessage(f"result {call['name']}", tool_call_id=call["id"]) for call in first.tool_calls
     ]
-    reply, pieces = await collected(bound, [*question, first, *results])
+    reply, pieces = await streamed(bound, [*question, first, *results])
     assert pieces == ["You have ", "1,200 points."] and reply.tool_calls == []
     asking, telling = server.requests
     tools = asking["messages"][0]["content"]
@@ -154,7 +147,7 @@ async def test_a_native_model_that_writes_its_call_as_text_still_calls(
         )
     )
     bound = model_at(server).bind_tools(TOOLS)
-    reply = (await collected(bound))[0] if stream else await bound.ainvoke("hi")
+    reply = (await streamed(bound))[0] if stream else await bound.ainvoke("hi")
     assert asked(reply.tool_calls) == [COFFEE]
     assert reply.text.strip() == "Let me look."
     assert reply.usage_metadata is not None
@@ -164,7 +157,7 @@ async def test_a_native_model_that_writes_its_call_as_text_still_calls(
 async def test_native_calls_win_over_json_in_the_text(server: Loopback):
     text = json.dumps(COFFEE)
     server.plays(Say([text[:9], text[9:]], [Call("ask_rewards", {"query": "p"}, "call_n")]))
-    reply, _ = await collected(model_at(server).bind_tools(TOOLS))
+    reply, _ = await streamed(model_at(server).bind_tools(TOOLS))
     assert [call["id"] for call in reply.tool_calls] == ["call_n"]
     assert reply.text == text
 
@@ -181,7 +174,7 @@ async def test_what_the_model_says_streams_before_its_calls_are_known():
         '"arguments": {"query": "coffee"}}]}',
     ]
     inner = ScriptedModel(Line("".join(pieces), pieces=pieces))
-    reply, seen = await collected(JsonRouting(inner=inner).bind_tools(TOOLS))
+    reply, seen = await streamed(JsonRouting(inner=inner).bind_tools(TOOLS))
     assert seen == ["One mo", "ment… ", '😀 "now', '"']
     assert asked(reply.tool_calls) == [COFFEE]
 
@@ -295,7 +288,7 @@ def test_what_is_no_call_stays_text(content: str):
 
 async def watched(*pieces: str) -> tuple[AIMessageChunk, list[str]]:
     model = NativeOrJson(inner=ScriptedModel(Line("".join(pieces), pieces=pieces)))
-    return await collected(model.bind_tools(TOOLS))
+    return await streamed(model.bind_tools(TOOLS))
 
 
 async def test_markdown_is_held_no_longer_than_it_takes_to_tell():

@@ -33,7 +33,17 @@ from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.wire import open_kit
 from tests.cli.test_cli import refused, run
-from tests.kits import ALICE, SmallKit, answering, asks, bodies, content_of, small_kit, stitched
+from tests.kits import (
+    ALICE,
+    EMBEDDED,
+    SmallKit,
+    answering,
+    asks,
+    bodies,
+    content_of,
+    small_kit,
+    stitched,
+)
 from tests.loopback_openai import Call, Loopback, Say, loopback
 
 RECEIPT, PRODUCT = draw_picture("receipt"), draw_picture("product")
@@ -192,7 +202,7 @@ async def test_the_bytes_stand_in_no_event_store_log_or_sink(
 
 @pytest.mark.req("SAT-14")
 async def test_in_the_consumer_deck_a_receipt_goes_to_support_and_a_product_to_shop():
-    async with open_kit(Settings(store=":memory:", pace=0.0, today="2026-11-01")) as kit:
+    async with open_kit(EMBEDDED) as kit:
         replies: list[Reply] = []
         for text, image, agent in (
             ("", RECEIPT, "support"),

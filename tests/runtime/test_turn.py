@@ -8,7 +8,6 @@ from kit.core.bodies.speech import Acknowledged, Text
 from kit.core.bodies.turn import Completed
 from kit.core.card import AgentCard
 from kit.core.context import OPERATOR
-from kit.core.event import Event
 from kit.core.record import UNANSWERED
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
@@ -36,18 +35,6 @@ async def test_calls_without_text_get_the_cards_line_marked_synthetic(streaming:
     [lead_text] = texts(reply, "lead")
     assert (lead_text.text, lead_text.synthetic) == ("Give me a moment.", True)
     assert reply.preamble == "Give me a moment."
-
-
-@pytest.mark.req("SAT-10")
-async def test_the_stream_is_typed_from_thinking_to_completed():
-    kit = small_kit([asks("a"), stitched], {"a": answering("A")})
-    reply = await run_turn("one thing", ALICE, kit)
-    kinds = [e.kind for e in reply.events]
-    assert kinds[0] == "thinking" and kinds[-1] == "completed"
-    assert {"text", "agent_ended", "model_started", "usage", "routing"} <= set(kinds)
-    assert [e.seq for e in reply.events] == list(range(len(reply.events)))
-    again = [Event.model_validate_json(e.model_dump_json()) for e in reply.events]
-    assert again == list(reply.events)
 
 
 async def test_a_clean_composition_streams_while_it_is_spoken():
