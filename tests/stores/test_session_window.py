@@ -1,8 +1,6 @@
 """A session is what its turns said: the window that a reader of the store gets is what the next prompt is fed from."""
 
 import asyncio
-import os
-import signal
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, closing
@@ -27,7 +25,6 @@ from kit.settings import Settings
 from kit.stores.opening import open_store
 from kit.stores.turn_store import TurnStore
 from kit.tools.tool import LimitedTool, ToolLimits
-from tests.forks import exit_code
 from tests.kits import ALICE, answering, asks, small_deck, small_kit, stitched
 from tests.sample_turn import ANN, a_turn, finish
 from tests.stores.conftest import DATABASES, new_place
@@ -210,36 +207,6 @@ def test_the_window_is_what_was_said_and_feeds_the_prompt_whatever_became_of_the
 ) -> None:
     with TemporaryDirectory() as folder:
         run_virtual(play(new_place(database, Path(folder)), steps))
-
-
-def die(place: str) -> None:
-    """Kills this process in a turn."""
-
-    async def play() -> None:
-        talk = Talk(place)
-        async with talk.opened() as kit:
-            kit.ask("cancelled too late", TALK)
-            while not talk.told:
-                await asyncio.sleep(0.01)
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    asyncio.run(play())
-
-
-@pytest.mark.req("AS-28")
-def test_what_a_killed_process_was_asked_is_told_as_an_open_question(place: str) -> None:
-    assert exit_code(die, place) == -signal.SIGKILL
-
-    async def go_on() -> None:
-        talk = Talk(place)
-        async with talk.opened() as kit:
-            await talk.ask(kit, "ok")
-            assert talk.told["orchestrator"] == [
-                ("user", "cancelled too late"),
-                ("assistant", UNANSWERED),
-            ]
-
-    run_virtual(go_on())
 
 
 async def test_who_was_called_last_is_remembered_over_a_turn_that_was_killed(
