@@ -495,23 +495,28 @@ async def test_a_turn_that_is_asked_again_or_forked_asks_before_it_acts(
         assert asked == 2
 
 
-@pytest.mark.realtime
+def cut_off(kit: Kit, whole: Reply, length: int) -> None:
+    """Leaves of a turn what stands there when its process died with so many of its events stored."""
+    record = kit.store.turn(whole.turn_id, OPERATOR)
+    assert record is not None
+    kit.store.end_turn(record.replace(status="interrupted"), whole.events[:length], [])
+
+
 @pytest.mark.req("SO-12", "K-12")
 async def test_an_act_that_a_dead_process_may_have_done_is_not_done_by_words_that_only_ask_to_go_on(
     tmp_path: Path,
 ):
     world = Desk(tmp_path, ToolLimits(confirm="Open a ticket?", idempotent=True))
-    assert exit_code(die, tmp_path, ASKS, "mediated") == -signal.SIGKILL
     async with world.opened() as kit:
+        whole = await answered(kit)
+        cut_off(kit, whole, [event.kind for event in whole.events].index("tool_ended"))
         reply = await ask_desk(kit, message="go on")
     assert world.tickets == 1 and UNCERTAIN in reply.text
 
 
 async def resumed_after(kit: Kit, whole: Reply, length: int) -> Reply:
-    """What becomes of a turn whose process died when so many of its events were stored."""
-    record = kit.store.turn(whole.turn_id, OPERATOR)
-    assert record is not None
-    kit.store.end_turn(record.replace(status="interrupted"), whole.events[:length], [])
+    """What becomes of such a turn."""
+    cut_off(kit, whole, length)
     return await kit.resume(whole.turn_id)
 
 

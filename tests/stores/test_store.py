@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -230,69 +229,59 @@ def test_a_closed_store_says_so_to_every_thread_and_so_does_one_whose_folder_is_
 # Processes that die, and processes that live
 
 
-def write_turns(place: str, turns: int, tells: Connection) -> None:
-    """Begins a turn that does not end, and stores so many that do; tells the id of each once it is stored."""
-    store = open_store(place)
-    store.begin_turn(a_turn("open"))
-    for number in range(turns):
-        finish(store, a_turn(f"w{number}", at=float(number)))
-        tells.send(f"w{number}")
-    time.sleep(600)
-
-
-def writer(place: str, turns: int) -> tuple[BaseProcess, Connection]:
-    """Starts a process that writes turns; returns it, and where their ids are told."""
-    hears, tells = FORKS.Pipe(duplex=False)
-    return started(write_turns, place, turns, tells), hears
-
-
-def end(process: BaseProcess) -> None:
-    process.kill()
-    process.join()
-
-
-def talk(place: str) -> None:
-    """Has a turn that goes on for ever; after twenty of its events it begins again, as after an alarm."""
+def write_turns(place: str, tells: Connection) -> None:
+    """Stores three turns, and tells the id of each. Then has one that goes on for ever; after twenty of its events it
+    begins again, as after an alarm."""
     live_logs.EVERY /= 5
     store = open_store(place)
+    for number in range(3):
+        finish(store, a_turn(f"w{number}", at=float(number)))
+        tells.send(f"w{number}")
     event = some_events()[0]
     log: list[Event] = []
     for number in itertools.count():
         log.append(event.model_copy(update={"seq": number}))
         if number in (0, 20):
-            store.begin_turn(a_turn(), events=log)
+            store.begin_turn(a_turn("open"), events=log)
         time.sleep(0.02)
 
 
 @pytest.mark.req("K-21")
-def test_a_killed_turn_has_its_events_but_for_those_of_the_last_second(place: str) -> None:
-    process = started(talk, place)
+def test_of_a_killed_process_what_it_acknowledged_is_there_and_its_turn_but_for_the_last_second(
+    place: str,
+) -> None:
+    mine = open_store(place)
+    mine.begin_turn(a_turn("mine"))
+    hears, tells = FORKS.Pipe(duplex=False)
+    process = started(write_turns, place, tells)
+    assert [hears.recv() for _ in range(3)] == ["w0", "w1", "w2"]
     # The thread that writes the log looks ten times a second here, on a busy machine less often: the
     # process is killed when it has looked after its turn was begun again.
     until = time.monotonic() + 120
     written = 0
     while written <= 25 and time.monotonic() < until:
         time.sleep(0.05)
-        written = stored_events(place)
-    end(process)
-    store = open_store(place)
+        written = len(mine.events("open", OPERATOR))
+    third = open_store(place)
+    statuses = {turn.id: turn.status for turn in third.turns()}
+    assert (statuses["mine"], statuses["open"]) == ("running", "running")
+    process.kill()
+    process.join()
     # A server of PostgreSQL lets go of what a process held once it has seen that its connection is gone.
     until = time.monotonic() + 60
-    while is_url(place) and store.mark_interrupted() == 0 and time.monotonic() < until:
-        if store.turns()[0].status != "running":
-            break
+    while (interrupted := third.mark_interrupted()) == 0 and time.monotonic() < until:
         time.sleep(0.05)
-    turn, events = store.turn("t1", OPERATOR), store.events("t1", OPERATOR)
-    store.close()
-    assert turn is not None and turn.status == "interrupted"
+    assert interrupted == 1
+    statuses = {turn.id: turn.status for turn in mine.turns()}
+    assert (statuses["mine"], statuses["open"]) == ("running", "interrupted")
+    for name in ("w0", "w1", "w2"):
+        assert len(third.events(name, OPERATOR)) == len(some_events()), "acknowledged, it is there"
+    events = third.events("open", OPERATOR)
     assert [event.seq for event in events] == list(range(len(events)))
     assert live_logs.EVERY <= 0.5 and len(events) >= written > 25
-
-
-def stored_events(place: str) -> int:
-    """How many events of its turn a live process has put into the store."""
-    with closing(open_store(place)) as reader:
-        return len(reader.events("t1", OPERATOR))
+    third.close()
+    mine.close()
+    assert is_url(place) or not list(Path(place).parent.glob("*-owner-*"))
 
 
 @pytest.mark.req("K-24")
@@ -337,31 +326,6 @@ def test_what_follows_a_summary_is_read_as_quickly_however_long_the_session_is(
     with_few = effort(partial(read_lines, 57), plays=7)
     add_lines(60, 3_000)
     assert effort(partial(read_lines, 2_997), plays=7) < 4 * with_few
-
-
-def test_turns_of_a_live_process_are_not_interrupted_and_what_a_killed_one_acknowledged_is_there(
-    place: str,
-) -> None:
-    mine = open_store(place)
-    mine.begin_turn(a_turn("mine"))
-    process, hears = writer(place, 3)
-    assert [hears.recv() for _ in range(3)] == ["w0", "w1", "w2"]
-    third = open_store(place)
-    statuses = {turn.id: turn.status for turn in third.turns()}
-    assert (statuses["mine"], statuses["open"]) == ("running", "running")
-    end(process)
-    # A server of PostgreSQL lets go of what a process held once it has seen that its connection is gone.
-    deadline = time.monotonic() + 60
-    while (interrupted := third.mark_interrupted()) == 0 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert interrupted == 1
-    statuses = {turn.id: turn.status for turn in mine.turns()}
-    assert (statuses["mine"], statuses["open"]) == ("running", "interrupted")
-    for name in ("w0", "w1", "w2"):
-        assert len(third.events(name, OPERATOR)) == len(some_events()), "acknowledged, it is there"
-    third.close()
-    mine.close()
-    assert is_url(place) or not list(Path(place).parent.glob("*-owner-*"))
 
 
 @pytest.mark.parametrize("database", DATABASES)
