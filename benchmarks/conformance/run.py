@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kit.conformance.figure import figure
 from kit.conformance.play import Result, play_system
 from kit.conformance.scenario import BY_ID
-from kit.conformance.table import Table, differences, figure, page
+from kit.conformance.table import Table, differences, page
 
 HERE = Path(__file__).resolve().parent
 HOME = HERE.parents[1]

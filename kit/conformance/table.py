@@ -1,7 +1,7 @@
 """The stored result as a page and a figure: every cell is read from it, none is written by hand."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -148,71 +148,3 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     for row in rows:
         lines.append(f"| {' | '.join(row)} |")
     return "\n".join(lines)
-
-
-# ── the figure ───────────────────────────────────────────────────────────────────────────────────────
-
-_COLORS: dict[Mark, str] = {
-    "pass": "#2f81c7",
-    "fail": "#e0823d",
-    "not offered": "#a8b0b8",
-    "void": "none",
-}
-_SIZE = 22
-"""Pixels of a cell's side; half of it for each composer."""
-_MARGIN = 170
-_TOP = 150
-_GAP = 10
-
-
-def figure(table: Table) -> str:
-    """The best configurations as an SVG in colours that hold on light and on dark ground."""
-    width = _MARGIN + len(SCENARIOS) * _SIZE + 90
-    height = _TOP + len(table.systems) * (_SIZE + _GAP) + 62
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" font-family="sans-serif" font-size="12" fill="#7d8590">',
-        "<title>Which system passes which scenario, in its best configuration</title>",
-    ]
-    for place, scenario in enumerate(SCENARIOS):
-        x = _MARGIN + place * _SIZE + _SIZE / 2 + 4
-        label = scenario.id.replace("_", " ")
-        parts.append(f'<text transform="translate({x},{_TOP - 8}) rotate(-60)">{label}</text>')
-    for place, system in enumerate(table.systems):
-        parts += _row(table, system, _TOP + place * (_SIZE + _GAP))
-    parts += _legend(height - 36)
-    return "\n".join([*parts, "</svg>\n"])
-
-
-def _row(table: Table, system: Mapping[str, Any], y: int) -> Iterator[str]:
-    marks = table.marks(system)
-    base = y + _SIZE - 6
-    yield f'<text x="{_MARGIN - 10}" y="{base}" text-anchor="end">{escape(system["name"])}</text>'
-    for place, scenario in enumerate(SCENARIOS):
-        for half, composer in enumerate(COMPOSERS):
-            x = _MARGIN + place * _SIZE + half * (_SIZE - 3) / 2
-            mark = marks.get((scenario.id, composer, True), "void")
-            yield _box(x, y, mark)
-    count, number = table.score(system, True)
-    yield f'<text x="{_MARGIN + len(SCENARIOS) * _SIZE + 8}" y="{base}">{count} of {number}</text>'
-
-
-def _box(x: float, y: float, mark: Mark) -> str:
-    size = (_SIZE - 3) / 2 - 0.5
-    return (
-        f'<rect x="{x}" y="{y}" width="{size}" height="{_SIZE - 2}" '
-        f'fill="{_COLORS[mark]}" stroke="#7d8590" stroke-width="0.4"/>'
-    )
-
-
-def _legend(base: int) -> Iterator[str]:
-    x = _MARGIN
-    for mark in SIGNS:
-        yield _box(x, base - 15, mark)
-        yield f'<text x="{x + 14}" y="{base}">{mark}</text>'
-        x += 34 + 7 * len(mark)
-    words = (
-        "Each system in the best configuration that its documentation offers. "
-        "Left half: faithful composer, right half: claiming."
-    )
-    yield f'<text x="{_MARGIN}" y="{base + 24}">{words}</text>'

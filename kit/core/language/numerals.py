@@ -34,13 +34,13 @@ def read_numbers(text: str, numerals: Mapping[str, float]) -> list[Number]:
         value = numerals.get(word) if word else _in_digits(match)
         if value is None:
             continue
-        joined = None
+        total = None
         if word and numbers and text[end : match.start()].strip(" -") in _BETWEEN:
-            joined = _joined(numbers[-1], value)
-        if joined is None:
+            total = _sum(numbers[-1], value)
+        if total is None:
             numbers.append(Number(value, in_words=word is not None))
         else:
-            numbers[-1] = Number(joined, in_words=True)
+            numbers[-1] = Number(total, in_words=True)
         end = match.end()
     return [number for number in numbers if abs(number.value) < 1e15]
 
@@ -52,7 +52,7 @@ def _in_digits(match: re.Match[str]) -> float:
     return value
 
 
-def _joined(number: Number, value: float) -> float | None:
+def _sum(number: Number, value: float) -> float | None:
     """A number with the number word after it: 25 and 100 is 2,500, 200 and 50 is 250. None where they are two."""
     if value in _SCALES:
         # "Two thousand five hundred" are 2,005 and 100: the hundred multiplies the five alone.
