@@ -73,13 +73,24 @@ def paired(
     ]
 
 
+def beside_base(
+    first: Sequence[float | None],
+    second: Sequence[float | None],
+    scorer: str = "exact",
+    **options: Any,
+) -> Comparison:
+    """The second of two ways beside the first."""
+    (found,) = compare(paired(first, second, scorer), {"model": "base"}, ("model",), **options)
+    return found
+
+
 @pytest.mark.req("K-17")
 def test_a_difference_that_thirty_cases_hide_and_three_hundred_show_is_never_called_none():
     """The first thirty of these cases came out alike: that is no reason to say that more would not help."""
     base = [1.0] * 300
     other = [1.0] * 30 + [0.0, *[1.0] * 9] * 27
-    (few,) = compare(paired(base[:30], other[:30]), {"model": "base"}, ("model",), planned=30)
-    (many,) = compare(paired(base, other), {"model": "base"}, ("model",), planned=300)
+    few = beside_base(base[:30], other[:30], planned=30)
+    many = beside_base(base, other, planned=300)
     assert (few.verdict, many.verdict) == ("cannot tell", "worse")
     assert few.difference.low < many.difference.value, "what three hundred show was left possible"
     assert few.leaves_possible in str(few) and few.cases is not None and few.cases > 30
@@ -87,11 +98,10 @@ def test_a_difference_that_thirty_cases_hide_and_three_hundred_show_is_never_cal
 
 def test_ways_are_equivalent_only_within_a_stated_margin_and_only_when_all_of_the_interval_is():
     alike = [1.0, 0.0] * 200
-    rows = paired(alike, alike)
-    (unstated,) = compare(rows, {"model": "base"}, ("model",), planned=400)
-    (stated,) = compare(rows, {"model": "base"}, ("model",), planned=400, margin=0.05)
-    (narrow,) = compare(rows, {"model": "base"}, ("model",), planned=400, margin=0.001)
-    (few,) = compare(paired(alike[:20], alike[:20]), {"model": "base"}, ("model",), margin=0.05)
+    unstated = beside_base(alike, alike, planned=400)
+    stated = beside_base(alike, alike, planned=400, margin=0.05)
+    narrow = beside_base(alike, alike, planned=400, margin=0.001)
+    few = beside_base(alike[:20], alike[:20], margin=0.05)
     assert stated.verdict == "equivalent" and str(stated).endswith("equivalent within 5 points")
     assert stated.difference.low > -0.05 and stated.difference.high < 0.05 and stated.settled
     assert unstated.verdict == narrow.verdict == few.verdict == "cannot tell"
@@ -101,16 +111,13 @@ def test_by_seconds_ways_are_equivalent_from_sixty_cases_on():
     """Fewer may hold none of those that take longer once in twenty times."""
     seconds = [2.0, 2.1, 1.9] * 20
     later = [2.01, 2.09, 1.9] * 20
-    options: dict[str, Any] = {"planned": 59, "margin": {"seconds": 0.5}}
-    few = paired(seconds[:59], later[:59], "seconds")
-    (early,) = compare(few, {"model": "base"}, ("model",), **options)
+    margin = {"seconds": 0.5}
+    early = beside_base(seconds[:59], later[:59], "seconds", planned=59, margin=margin)
     assert (
         early.verdict == "cannot tell" and -0.5 < early.difference.low < early.difference.high < 0.5
     )
     assert str(early).endswith("; a difference of 0.50 s takes about 60 cases")
-    options["planned"] = 60
-    rows = paired(seconds, later, "seconds")
-    (enough,) = compare(rows, {"model": "base"}, ("model",), **options)
+    enough = beside_base(seconds, later, "seconds", planned=60, margin=margin)
     assert str(enough).endswith(": equivalent within 0.50 s")
 
 
@@ -118,13 +125,9 @@ def test_whoever_grows_the_sample_is_held_to_a_bound_that_holds_at_any_look():
     """Ten of forty cases better, one worse: enough for a single look at forty planned cases, and for no other."""
     base = [0.0] * 10 + [1.0] * 30
     other = [1.0] * 9 + [0.0] * 1 + [0.0] * 1 + [1.0] * 29
-    rows = paired(base, other)
-
-    def verdict(planned: int | None) -> Comparison:
-        (found,) = compare(rows, {"model": "base"}, ("model",), planned=planned)
-        return found
-
-    once, never, other_plan = verdict(40), verdict(None), verdict(30)
+    once, never, other_plan = (
+        beside_base(base, other, planned=planned) for planned in (40, None, 30)
+    )
     assert (once.verdict, never.verdict, other_plan.verdict) == (
         "better",
         "cannot tell",
@@ -139,9 +142,7 @@ def test_what_a_way_does_not_decide_is_named_and_gives_no_verdict_by_its_absence
     """The other way calls nobody wherever it would have erred: of what it decides all is right."""
     base = [1.0, 1.0, 1.0, 0.0] * 25
     silent: list[float | None] = [1.0, 1.0, None, None] * 25
-    (found,) = compare(
-        paired(base, silent, "precision"), {"model": "base"}, ("model",), planned=100
-    )
+    found = beside_base(base, silent, "precision", planned=100)
     assert found.after.value == 1.0 and found.verdict == "cannot tell"
     assert found.one_sided == 50 and "50 cases decided on one side only" in str(found)
     assert found.difference.low < -0.2 and found.difference.high > 0.2
@@ -149,7 +150,7 @@ def test_what_a_way_does_not_decide_is_named_and_gives_no_verdict_by_its_absence
     assert (summary.undecided, summary.estimate.n) == (50, 50)
     assert str(summary).endswith(", 50 undecided")
     few: list[float | None] = [0.0, 0.0, 0.0, 0.0] * 24 + [0.0, 0.0, None, 0.0]
-    (worse,) = compare(paired(base, few, "precision"), {"model": "base"}, ("model",), planned=100)
+    worse = beside_base(base, few, "precision", planned=100)
     assert worse.verdict == "worse" and worse.one_sided == 1, "one case cannot turn it round"
 
 
@@ -172,8 +173,7 @@ def test_a_p_value_below_what_the_flips_can_show_is_printed_as_such():
     shown = sign_flip_test(gains)
     assert shown.is_bound and str(shown).startswith("p < ") and shown.value <= 1e-4
     assert not sign_flip_test([0.5] * 10).is_bound
-    rows = paired([0.0] * 61, gains, "seconds")
-    (found,) = compare(rows, {"model": "base"}, ("model",), planned=61)
+    found = beside_base([0.0] * 61, gains, "seconds", planned=61)
     assert "; p < " in str(found) and "p = " not in str(found)
 
 

@@ -38,7 +38,7 @@ from kit.runtime.pattern import Bind, Pattern
 from kit.runtime.team import Team
 from kit.stores.sqlite import SqliteStore
 from kit.ui.shared import frame
-from tests.loopback_openai import Say, loopback
+from tests.loopback_openai import Loopback, Say, loopback
 from tests.pages import unescaped
 
 pytestmark = pytest.mark.realtime
@@ -328,6 +328,17 @@ def test_tools_are_called_for_real_and_a_judge_may_be_asked(kits: ExperimentKits
     assert len(calls) == 1 and list(result.frame.severe) == [0.25]
 
 
+def zeta(server: Loopback) -> ModelSpec:
+    """A model at this endpoint, with a key of its own."""
+    return ModelSpec(key="zeta", provider="openai", base_url=server.url, api_key_env="ZETA_API_KEY")
+
+
+def in_real_time(kits: ExperimentKits) -> ExperimentKits:
+    """The same kits with that key, on the clock on the wall."""
+    settings = kits.settings.with_(variables={"ZETA_API_KEY": "sk-of-nobody-at-all"})
+    return ExperimentKits.of(settings, virtual=False)
+
+
 def shown(run: str, kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch) -> str:
     """What the page Benchmarks says of a run."""
     monkeypatch.setenv("KIT_STORE", kits.settings.store)
@@ -352,18 +363,12 @@ def shown(run: str, kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch) -> st
 def test_a_way_that_failed_as_a_whole_is_named_on_the_page_without_a_verdict(
     kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch
 ):
-    settings = kits.settings.with_(variables={"ZETA_API_KEY": "sk-of-nobody-at-all"})
     with loopback() as server:
         server.key = "another"
-        zeta = ModelSpec(
-            key="zeta", provider="openai", base_url=server.url, api_key_env="ZETA_API_KEY"
-        )
         quick = EXACT.model_copy(
             update={"law": Law(latency=LogNormal(median=0.001))}
         )  # in real time
-        result = compare(
-            [quick, zeta], CASES, name="dead", kits=ExperimentKits.of(settings, virtual=False)
-        )
+        result = compare([quick, zeta(server)], CASES, name="dead", kits=in_real_time(kits))
     text = shown("dead", kits, monkeypatch)
     assert (
         result.run.failed == 3
@@ -420,23 +425,18 @@ def mended(_: Case, observation: Observation) -> float | None:
 def test_turns_whose_judge_failed_are_paid_for_once_and_scored_when_it_is_mended(
     kits: ExperimentKits,
 ):
-    settings = kits.settings.with_(variables={"ZETA_API_KEY": "sk-of-nobody-at-all"})
-    real = ExperimentKits.of(settings, virtual=False)
     hello = [{"id": f"c{n}", "user": "hello", "expected_sub_agents": []} for n in range(9)]
     usual: dict[str, Any] = {
         "settings": {"plain": {"guards": {"fastpath": False}}},
         "limits": {"concurrency": 1},
         "name": "judged",
-        "kits": real,
+        "kits": in_real_time(kits),
     }
     with loopback() as server:
         server.answer = lambda _: Say(["Hello."])
-        zeta = ModelSpec(
-            key="zeta", provider="openai", base_url=server.url, api_key_env="ZETA_API_KEY"
-        )
-        broken = compare([zeta], hello, judges={"greets": brittle}, **usual)
+        broken = compare([zeta(server)], hello, judges={"greets": brittle}, **usual)
         paid = len(server.requests)
-        result = compare([zeta], hello, judges={"greets": mended}, **usual)
+        result = compare([zeta(server)], hello, judges={"greets": mended}, **usual)
         greets = list(result.frame.greets)
         asked = len(server.requests)
     assert paid == broken.run.failed == STREAK, "the run ends when a judge fails again and again"

@@ -33,6 +33,7 @@ PAIRS = {
 }
 TABLE = ("rows.csv#plain", "rows.csv#careful")
 SCORES = ("exact", "brevity")
+Rows = list[dict[str, Any]]
 
 
 def verdict(pair: tuple[str, str], cluster: str | None = None, **options: Any) -> LogVerdict:
@@ -40,15 +41,21 @@ def verdict(pair: tuple[str, str], cluster: str | None = None, **options: Any) -
     return compare_logs(first, second, SCORES, **options)
 
 
-def write(folder: Path, name: str, rows: list[dict[str, Any]]) -> str:
+def write(folder: Path, name: str, rows: Rows) -> str:
     path = folder / f"{name}.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return str(path)
 
 
-def rows_of(right: str, **fields: Any) -> list[dict[str, Any]]:
+def printed(folder: Path, first: Rows, second: Rows, *options: str) -> str:
+    """What the command says of two logs with these rows."""
+    logs = write(folder, "first", first), write(folder, "second", second)
+    return kit("verdict", *logs, *options).stdout
+
+
+def rows_of(right: str, **fields: Any) -> Rows:
     """A row for each letter: `1` right, `0` wrong, `e` an error."""
-    rows: list[dict[str, Any]] = []
+    rows: Rows = []
     for number, letter in enumerate(right):
         row: dict[str, Any] = {"sample": f"s{number:03}", "exact": None, **fields}
         if letter == "e":
@@ -157,12 +164,10 @@ def test_several_tries_are_tested_as_scipy_flips_signs_and_draws_again():
 
 
 def test_errors_are_told_in_three_denominators(tmp_path: Path):
-    first = write(tmp_path, "first", rows_of("1" * 60))
-    second = write(tmp_path, "second", rows_of("e" + "1" * 58 + "0"))
-    printed = kit("verdict", first, second).stdout
-    assert "58 of 59 = 0.983" in printed and "of the completed; 1 turn failed" in printed
-    assert "0.967 of all, 0.967 to 0.983 had they been wrong or right" in printed
-    assert "with every error counted as wrong, exact: second 0.967 against first 1.000" in printed
+    told = printed(tmp_path, rows_of("1" * 60), rows_of("e" + "1" * 58 + "0"))
+    assert "58 of 59 = 0.983" in told and "of the completed; 1 turn failed" in told
+    assert "0.967 of all, 0.967 to 0.983 had they been wrong or right" in told
+    assert "with every error counted as wrong, exact: second 0.967 against first 1.000" in told
 
 
 def test_more_errors_than_can_be_overlooked_leave_no_verdict_on_the_completed(tmp_path: Path):
@@ -175,14 +180,13 @@ def test_more_errors_than_can_be_overlooked_leave_no_verdict_on_the_completed(tm
 
 def test_a_score_that_one_side_never_reached_has_no_verdict_and_says_so(tmp_path: Path):
     """The endpoint was down for all of one side: that it is worse is said with the errors counted alone."""
-    first = write(tmp_path, "first", rows_of("1" * 10))
-    second = write(tmp_path, "second", rows_of("e" * 10))
-    printed = kit("verdict", first, second, "--by", "exact", "--by", "cost").stdout
-    assert "\nexact: no verdict, 10 of 10 cells failed here" in printed
-    found = json.loads(kit("verdict", first, second, "--json").stdout)
+    right, failed = rows_of("1" * 10), rows_of("e" * 10)
+    told = printed(tmp_path, right, failed, "--by", "exact", "--by", "cost")
+    assert "\nexact: no verdict, 10 of 10 cells failed here" in told
+    found = json.loads(printed(tmp_path, right, failed, "--json"))
     assert found["comparisons"] == [] and len(found["uncompared"]) == 1
-    assert found["uncompared"][0] in printed
-    costs = kit("verdict", first, first, "--by", "cost").stdout
+    assert found["uncompared"][0] in told
+    costs = printed(tmp_path, right, right, "--by", "cost")
     assert costs.endswith("\ncost: no verdict, no sample has a value on both sides\n")
 
 
@@ -228,12 +232,11 @@ def test_a_system_may_have_a_number_for_a_name(tmp_path: Path):
 
 
 def test_equivalence_needs_a_margin_and_enough_samples(tmp_path: Path):
-    first = write(tmp_path, "first", rows_of("01" * 200))
-    second = write(tmp_path, "second", rows_of("01" * 199 + "10"))
-    assert "equivalent" not in kit("verdict", first, second).stdout
-    assert "equivalent within 5 points" in kit("verdict", first, second, "--margin", "0.05").stdout
-    better = write(tmp_path, "better", rows_of("1" * 9 + "01" * 195 + "0"))
-    assert "at any look" in kit("verdict", first, better, "--any-look").stdout
+    first, second = rows_of("01" * 200), rows_of("01" * 199 + "10")
+    assert "equivalent" not in printed(tmp_path, first, second)
+    assert "equivalent within 5 points" in printed(tmp_path, first, second, "--margin", "0.05")
+    better = rows_of("1" * 9 + "01" * 195 + "0")
+    assert "at any look" in printed(tmp_path, first, better, "--any-look")
 
 
 def test_a_scale_and_a_score_of_which_less_is_better_are_taken_as_they_are_said(tmp_path: Path):
@@ -241,11 +244,10 @@ def test_a_scale_and_a_score_of_which_less_is_better_are_taken_as_they_are_said(
     high = [{"sample": f"s{i}", "rating": 3 + i % 3} for i in range(40)]
     first, second = write(tmp_path, "first", low), write(tmp_path, "second", high)
     refused(kit("verdict", first, second), "rating is 2", "outside of 0 to 1", "--scale rating=1:5")
-    scaled = kit("verdict", first, second, "--scale", "rating=1:5", "--json")
-    (one,) = json.loads(scaled.stdout)["comparisons"]
+    scale = ("--scale", "rating=1:5", "--json")
+    (one,) = json.loads(printed(tmp_path, low, high, *scale))["comparisons"]
     assert one["verdict"] == "better" and one["difference"]["value"] == pytest.approx(0.5)
-    lower = kit("verdict", first, second, "--scale", "rating=1:5", "--lower", "rating", "--json")
-    (one,) = json.loads(lower.stdout)["comparisons"]
+    (one,) = json.loads(printed(tmp_path, low, high, *scale, "--lower", "rating"))["comparisons"]
     assert one["verdict"] == "worse" and one["ahead"] == [40, 0], "whoever has less is ahead"
 
 
@@ -253,44 +255,39 @@ def test_equal_seconds_and_costs_bound_no_mean(tmp_path: Path):
     """One of twenty may take four seconds more, and five samples show none of those."""
     rows = [{"sample": f"s{i}", "seconds": 2.0, "cost": 0.0007} for i in range(5)]
     later = [{**row, "seconds": 2.05} for row in rows]
-    first, second = write(tmp_path, "first", rows), write(tmp_path, "second", later)
     margins = ("--margin", "seconds=0.1", "--margin", "cost=0.1")
-    command = ("verdict", first, second, "--by", "seconds", "--by", "cost", *margins)
+    options = ("--by", "seconds", "--by", "cost", *margins)
     alike = "(the same in each; up to 45 % of all may differ, by any amount)"
-    printed = kit(*command).stdout
-    assert f"first, cost: mean of 5 items = 0.000700 {alike}" in printed
-    assert f"difference +0.050 {alike}, paired by 5 items; p = " in printed
-    assert printed.count(": cannot tell: any difference is possible") == 2
-    for one in json.loads(kit(*command, "--json").stdout)["comparisons"]:
+    told = printed(tmp_path, rows, later, *options)
+    assert f"first, cost: mean of 5 items = 0.000700 {alike}" in told
+    assert f"difference +0.050 {alike}, paired by 5 items; p = " in told
+    assert told.count(": cannot tell: any difference is possible") == 2
+    for one in json.loads(printed(tmp_path, rows, later, *options, "--json"))["comparisons"]:
         difference = one["difference"]
-        assert (one["verdict"], difference["low"], difference["high"]) == (
-            "cannot tell",
-            None,
-            None,
-        )
+        assert one["verdict"] == "cannot tell"
+        assert difference["low"] is difference["high"] is None
         assert difference["may_differ"] == pytest.approx(1 - 0.05 ** (1 / 5))
 
 
 def test_a_second_more_on_every_sample_is_worse_by_the_test_alone(tmp_path: Path):
     rows = [{"sample": f"s{i}", "seconds": 2.0} for i in range(20)]
     later = [{**row, "seconds": 3.0} for row in rows]
-    first, second = write(tmp_path, "first", rows), write(tmp_path, "second", later)
-    printed = kit("verdict", first, second, "--by", "seconds").stdout
-    assert "difference +1.000 (the same in each; up to 14 % of all may differ" in printed
-    assert printed.endswith("after Holm: worse (second is ahead on 0 samples, first on 20)\n")
+    told = printed(tmp_path, rows, later, "--by", "seconds")
+    assert "difference +1.000 (the same in each; up to 14 % of all may differ" in told
+    assert told.endswith("after Holm: worse (second is ahead on 0 samples, first on 20)\n")
 
 
 def test_one_sample_is_one_item_and_says_that_it_has_no_interval(tmp_path: Path):
-    first = write(tmp_path, "first", [{"sample": "a", "exact": 1, "seconds": 2.0}])
-    printed = kit("verdict", first, first, "--by", "exact", "--by", "seconds").stdout
-    assert printed.count(", paired by 1 item; p = 1 after Holm: cannot tell") == 2
-    assert "mean of 1 item = 2.000 (too few for an interval)" in printed
+    rows = [{"sample": "a", "exact": 1, "seconds": 2.0}]
+    told = printed(tmp_path, rows, rows, "--by", "exact", "--by", "seconds")
+    assert told.count(", paired by 1 item; p = 1 after Holm: cannot tell") == 2
+    assert "mean of 1 item = 2.000 (too few for an interval)" in told
 
 
 def test_no_interval_of_seconds_reaches_below_nothing(tmp_path: Path):
     rows = [{"sample": f"s{i}", "seconds": seconds} for i, seconds in enumerate([9, 0, 0, 0, 1])]
-    log = write(tmp_path, "log", rows)
-    summary = json.loads(kit("verdict", log, log, "--by", "seconds", "--json").stdout)["summaries"]
+    told = printed(tmp_path, rows, rows, "--by", "seconds", "--json")
+    summary = json.loads(told)["summaries"]
     assert summary[0]["estimate"]["low"] == 0.0 < summary[0]["estimate"]["high"]
 
 

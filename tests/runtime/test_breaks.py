@@ -9,7 +9,7 @@ from kit.core.bodies.turn import AgentBroken
 from kit.core.card import Policy
 from kit.core.display.made_to_fail import wanted_faults
 from kit.core.errors import FaultError
-from kit.core.fault import CANARY, CANARY_NUMBER, RAW, Fault
+from kit.core.fault import CANARY, CANARY_NUMBER, RAW, Fault, Kind
 from kit.core.fault_injection import inject_faults
 from kit.runtime.turn import Turn, run_turn
 from kit.ui.shared.turn_facts import fault_lines
@@ -46,35 +46,32 @@ def start(kit: SmallKit) -> Turn:
         return run_turn("about a and b", ALICE, kit)
 
 
-async def test_an_agent_is_broken_off_in_the_middle_of_its_call_and_the_others_answer():
+@pytest.mark.parametrize(
+    ("kind", "reason", "ended", "words"),
+    [
+        ("raise", "exception", 3, "A fails in the middle of its work, from 3.0 s on"),
+        ("hang", "timeout", 30, "A does not answer in time, from 3.0 s on"),
+    ],
+    ids=["broken off", "hangs until its deadline"],
+)
+async def test_an_agent_is_broken_in_the_middle_of_its_call_and_the_others_answer(
+    kind: Kind, reason: str, ended: float, words: str
+):
     turn = start(slow_kit("a", "b"))
     await asyncio.sleep(3)
-    turn.break_agent(Fault(where="a", kind="raise"))
+    turn.break_agent(Fault(where="a", kind=kind))
     reply = await turn
     [failure] = failures(reply)
-    assert (failure.agent, failure.reason) == ("a", "exception")
-    assert failure.timing is not None and failure.timing.ended == pytest.approx(3, abs=0.1)
+    assert (failure.agent, failure.reason) == ("a", reason)
+    assert failure.timing is not None and failure.timing.ended == pytest.approx(ended, abs=0.1)
     assert "an answer about a" in reply.text and RAW not in reply.text
     assert "b is known." in reply.text
     [broken] = [event for event in reply.events if isinstance(event.body, AgentBroken)]
     assert broken.at == pytest.approx(3, abs=0.1)
     inside = [event for event in reply.events if event.span_id == broken.span_id]
     assert [body.agent for body in bodies(inside, AgentStarted)] == ["a"]
+    assert fault_lines(advance(TurnView(), reply.events)) == (words,)
     assert nothing_runs()
-
-
-async def test_an_agent_that_is_made_to_hang_hangs_until_its_own_deadline():
-    kit = slow_kit("a", "b")
-    turn = start(kit)
-    await asyncio.sleep(3)
-    turn.break_agent(Fault(where="a", kind="hang"))
-    reply = await turn
-    [failure] = failures(reply)
-    assert (failure.agent, failure.reason) == ("a", "timeout")
-    assert failure.timing is not None and failure.timing.ended == pytest.approx(30, abs=0.1)
-    assert "b is known." in reply.text
-    [line] = fault_lines(advance(TurnView(), reply.events))
-    assert line == "A does not answer in time, from 3.0 s on"
 
 
 async def test_an_agent_that_has_not_begun_fails_when_it_is_asked():
