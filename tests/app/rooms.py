@@ -1,12 +1,13 @@
 """Rooms of kit/ui as Streamlit's own test driver opens them, over a store of the test's own."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from altair import VegaLiteSchema
 from altair.utils import schemapi
 from streamlit.components.v2 import manifest_scanner
@@ -54,6 +55,21 @@ def app_over(store: Path, monkeypatch: pytest.MonkeyPatch, **settings: object) -
         monkeypatch.setenv(f"KIT_{name}", str(value))
     yield
     frame.open_host.clear()
+
+
+@contextmanager
+def app_of_deck(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, files: Mapping[str, Any]
+) -> Generator[Path]:
+    """The app over a deck of these files alone, below a folder of the test's; the deck's own folder."""
+    deck = folder / "deck"
+    deck.mkdir()
+    (folder / "blocks").mkdir()
+    (folder / "models.yaml").write_text("{}\n")
+    for name, content in files.items():
+        (deck / name).write_text(yaml.safe_dump(content))
+    with app_over(folder / "kit.db", monkeypatch, DECK=deck):
+        yield deck
 
 
 def room(name: str, **address: str) -> AppTest:

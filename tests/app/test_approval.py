@@ -9,7 +9,7 @@ import yaml
 from streamlit.testing.v1 import AppTest
 
 from kit.ui.shared import frame
-from tests.app.rooms import app_over, whole_app
+from tests.app.rooms import app_of_deck, whole_app
 
 QUESTION = "May I open a ticket?"
 FILES = {
@@ -57,14 +57,8 @@ TOOLS = [open_ticket, order_key]
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    folder = tmp_path / "office"
-    folder.mkdir()
-    (tmp_path / "blocks").mkdir()
-    (tmp_path / "models.yaml").write_text("{}\n")
-    (folder / "tools.py").write_text(TOOLS)
-    for name, content in FILES.items():
-        (folder / name).write_text(yaml.safe_dump(content))
-    with app_over(tmp_path / "kit.db", monkeypatch, DECK=folder):
+    with app_of_deck(tmp_path, monkeypatch, FILES) as folder:
+        (folder / "tools.py").write_text(TOOLS)
         yield folder
 
 

@@ -12,7 +12,7 @@ from kit.compose.deck import load_deck
 from kit.compose.page import PageSettings
 from kit.compose.read import read_outline
 from kit.core.errors import DeckError
-from tests.app.rooms import app_over, room, whole_app
+from tests.app.rooms import app_of_deck, room, whole_app
 from tests.pages import unescaped
 
 FILES = {
@@ -50,13 +50,7 @@ DEMO = re.compile("|".join(rf"\b{word}" for word in WORDS), re.IGNORECASE)
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A deck of two cards, without a `page:` section, that the app is opened with."""
-    (tmp_path / "blocks").mkdir()
-    (tmp_path / "models.yaml").write_text("{}\n")
-    folder = tmp_path / "harbour"
-    folder.mkdir()
-    for name, content in FILES.items():
-        (folder / name).write_text(yaml.safe_dump(content))
-    with app_over(tmp_path / "kit.db", monkeypatch, DECK=folder):
+    with app_of_deck(tmp_path, monkeypatch, FILES) as folder:
         yield folder
 
 

@@ -11,9 +11,8 @@ import pytest
 from kit.core.context import Principal, Session
 from kit.runtime.turn import run_turn
 from kit.settings import Settings
-from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
-from tests.app.rooms import app_over, room, shown
+from tests.app.rooms import app_over, room, shown, turns_in
 from tests.plan_kits import draft, plan_kit
 
 VISITOR = Session(id="plans", principal=Principal(tenant_id="acme", user_id="u-001"))
@@ -46,10 +45,7 @@ def offline(store: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.parametrize("name", ["chat", "traces", "metrics", "compare", "plans"])
 def test_a_page_with_figures_of_the_stand_in_says_that_they_are_simulated(name: str, store: Path):
-    opened = SqliteStore(store)
-    turn = next(turn for turn in opened.turns() if turn.message.startswith("How many"))
-    planned = next(turn for turn in opened.turns() if turn.message.startswith("Which"))
-    opened.close()
+    planned, turn = sorted(turns_in(store), key=lambda turn: turn.message, reverse=True)
     addresses = {
         "chat": [{"session": "mine"}],
         "traces": [{}, {"turn": turn.id}],
