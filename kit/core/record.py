@@ -199,6 +199,8 @@ class SessionRecall(Value):
     """Who was called in the newest ended turn that called anybody or failed: small talk in between is no switch."""
     unanswered: tuple[str, ...] = ()
     """Whose question of that turn is still open."""
+    beside: tuple[str, ...] = ()
+    """Turns that had begun and not ended: this one knows nothing of them, also where it is played again."""
     notes: dict[str, Note] = {}
     lines: tuple[Message, ...] | None = None
     """The narration of every reader, of a session that takes up another one's past; None where the

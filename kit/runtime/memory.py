@@ -116,6 +116,7 @@ class Memory(SessionMemory):
         self._points_back: bool | None = None
         """Whether the message speaks of something that was shown; None until somebody asks."""
         self._notes: Mapping[str, Note] = {}
+        self._beside = frozenset[str]() if past is None else frozenset(past.beside)
         if past is not None:
             # a new session has nothing to look up, so its recall brings empty lines
             if conversation is None:
@@ -153,6 +154,9 @@ class Memory(SessionMemory):
         since = None if reader else self._summary.get("through")
         user = self._session.principal
         lines = self._store.history(self._session.key, reader, self._longest_window, since, user)
+        if self._beside:
+            # One of them may have ended since this turn looked.
+            lines = [line for line in lines if line.turn_id not in self._beside]
         if f"chain:{reader}" in self._notes:
             return self._chained(reader, lines)
         return lines
@@ -203,7 +207,8 @@ class Memory(SessionMemory):
             self._components = ()
         if self._components is None:
             user = self._session.principal
-            self._components = self._store.shown_components(self._session.key, user, LINES // 2)
+            components = self._store.shown_components(self._session.key, user, LINES // 2)
+            self._components = [shown for shown in components if shown.turn_id not in self._beside]
         return self._components
 
     def waits(self, call: AgentCall, ctx: RunContext) -> bool:
@@ -215,7 +220,11 @@ class Memory(SessionMemory):
             return True
         if agent.card.handoff.closed:
             return self._is_retry(call, ctx) or self._is_unseen_question(call)
-        return self._is_unaware(call)
+        if self._is_unaware(call):
+            return True
+        newest = self.history("")[-1:]
+        is_cut_off = bool(newest) and newest[0].text == UNANSWERED
+        return is_cut_off and self._is_unseen_question(call)
 
     def _is_retry(self, call: AgentCall, ctx: RunContext) -> bool:
         """Whether a call asks a closed agent again for what it has not answered.
@@ -227,8 +236,16 @@ class Memory(SessionMemory):
         return unanswered and agent.card.handoff.closed and retries(call.query)
 
     def _is_unseen_question(self, call: AgentCall) -> bool:
-        """Whether a call asks again for what no sub-agent got to see: routing failed in the turn before."""
-        return self._last_agents == frozenset() and retries(call.query)
+        """Whether a call asks again for what its agent did not get to see: routing failed in the turn before, or its
+        process died."""
+        if not retries(call.query):
+            return False
+        if self._last_agents == frozenset():
+            return True
+        newest = self.history("")[-1:]
+        own = self._lines_of(call.agent)[-1:]
+        is_cut_off = bool(newest) and newest[0].text == UNANSWERED
+        return is_cut_off and (not own or own[0].turn_id != newest[0].turn_id)
 
     def _with_unanswered_query(self, call: AgentCall, ctx: RunContext) -> AgentCall:
         """Returns a call with the question that was left open in place of a mere "try again"."""

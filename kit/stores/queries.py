@@ -18,12 +18,16 @@ WITH ended AS NOT MATERIALIZED (
   WHERE sessions.tenant_id = :tenant_id AND sessions.id = :session_id
 ), routed AS NOT MATERIALIZED (
   SELECT id, invoked FROM ended
-  WHERE invoked <> '[]' OR status IN ('failed', 'deadline', 'cancelled')
+  WHERE status <> 'running'
+    AND (invoked <> '[]' OR status IN ('failed', 'deadline', 'cancelled'))
   ORDER BY place DESC LIMIT 1
 )
 SELECT
   tenant_id, id, user_id, locale, location,
-  (SELECT invoked FROM ended WHERE status <> 'interrupted' ORDER BY place DESC LIMIT 1),
+  (
+    SELECT invoked FROM ended WHERE status NOT IN ('interrupted', 'running')
+    ORDER BY place DESC LIMIT 1
+  ),
   (SELECT invoked FROM routed),
   (
     SELECT CAST(json_group_array(DISTINCT agent) AS TEXT) FROM messages
@@ -32,6 +36,13 @@ SELECT
   (
     SELECT CAST(json_group_object(name, json_array(value, at)) AS TEXT) FROM notes
     WHERE notes.tenant_id = sessions.tenant_id AND notes.session_id = sessions.id
+  ),
+  (
+    SELECT CAST(json_group_array(id) AS TEXT) FROM (
+      SELECT id, status FROM turns
+      WHERE tenant_id = :tenant_id AND session_id = :session_id
+      ORDER BY started_at DESC LIMIT :newest
+    ) AS newest WHERE status = 'running'
   )
 FROM sessions WHERE tenant_id = :tenant_id AND id = :session_id
 """

@@ -4,8 +4,9 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from kit.core.bodies.turn import Resumed
+from kit.core.bodies.turn import Resumed, TurnStarted
 from kit.core.context import Session
+from kit.core.event import Event
 from kit.core.record import (
     UNANSWERED,
     Message,
@@ -37,13 +38,16 @@ def recall_before(
     is asked again.
 
     Each of the `agents`, and the orchestrator, is told the newest `limit` lines of its narration.
-    Earlier turns are those that began earlier. Response chains of a provider are left out: they
-    have gone on since.
+    Earlier turns are those that were accepted earlier and had ended. Response chains of a provider
+    are left out: they have gone on since.
     """
     session_id = turn.session_id
     principal = turn.principal
-    turns = store.turns(session_id, principal.tenant_id, principal.user_id, limit=EVERY)
-    earlier = {record.id: record for record in turns if record.started_at < turn.started_at}
+    beside = _beside(store.events(turn.id, principal))
+    earlier: dict[str, TurnRecord] = {}
+    for record in store.turns_before(turn):
+        if record.id not in beside:
+            earlier[record.id] = record
     first = store.turn(repeated_turn(session_id), principal)
     if first is not None and not earlier:
         # What is asked again a second time knows what the first one knew.
@@ -71,7 +75,7 @@ def recall_before(
             unanswered[line.agent] = None
     newest = set(order[-limit // 2 :])
     components: list[ShownComponent] = []
-    for component in store.shown_components(turn.session_key, principal, turns=len(turns)):
+    for component in store.shown_components(turn.session_key, principal, turns=EVERY):
         if component.turn_id in newest:
             components.append(component)
     session = store.session(turn.session_key) or Session(id=session_id, principal=principal)
@@ -80,10 +84,19 @@ def recall_before(
         in_play=ended[0].invoked if ended else (),
         routed=routed and routed.invoked,
         unanswered=tuple(unanswered),
+        beside=beside,
         notes=notes,
         lines=tuple(lines),
         components=tuple(components),
     )
+
+
+def _beside(events: Iterable[Event]) -> tuple[str, ...]:
+    """Returns what a turn's log says of the turns that were at work beside it."""
+    for event in events:
+        if isinstance(event.body, TurnStarted):
+            return event.body.beside
+    return ()
 
 
 Questions = Mapping[str, Mapping[str, str]]
@@ -130,7 +143,8 @@ def _history_of(
             line = line.replace(text=UNANSWERED)
         lines.append(line)
     # Lines that were written again come last in the store.
-    return sorted(lines, key=lambda line: earlier[line.turn_id].started_at)
+    places = {turn_id: place for place, turn_id in enumerate(earlier)}
+    return sorted(lines, key=lambda line: places[line.turn_id])
 
 
 def _summary_before(

@@ -183,6 +183,14 @@ def newest_turns(*names: str) -> Query:
     return query.limit(_value("limit", WHOLE))
 
 
+# By the order in which they were accepted: a clock may be set back.
+TURNS_BEFORE = RECORDS.where(
+    _turn.session_id == _value("session_id"),
+    _turn.tenant_id == _value("tenant_id"),
+    _turn.user_id == _value("user_id"),
+    _turn.number < select(TURNS.c.number).where(TURNS.c.id == _value("turn")).scalar_subquery(),
+).order_by(_turn.number)
+
 CLAIM_TURN = (
     update(TURNS)
     .where(_IS_TURN, _turn.status.in_(["paused", "interrupted"]))

@@ -13,6 +13,7 @@ from kit.core.context import OPERATOR, Principal, Reader, Session, SessionKey
 from kit.core.errors import SessionError, StoreError
 from kit.core.event import Event
 from kit.core.record import (
+    LINES,
     UNANSWERED,
     CohortPrompt,
     Feedback,
@@ -70,6 +71,7 @@ from kit.stores.statements import (
     SESSION,
     TURN,
     TURN_LOG,
+    TURNS_BEFORE,
     newest_turns,
 )
 from kit.stores.tables import PROMPTS
@@ -165,10 +167,15 @@ class TurnStore(Database):
 
     def recall(self, key: SessionKey) -> SessionRecall | None:
         """The session, who was called last, and its notes, in one query; None when it was never opened."""
-        rows = self.read(RECALL_SESSION, {**key._asdict(), "unanswered": UNANSWERED})
+        wanted: dict[str, Any] = {**key._asdict(), "unanswered": UNANSWERED, "newest": LINES}
+        rows = self.read(RECALL_SESSION, wanted)
         if not rows:
             return None
-        *session, in_play, routed, unanswered, notes = rows[0]
+        *session, in_play, routed, unanswered, notes, running = rows[0]
+        beside = list(readable(names_of, running or "[]", key, "session") or ())
+        for turn_id, session_key in self.at_work.items():
+            if session_key == key and turn_id not in beside:
+                beside.append(turn_id)
         # What cannot be read is left out: the session goes on without it.
         return SessionRecall(
             session=session_of(session),
@@ -176,6 +183,7 @@ class TurnStore(Database):
             routed=readable(names_of, routed, key, "session") if routed else None,
             unanswered=readable(names_of, unanswered or "[]", key, "session") or (),
             notes=readable(notes_of, notes or "{}", key, "session") or {},
+            beside=tuple(beside),
         )
 
     def begin_turn(
@@ -362,6 +370,12 @@ class TurnStore(Database):
         query = newest_turns(*values)
         rows = self.read(query, {**values, "limit": limit if limit >= 0 else ALL})
         return list(records_of(rows))
+
+    def turns_before(self, turn: TurnRecord) -> list[TurnRecord]:
+        """The turns of a session that were accepted before one of them, the first one first."""
+        names = ("session_id", "tenant_id", "user_id")
+        values = {name: getattr(turn, name) for name in names}
+        return list(records_of(self.read(TURNS_BEFORE, {**values, "turn": turn.id})))
 
     def search(
         self, principal: Principal, by: TurnFilter, limit: int = 50, offset: int = 0

@@ -4,8 +4,9 @@ act is done twice."""
 import asyncio
 import os
 import signal
+import sqlite3
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +24,7 @@ from kit.core.errors import ResumeError
 from kit.core.outcome import BEFORE_YES, PARTLY
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.a2a import a2a_over
+from kit.runtime import turn as turn_module
 from kit.runtime.act_ledger import ASKED_BEFORE, DECLINED, DONE_BEFORE, UNCERTAIN, ActLedger
 from kit.runtime.handle import Turn
 from kit.runtime.pattern import Pattern
@@ -49,6 +51,15 @@ def desk(messages: list[BaseMessage]) -> Line:
     if isinstance(messages[-1], ToolMessage):
         return repeats(messages)
     return Line(calls=[("open_ticket", {"words": "the printer is out of ink"})])
+
+
+def desk_as_asked(messages: list[BaseMessage]) -> Line:
+    """Opens a ticket about what it is asked, whatever that is."""
+    if isinstance(messages[-1], ToolMessage):
+        return repeats(messages)
+    is_known = "printer" in str(messages[-1].content)
+    words = "the printer is out of ink" if is_known else "something"
+    return Line(calls=[("open_ticket", {"words": words})])
 
 
 class Desk:
@@ -308,6 +319,19 @@ async def test_an_act_whose_process_died_is_never_done_again_and_is_said_to_be_u
     assert world.tickets == 1 and UNCERTAIN in again.text
 
 
+@pytest.mark.realtime
+@pytest.mark.req("SO-12")
+async def test_try_again_after_a_process_died_asks_the_agent_what_it_was_asked(tmp_path: Path):
+    """The question of a turn that died is in no agent's own narration: "try again" alone says nothing of the printer."""
+    world = Desk(tmp_path, ONCE)
+    passes_on = routing(asks("desk", query="try again"))
+    world.scripts = lambda: {"orchestrator": passes_on, "desk": desk_as_asked, "points": desk}
+    assert exit_code(die, tmp_path, ONCE, "mediated") == -signal.SIGKILL
+    async with world.opened() as kit:
+        again = await ask_desk(kit, message="try again")
+    assert world.tickets == 1 and UNCERTAIN in again.text
+
+
 class FailingDesk(Desk):
     """Opens a ticket, and then its model is gone."""
 
@@ -409,6 +433,58 @@ async def test_the_same_act_twice_in_one_reply_is_done_once_and_comes_to_one_res
         reply = await ask_desk(kit)
     assert world.tickets == 1 and "Ticket 12 says: ink." in reply.text
     assert UNCERTAIN not in reply.text
+
+
+@pytest.mark.req("K-12")
+@pytest.mark.parametrize("where", ["here", "saved late", "in another process"])
+async def test_a_question_goes_on_as_it_was_asked_though_a_turn_beside_it_has_ended_since(
+    tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
+):
+    """The turn beside it was still at work then, or had ended and was in no store yet."""
+    is_saved_late = where == "saved late"
+    world = Desk(tmp_path)
+    may_answer = asyncio.Event()
+
+    async def look_up() -> str:
+        """Look something up."""
+        await may_answer.wait()
+        return "The desk is open."
+
+    def looks_up(messages: list[BaseMessage]) -> Line:
+        asked = [message.text for message in messages if isinstance(message, HumanMessage)]
+        if asked[-1] != "is the desk open?":
+            return desk(messages)
+        if isinstance(messages[-1], ToolMessage):
+            return repeats(messages)
+        return Line(calls=[("look_up", {})])
+
+    def lead(messages: list[BaseMessage]) -> Line:
+        if isinstance(messages[-1], HumanMessage) and "open?" in messages[-1].text:
+            return asks("desk", query="is the desk open?")
+        return Desk.scripts(world)["orchestrator"](messages)
+
+    world.own_tools = {"look_up": look_up}
+    world.scripts = lambda: {**Desk.scripts(world), "orchestrator": lead, "desk": looks_up}
+    monkeypatch.setattr(turn_module, "PATIENCE", 0.3)
+    async with world.opened() as kit, world.opened() as other_kit:
+        await ask_desk(kit, message="points?")
+        elsewhere = other_kit if where == "in another process" else kit
+        beside = ask_desk(elsewhere, message="is the desk open?")
+        while where != "here" and not elsewhere.store.turn(beside.id, OPERATOR):
+            await asyncio.sleep(0.01)
+        with closing(sqlite3.connect(world.store, isolation_level=None)) as other:
+            if is_saved_late:
+                other.execute("BEGIN IMMEDIATE")
+                may_answer.set()
+                assert not (await beside).saved
+            first = await paused(kit)
+            assert first.saved is not is_saved_late
+        may_answer.set()
+        await beside
+        while kit.store.turn(first.turn_id, OPERATOR) is None:
+            await asyncio.sleep(0.01)
+        reply = await kit.resume(first.turn_id, True)
+    assert reply.status == "ok" and "Ticket 12 says" in reply.text and world.tickets == 1
 
 
 @pytest.mark.parametrize("word", ["yes", "no", "Yes, please!", "go on", "try again"])

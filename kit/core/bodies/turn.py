@@ -39,6 +39,8 @@ class TurnStarted(Value):
     pictures: tuple[PictureRef, ...] = ()
     versions: dict[str, str] = {}
     """Card -> the version that this session has, of each card that shares its sessions with a new one."""
+    beside: tuple[str, ...] = ()
+    """Turns of the session that were at work or not stored yet, of which this one knows nothing."""
 
 
 class AgentBroken(Value):

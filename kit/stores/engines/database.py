@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Executable
 
+from kit.core.context import SessionKey
 from kit.core.errors import KitError, SessionError, StoreError
 from kit.core.event import Event
 from kit.core.record import UNANSWERED
@@ -61,6 +62,8 @@ class Database(ABC):
         self._side_lock = threading.Lock()
         self._side: StoreConnection | None = None
         self._running: dict[str, Sequence[Event]] = {}
+        self.at_work: dict[str, SessionKey] = {}
+        """Turns of this process that are in no store as ended, with their sessions."""
         self._queue: list[tuple[Callable[[], None], asyncio.Future[bool]]] = []
         """Writes that share the next commit."""
         self._late_writes: deque[Callable[[], None]] = deque(maxlen=LATE_WRITES)

@@ -190,7 +190,7 @@ class Host:
         `Kit.resume`."""
         turn = self.kit.store.turn(name.removeprefix(PLAN), principal)
         if turn is None:
-            raise ResumeError(f"{name!r} is not stored: ask for it again")
+            raise ResumeError("this is not stored yet, so it cannot go on: try again in a moment")
         resume = partial(self.kit.resume, name, answers, who=principal)
         self._play(resume, self._session_of(turn), turn.message, asked_at=turn.started_at)
 
@@ -332,10 +332,17 @@ class Host:
         A turn that another living process runs is followed, and can be stopped from here.
         """
         live_turns, turns = self._turns(session, limit)
-        views = [live.view() for live in live_turns.values()]
+        views: list[TurnView] = []
         for turn in turns:
             if turn.id not in live_turns:
                 views.append(self._restored(turn, limit))
+        statuses = {turn.id: turn.status for turn in turns}
+        for live in live_turns.values():
+            view = live.view()
+            if not view.saved and statuses.get(view.turn_id) == view.status:
+                # The store has taken it since.
+                view = view.model_copy(update={"saved": True})
+            views.append(view)
         return sorted(views, key=lambda view: view.started_at)[-limit:]
 
     def view(self, turn_id: str, principal: Principal) -> TurnView | None:
