@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from kit.core.bodies.call import AgentEnded, Envelope
+from kit.core.bodies.call import AgentEnded
 from kit.core.bodies.speech import Text
 from kit.core.event import Event
 from kit.core.outcome import Failure
@@ -20,7 +20,7 @@ from kit.runtime.turn import Reply, run_turn
 from kit.worlds.consumer.support import Conversations, HttpSupport, support_api
 from kit.worlds.consumer.support_service import support_app
 from kit.worlds.service.serve import serving
-from tests.kits import ALICE, asks, bodies, small_kit, stitched
+from tests.kits import ALICE, asks, small_kit, stitched
 from tests.services.test_upstream import world
 
 SENTENCES = ("Open the receipt.", " Tap Fix it.", " Send it again.")
@@ -87,17 +87,3 @@ async def test_over_a_socket_the_first_words_are_read_before_the_service_has_end
     assert [event.body.status for event in reply.events if event.body.kind == "status"] == [
         "asking_support"
     ]
-
-
-@pytest.mark.realtime
-async def test_an_api_that_speaks_about_somebody_else_is_not_read():
-    app = support_app(world(), faults=lambda headers, lines: _foreign(lines))
-    async with serving(app) as url, httpx.AsyncClient(base_url=url) as client:
-        reply = await ask(support_api(HttpSupport(client), Conversations()))
-    assert reply.text == "I wasn't able to get an answer about support right now."
-    assert [body.principal_verified for body in bodies(reply, Envelope)] == [False]
-
-
-async def _foreign(lines: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    async for line in lines:
-        yield line.replace(b"acme/alice", b"acme/bob")

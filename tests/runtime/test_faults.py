@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kit.compose.deck import Deck
-from kit.core.bodies.call import AgentError
+from kit.core.bodies.call import AgentError, Envelope
 from kit.core.errors import FaultError, KitError, UnknownId
 from kit.core.fault import (
     CANARY,
@@ -183,6 +183,8 @@ async def test_a_lost_part_is_owned_up_to_and_its_siblings_answers_are_there():
             assert (RAW in errors(reply)) == (kind in ("raise", "instantiation"))
             called = [span for span in spans(reply, "model") if span.agent == agent]
             assert bool(called) == (kind != "instantiation")
+            verified = [body.principal_verified for body in bodies(reply, Envelope)]
+            assert all(verified) == (kind != "foreign_principal")
 
 
 @pytest.mark.req("PC2-S9.2-5")
