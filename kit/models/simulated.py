@@ -23,6 +23,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from kit.core.language.words import spoken
 from kit.core.model import ModelSpec
 from kit.core.simulation import Law, Truth
 from kit.models.asynchronous import AsyncChatModel, AsyncModel
@@ -35,7 +36,6 @@ from kit.models.offline.extraction import Source
 from kit.models.offline.json_schema import properties_of
 from kit.models.offline.reply import Request
 from kit.models.offline.reply import reply as stand_in
-from kit.models.offline.similarity import spoken
 from kit.models.seeded_draws import Draws, canary_figure, draws
 
 NAME = "simulated"

@@ -26,10 +26,10 @@ from kit.core.language.clauses import (
     opens_as_request,
     tells,
 )
-from kit.core.language.words import SENTENCE_END, content_words, word_set, words
+from kit.core.language.words import SENTENCE_END, content_words, spoken, word_set, words
 from kit.core.outcome import NOTHING_LEFT, AgentCall, Answer, LeftOut, MessagePart, Outcome
 from kit.core.picture import strip_marks
-from kit.models.offline.similarity import Document, Index, index, spoken
+from kit.models.offline.similarity import Document, Index, index
 
 
 class Addressee(NamedTuple):

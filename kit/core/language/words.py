@@ -44,6 +44,8 @@ SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 """What stands between two sentences."""
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:'[^\W_{_UNSPACED}]+)?")
 
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
 
 def words(text: str) -> list[str]:
     """The words of a text in any alphabet, in lower case and in order; shorthand is written out."""
@@ -68,3 +70,8 @@ def _plain(word: str) -> str:
     if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
         return word[:-1]
     return word
+
+
+def spoken(name: str) -> str:
+    """An identifier in plain words: `find_nearBy` becomes `find near by`."""
+    return _CAMEL.sub(" ", name).replace("_", " ").replace("-", " ").strip().lower()

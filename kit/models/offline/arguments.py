@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from kit.core.language.clauses import clauses
-from kit.core.language.words import STOP, word_set, words
+from kit.core.language.words import STOP, spoken, word_set, words
 from kit.models.offline import english, projection
 from kit.models.offline.composition import cut
 from kit.models.offline.extraction import (
@@ -26,7 +26,7 @@ from kit.models.offline.extraction import (
 )
 from kit.models.offline.json_schema import Schema, kind_of, plain, properties_of
 from kit.models.offline.phrases import Phrases
-from kit.models.offline.similarity import closeness, spoken
+from kit.models.offline.similarity import closeness
 
 _COUNT = HOW_MANY_ROWS | word_set("quantity size amount number people guests party")
 """Names of an argument that takes any number of the request."""

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kit.core.language import small_talk
-from kit.core.language.words import STOP, words
+from kit.core.language.words import STOP, spoken, words
 from kit.models.json_prose import prose
-from kit.models.offline.json_words import in_words
 from kit.models.offline.phrases import ENGLISH, Phrases
-from kit.models.offline.similarity import closeness, content, spoken
+from kit.models.offline.similarity import closeness, content
 
 MOST = 1_500
 """Characters of one result that are said whole; of a longer one the items closest to the request are said."""
@@ -131,7 +130,7 @@ def answer(request: str, results: Sequence[Result]) -> str:
     notes: list[str] = []
     earlier: set[str] = set()
     for position in _best_first(closeness(request, [result.text[:MOST] for result in good])):
-        text, note = _split_note(in_words(good[position].text))
+        text, note = _split_note(prose(good[position].text, with_names=True))
         # Repeats go first: the count of what is left out counts nothing twice.
         lines.append(extract(request, _drop_repeats(_ROW_ID.sub("", text), earlier)))
         if note:

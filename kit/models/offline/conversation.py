@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from kit.core.language.retry import retries
+from kit.core.language.words import spoken
 from kit.core.model import EmbedderName
 from kit.core.outcome import BESIDE, FOR_NOBODY, NO_ANSWER, NO_TEXT, NOT_ASKED, SET_ASIDE
 from kit.core.picture import strip_marks
@@ -18,7 +19,7 @@ from kit.models.offline.english import CORRECTION
 from kit.models.offline.json_schema import without_references
 from kit.models.offline.phrases import Phrases, phrases_of
 from kit.models.offline.picture_text import describe_pictures
-from kit.models.offline.similarity import Document, content, spoken
+from kit.models.offline.similarity import Document, content
 
 READ = 16_000
 """Characters of one message that are read."""

@@ -8,10 +8,10 @@ from typing import Any
 from kit.core.language.clauses import OPENERS
 from kit.core.language.lists import read_request
 from kit.core.language.numerals import read_numbers
-from kit.core.language.words import STOP, word_set
+from kit.core.language.words import STOP, spoken, word_set
 from kit.models.offline import english
 from kit.models.offline.composition import cut, fitting, sentences
-from kit.models.offline.similarity import content, spoken
+from kit.models.offline.similarity import content
 
 _WHOLE_TEXT = word_set(
     "question message request issue problem text utterance input user query_text sentence"

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, cast
 
+from kit.core.language.words import spoken
 from kit.models.offline.composition import UNMATCHED, closest, sentences
 from kit.models.offline.json_schema import Schema, properties_of
-from kit.models.offline.similarity import closeness, spoken
+from kit.models.offline.similarity import closeness
 
 _SCHEMA_REQUEST = re.compile(
     r"Answer with JSON of this schema and with nothing else: (\{.*\})$", re.MULTILINE

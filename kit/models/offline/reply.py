@@ -13,7 +13,7 @@ from kit.core.card import PlanExample
 from kit.core.language.clauses import clauses
 from kit.core.language.retry import retries
 from kit.core.language.small_talk import small_talk
-from kit.core.language.words import content_words, words
+from kit.core.language.words import content_words, spoken, words
 from kit.core.outcome import NO_ANSWER
 from kit.models.offline import composition, english, json_answer
 from kit.models.offline.arguments import (
@@ -45,7 +45,7 @@ from kit.models.offline.routing import (
     names_nothing,
     points_back,
 )
-from kit.models.offline.similarity import Document, Index, index, speaks_of, spoken
+from kit.models.offline.similarity import Document, Index, index, speaks_of
 
 _ORDER = re.compile(
     r"\b(?:you|your)\b|^\W*(?:always|never|do|don't|use|call|answer|say|when|if|keep|only|be|write|give)\b",

@@ -105,7 +105,6 @@ CONTEXTUAL = Scale(
 )
 """Of vectors of whole sentences; chosen on the public half of sets whose other half nobody here has seen."""
 
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n+|[()]")
 
 
@@ -123,11 +122,6 @@ def content(text: str) -> list[str]:
     """The words that carry meaning; all of them when none does."""
     text_words = words(text[:LONGEST])
     return [word for word in text_words if word not in STOP] or text_words
-
-
-def spoken(name: str) -> str:
-    """An identifier in plain words: `find_nearBy` becomes `find near by`."""
-    return _CAMEL.sub(" ", name).replace("_", " ").replace("-", " ").strip().lower()
 
 
 SPEAKS_OF = 0.22
