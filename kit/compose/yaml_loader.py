@@ -1,23 +1,16 @@
-"""Reads YAML with libyaml where PyYAML was built with it; lines and faults are those of PyYAML's own scanner."""
+"""Reads YAML with libyaml, or with PyYAML's own scanner where PyYAML was built without it."""
 
-import re
-from collections.abc import Callable
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
-from yaml.composer import Composer, ComposerError
+from yaml.composer import Composer
 
 UNREADABLE = (yaml.YAMLError, ValueError, AttributeError, RecursionError)
 """What PyYAML raises on text that is not YAML; it lets errors of Python's own conversions through."""
 NODES = 20_000
 """Values that a text may stand for, each as often as it is named."""
-_READ_DIFFERENTLY = re.compile(r"[\t\r\ufeff]|[|>][-+\d]{0,2}#")
-"""Where libyaml is laxer or counts lines otherwise: a tab, a lone carriage return, `#` after `|` or
-`>`. A `?` between brackets is another such place, which only who reads the text can find."""
-_Node = TypeVar("_Node", yaml.SequenceNode, yaml.MappingNode)
-_slow: Callable[[str], yaml.SafeLoader | yaml.CSafeLoader] = yaml.SafeLoader
-_fast = _slow
+_Loader: type[yaml.SafeLoader | yaml.CSafeLoader] = yaml.SafeLoader
 
 if yaml.__with_libyaml__:
 
@@ -28,52 +21,16 @@ if yaml.__with_libyaml__:
         def __init__(self, text: str):
             yaml.CSafeLoader.__init__(self, text)
             Composer.__init__(self)
-            self._text = text
 
-        def compose_sequence_node(self, anchor: Any) -> yaml.SequenceNode:
-            return self._same(super().compose_sequence_node(anchor))
-
-        def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-            return self._same(super().compose_mapping_node(anchor))
-
-        def _same(self, node: _Node) -> _Node:
-            """The node; raises where PyYAML's own scanner may read it differently, which takes any `?` between
-            brackets for a key."""
-            if node.flow_style and "?" in self._text[node.start_mark.index : node.end_mark.index]:
-                raise ComposerError(None, None, "a question mark between brackets")
-            return node
-
-    _fast = _EventLoader
-
-
-class _TooLarge(yaml.constructor.ConstructorError):
-    """A text stands for more values than a text may hold."""
+    _Loader = _EventLoader
 
 
 def read_yaml(text: str) -> tuple[yaml.Node | None, object]:
-    """The root node of a text, with the marks of PyYAML's own scanner, and the value; (None, None)
-    for an empty text.
+    """The root node of a text, with the line of each part, and the value; (None, None) for an empty text.
 
-    A text that libyaml refuses is read again by PyYAML's own scanner, whose errors name the fault.
     Raises one of UNREADABLE.
     """
-    if not _READ_DIFFERENTLY.search(text):
-        try:
-            return _read(_fast(text))
-        except _TooLarge:
-            # The other scanner would need fifty times as long to say the same.
-            raise
-        except UNREADABLE:
-            pass
-    return _read(_slow(text))
-
-
-def load_yaml(text: str) -> Any:
-    """The value of a YAML text, as `yaml.safe_load` gives it, but sooner. Raises one of UNREADABLE."""
-    return read_yaml(text)[1]
-
-
-def _read(loader: yaml.SafeLoader | yaml.CSafeLoader) -> tuple[yaml.Node | None, object]:
+    loader = _Loader(text)
     node = loader.get_single_node()
     if node is None:
         return None, None
@@ -81,6 +38,11 @@ def _read(loader: yaml.SafeLoader | yaml.CSafeLoader) -> tuple[yaml.Node | None,
     # PyYAML says nothing of the types of its own methods.
     reader: Any = loader
     return node, reader.construct_document(node)
+
+
+def load_yaml(text: str) -> Any:
+    """The value of a YAML text, as `yaml.safe_load` gives it, but sooner. Raises one of UNREADABLE."""
+    return read_yaml(text)[1]
 
 
 def _count(node: Any, counts: dict[int, int], above: set[int]) -> int:
@@ -104,5 +66,7 @@ def _count(node: Any, counts: dict[int, int], above: set[int]) -> int:
             nodes += _count(child, counts, above)
         counts[id(node)] = nodes
         if nodes > NODES:
-            raise _TooLarge(None, None, f"it holds more than {NODES:,} values", node.start_mark)
+            raise yaml.constructor.ConstructorError(
+                None, None, f"it holds more than {NODES:,} values", node.start_mark
+            )
     return counts[id(node)]

@@ -194,7 +194,9 @@ def _problem(error: Exception, text: str) -> tuple[int, str]:
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
         words = ", ".join(part for part in (error.context, error.problem) if part)
-        return (mark.line + 1 if mark else 1), f"{words}; check quotes, colons and indentation"
+        return (
+            mark.line + 1 if mark else 1
+        ), f"{words}; check quotes, colons, tabs and indentation"
     if isinstance(error, yaml.reader.ReaderError):
         line = text.count("\n", 0, error.position) + 1
         return line, f"character U+{error.character:04X} is not allowed; remove it"
