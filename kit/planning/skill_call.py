@@ -138,8 +138,13 @@ def _may_have_acted(outcome: SkillResult | SkillFault) -> bool:
 
 def _is_lost(manifest: SkillManifest, outcome: SkillResult | SkillFault) -> bool:
     """Whether nobody knows what a call has done, and it may not be made again (decisions 41)."""
-    is_others = isinstance(outcome, SkillFault) and outcome.reason == "key_reused"
-    return is_others or (_may_have_acted(outcome) and not manifest.repeatable)
+    if not isinstance(outcome, SkillFault):
+        return False
+    if outcome.reason == "key_reused":
+        return True
+    # One that answers with an error may have acted before it came to that.
+    is_open = outcome.reason == "failed" or _may_have_acted(outcome)
+    return is_open and not manifest.repeatable
 
 
 async def _tell(scope: StepScope, services: PlanServices, outcome: SkillResult) -> ToolResult:

@@ -17,8 +17,8 @@ DONE_BEFORE = "This was done before, is told as it was, and is not done twice: a
 ASKED_BEFORE = "This still waits for your yes or no, where it was asked."
 UNCERTAIN = "Whether this was done is not known: it was interrupted in the middle, and it is not tried again."
 HALF_DONE = "Something was done for this, and then it broke off before its end."
-UNKNOWN = ("cancelled", "timeout", "uncertain")
-"""Failures of a tool call that may have done its work all the same."""
+UNKNOWN = ("cancelled", "timeout", "uncertain", "exception")
+"""Failures of a tool call that may have done its work all the same: what raised may have acted before it did."""
 ActState = Literal["new", "asked", "confirmed", "declined", "started", "done"]
 """How far an act has come; one that a process which has ended left `started` is uncertain."""
 Answers = bool | Mapping[str, bool] | None
@@ -85,6 +85,8 @@ class ActLedger:
     entries: dict[str, LedgerEntry] = field(default_factory=new_dict)
     repeatable: dict[str, LedgerEntry] = field(default_factory=new_dict)
     """Acts of a plan that need no yes and may be made again, by the same keys; no log keeps them."""
+    order: dict[str, asyncio.Lock] = field(default_factory=new_dict)
+    """Held, by the path of an agent, while it acts: what it does at once it does in the order of its calls."""
 
     def entry(self, key: str) -> LedgerEntry:
         """Returns the entry of a call, a new one where there is none."""

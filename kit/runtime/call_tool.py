@@ -287,14 +287,15 @@ async def _run(
         result = await attempts()
         entry.act = _act_of(result)
         return result
-    objection = await _objection(tool, call, context)
-    if objection is not None:
-        return ToolResult(text=objection)
-    entry = ctx.turn.acts.entry(lookup_key(call))
-    entry.path = entry.path or ctx.path
-    entry.what = what
-    async with entry.at_work:
-        return await act(tool, call, bounds.limits, agent, ctx, attempts)
+    async with ctx.turn.acts.order.setdefault(ctx.path, asyncio.Lock()):
+        objection = await _objection(tool, call, context)
+        if objection is not None:
+            return ToolResult(text=objection)
+        entry = ctx.turn.acts.entry(lookup_key(call))
+        entry.path = entry.path or ctx.path
+        entry.what = what
+        async with entry.at_work:
+            return await act(tool, call, bounds.limits, agent, ctx, attempts)
 
 
 async def _objection(tool: BaseTool, call: ToolCall, context: ToolContext) -> str | None:
@@ -441,8 +442,8 @@ async def act(
         return ToolResult(text=UNAVAILABLE, fault="unavailable", detail=f"not begun: {error}")
     result = await run()
     entry.act = _act_of(result)
-    if result.fault == "timeout":
-        return _result_of(entry)
+    if result.fault in UNKNOWN:
+        return _result_of(entry, result)
     return result
 
 
@@ -495,11 +496,12 @@ def _defaults(tool: BaseTool) -> dict[str, Any]:
     return defaults
 
 
-def _result_of(entry: LedgerEntry) -> ToolResult:
-    """Returns what a model is told of an act that is not done again."""
+def _result_of(entry: LedgerEntry, last: ToolResult | None = None) -> ToolResult:
+    """Returns what a model is told of an act that is not done again. `last`: what its own call came to just now."""
     act = entry.act
     if act is None or act.text is None:
-        return ToolResult(text=UNCERTAIN, caveat=UNCERTAIN)
+        detail = "its end is not known" if last is None else f"{last.fault}: {last.detail}"
+        return ToolResult(text=UNCERTAIN, caveat=UNCERTAIN, fault="uncertain", detail=detail)
     if act.failure is None:
         return ToolResult(text=act.text)
     return ToolResult(text=act.text, fault=act.failure.kind, detail=act.failure.text)

@@ -100,9 +100,9 @@ async def test_two_acts_of_one_message_are_both_asked_about_and_share_the_points
         assert "Redeem 3000 points for a gift card of Harvest Market?" in asked.text
         assert "Redeem 2500 points for a gift card of Bulk Harbor?" in asked.text
         reply = await kit.resume(asked.turn_id, True)
-        [(user, points)] = await redeemed(kit)
-    assert user == "u-001" and points in (3_000, 2_500)
-    assert f"Nothing was redeemed: the account has {5_000 - points:,} points." in reply.text
+        # In the order of the message, so that what is told last is how it stands.
+        assert await redeemed(kit) == [("u-001", 3_000)]
+    assert "Nothing was redeemed: the account has 2,000 points." in reply.text
 
 
 @pytest.mark.realtime

@@ -254,6 +254,19 @@ async def test_a_call_whose_answer_is_lost_or_unreadable_acts_once_however_often
     )
 
 
+async def test_an_act_that_answers_with_an_error_may_have_been_done_and_is_not_called_again(
+    tmp_path: Path,
+) -> None:
+    log = CallLog()
+    act = skill("outlet_call", outlet_id=OURS, message="we are late")
+    executor = ScriptedModel(act, act, hands_in(found=True), "Done.")
+    faults: dict[str, list[Fault]] = {"outlet_call": ["fails", "none"]}
+    async with in_memory(SkillService(log=log, faults=faults)) as client:
+        kit = step_kit(tmp_path, client, executor, [RING])
+        plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
+    assert plan.steps[0].status == "uncertain" and log.calls() == []
+
+
 # What is written down
 
 

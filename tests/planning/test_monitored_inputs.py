@@ -48,7 +48,7 @@ async def test_scripts_that_ran_out_of_time_are_told_from_others(
     output = {"key": "outlets", "data": {"outlets": []}}
     executor = ScriptedModel(*lines, Line(calls=[("write_memory", output)]), "Done.")
     step = a_step("List the active outlets", "outlet_list", {"outlets": "array<{id: string}>"})
-    limits = {"exec_python": {"seconds": 0.3, "output": 2000}}
+    limits = {"exec_python": {"seconds": 3, "output": 2000}}
     async with in_memory(SkillService()) as client:
         kit = step_kit(tmp_path, client, executor, [step], tool_config=limits)
         await run_turn("Which are active?", ALICE, kit)

@@ -390,6 +390,30 @@ async def test_an_act_that_outlasts_its_agent_or_is_stopped_is_said_to_be_unknow
 
 
 @pytest.mark.req("SO-12")
+@pytest.mark.parametrize("pattern", ["mediated", "a2a"])
+@pytest.mark.parametrize("end", ["raises", "is late"])
+async def test_an_act_whose_tool_raised_or_was_late_is_said_to_be_unknown_and_not_done_again(
+    tmp_path: Path, end: str, pattern: str
+):
+    world = Desk(tmp_path, ToolLimits(once=True, timeout_ms=1000))
+
+    async def open_and_break(words: str) -> str:
+        """Open a ticket."""
+        await world.open_ticket(words)
+        if end == "raises":
+            raise ConnectionError("the answer was lost")
+        await asyncio.sleep(5)
+        return "never told"
+
+    world.tool = open_and_break
+    async with world.opened() as kit:
+        reply = await ask_desk(kit, pattern)
+        assert world.tickets == 1 and UNCERTAIN in reply.text and "4,975" in reply.text
+        again = await ask_desk(kit, pattern, "try again")
+    assert world.tickets == 1 and UNCERTAIN in again.text and DONE_BEFORE not in again.text
+
+
+@pytest.mark.req("SO-12")
 @pytest.mark.parametrize("stops", [True, False])
 async def test_an_act_that_takes_no_notice_of_the_end_of_its_turn_is_said_to_be_unknown(
     tmp_path: Path, stops: bool

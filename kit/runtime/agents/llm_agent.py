@@ -408,8 +408,8 @@ class LLMAgent:
     ) -> list[ToolRun]:
         """Runs calls of its own tools, in the name of their `owners`; a message and a result for each.
 
-        Those that act come first and all others after them, each time at once: what is looked up beside an act
-        shows what the act left, also where its user said yes a day later.
+        Those that act come first, one after the other, and all others after them at once: what is looked up beside
+        an act shows what the act left, also where its user said yes a day later.
         """
         if self.acts:
             tool_runs = await self._run_acts_first(calls, ctx, owners)
