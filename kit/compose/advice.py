@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from kit.compose.check import Where
-from kit.compose.parts import SEEN_WITHIN, Parts
+from kit.compose.parts import Parts
 from kit.compose.prompts import PROMPT_MOST, prompt_size, tokens
 from kit.compose.yaml_source import Faults
 from kit.core.errors import nearest
@@ -23,7 +23,7 @@ Warnings = Iterator[tuple[str, str, tuple[str | int, ...], str]]
 def advise(parts: Parts, where: Where) -> Faults:
     """Every warning about parts that fit together, each `place: sentence`."""
     warnings = Faults()
-    for check in (_cards, _claims, _flags, _unused, _statuses, _settings, _prices):
+    for check in (_cards, _claims, _flags, _settings, _prices):
         for noun, name, path, sentence in check(parts):
             warnings.add(where(noun, name, path), sentence)
     return warnings
@@ -72,54 +72,19 @@ def _claims_in(text: str) -> Iterator[str]:
 
 
 def _flags(parts: Parts) -> Warnings:
-    """Flags declared nowhere, and those that nobody uses; of settings that decks share another may use them."""
-    block_names = _block_names(parts)
+    """Warns of flags declared nowhere: what hangs on one stays off."""
     uses: list[tuple[str, str, str | None]] = []
-    for card in parts.cards.values():
-        uses.append(("card", card.id, card.flag))
-        for grant in card.tool_grants.values():
-            uses.append(("card", card.id, grant.flag))
-    for card in parts.next_cards.values():
-        for grant in card.tool_grants.values():
-            uses.append(("next card", card.id, grant.flag))
+    for noun, cards in (("card", parts.cards), ("next card", parts.next_cards)):
+        for card in cards.values():
+            uses.append((noun, card.id, card.flag))
+            for grant in card.tool_grants.values():
+                uses.append((noun, card.id, grant.flag))
     for block in parts.blocks.values():
-        if block.id in block_names:
-            uses.append(("block", block.id, block.flag))
-    unused = parts.flags.keys() - {*parts.flag_settings, *parts.tool_flags.values()}
+        uses.append(("block", block.id, block.flag))
     for noun, name, flag in uses:
         if flag and flag not in parts.flags:
             hint = nearest(flag, parts.flags)
             yield noun, name, ("flag",), f"flag {flag!r} is declared nowhere and stays off: {hint}"
-        unused -= {flag}
-    if parts.shares_settings:
-        return
-    for flag in sorted(unused):
-        yield "environment", "", ("flags", flag), f"flag {flag!r} is used by no card, block or tool"
-
-
-def _unused(parts: Parts) -> Warnings:
-    """Blocks of this deck's own agents; those of others may serve another deck."""
-    block_names = _block_names(parts)
-    for block in parts.blocks.values():
-        if block.owner in parts.cards and block.id not in block_names:
-            yield "block", block.id, (), f"block {block.id!r} is used by no card"
-
-
-def _statuses(parts: Parts) -> Warnings:
-    settings = parts.settings
-    slowest = settings.status_policy.slowest_ms
-    if slowest is None or slowest > SEEN_WITHIN:
-        delay = "never" if slowest is None else f"after {slowest} ms"
-        sentence = (
-            f"of a silent agent the first line is read {delay}; {SEEN_WITHIN} ms are the target"
-        )
-        yield "settings", "deck", ("status_policy",), sentence
-    for status in (*settings.status_phrases, *settings.status_policy.rules):
-        term = settings.vocabulary.get(status)
-        if term and term.deprecated:
-            fix = f"; use {term.instead!r}" if term.instead else ""
-            sentence = f"status {status!r} is deprecated since {term.deprecated}{fix}"
-            yield "settings", "deck", (), sentence
 
 
 def _settings(parts: Parts) -> Warnings:

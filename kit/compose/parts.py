@@ -23,8 +23,6 @@ from kit.tools.mcp.server import McpServer
 from kit.tools.tool import NO_LIMITS, ToolLimits, merge_limits
 
 Act = Literal["forward", "transform", "suppress", "batch"]
-SEEN_WITHIN = 2000
-"""Milliseconds from a slow agent's start within which something of it should be read."""
 
 
 class StatusRule(Value):
@@ -67,16 +65,6 @@ class StatusPolicy(Value):
             and self.order == "arrival"
             and not self.gap_ms
         )
-
-    @property
-    def slowest_ms(self) -> int | None:
-        """The longest the first line of a silent agent can take, as far as the policy decides it; None: for ever."""
-        if self.quiet_ms is None:
-            return None
-        act = self.rule("thinking_it_through").act
-        if act == "suppress":
-            return None
-        return self.quiet_ms + self.gap_ms + (self.window_ms if act == "batch" else 0)
 
 
 PLATFORM = "platform"
@@ -343,8 +331,6 @@ class Parts:
     """The patterns, guards and pages that come with the deck."""
     next_cards: Mapping[str, AgentCard] = field(default_factory=dict[str, AgentCard])
     """Card -> its new version, which has a share of the sessions."""
-    shares_settings: bool = False
-    """Whether another deck stands beside this one, and has the same environments."""
 
     @property
     def surface(self) -> str:

@@ -92,7 +92,6 @@ def read_deck(folder: Path, environment: str, flags: Mapping[str, bool]) -> tupl
         environment_surface=values.surface,
         tools=_tools(folder, settings, draft),
         code=_code(folder, settings, runs_of(cards, next_cards), draft),
-        shares_settings=len(list(root.glob("*/deck.yaml"))) > 1,
     )
     return parts, draft
 

@@ -624,29 +624,16 @@ def test_two_agents_that_claim_the_same_are_a_warning(advice: Advice):
     assert found == [f"blocks/shop/capabilities-shop.md:2: {claim}"]
 
 
-def test_flags_and_blocks_that_nobody_uses_are_warnings(advice: Advice):
+def test_a_flag_that_is_declared_nowhere_is_a_warning(advice: Advice):
     found = advice(
         {
             "cards/settings/default.yaml": "flags:\n  wide: true\n",
-            "cards/blocks/shop/old.md": "---\nid: old\ncategory: persona\nowner: shop\n---\nOld.\n",
             ROOT: BASE[ROOT] + "flag: wild\n",
         }
     )
     assert found == [
-        "blocks/shop/old.md:2: block 'old' is used by no card",
-        "demo/root.yaml:7: flag 'wild' is declared nowhere and stays off: did you mean 'wide'?",
-        "settings/default.yaml:2: flag 'wide' is used by no card, block or tool",
+        "demo/root.yaml:7: flag 'wild' is declared nowhere and stays off: did you mean 'wide'?"
     ]
-
-
-def test_a_flag_that_another_deck_beside_may_use_is_no_warning(advice: Advice):
-    found = advice(
-        {
-            "cards/settings/default.yaml": "flags:\n  wide: true\n",
-            "cards/other/deck.yaml": "orchestrator: root\n",
-        }
-    )
-    assert found == []
 
 
 @pytest.mark.req("PC2-S5.1")
