@@ -207,8 +207,8 @@ class CardChange(Value):
 
     card: str
     version: str
-    """As the new version's card calls itself."""
-    change: Literal["promoted", "rolled back"]
+    """As the new version's card calls itself; of one that was put back, the revision that it comes from."""
+    change: Literal["promoted", "rolled back", "put back"]
     by: str
     at: float
 
@@ -302,6 +302,14 @@ async def take_away(
     change = CardChange(card=card_id, version=version, change="rolled back", by=by, at=time.time())
     await _keep(events, change, who)
     return newer
+
+
+async def note_return(
+    events: EventStore, part: str, revision: str, who: Principal, by: str
+) -> None:
+    """Stores that a card or a block is as it was at a revision again. Raises StoreError."""
+    change = CardChange(card=part, version=revision, change="put back", by=by, at=time.time())
+    await _keep(events, change, who)
 
 
 async def card_changes(events: EventStore) -> list[CardChange]:

@@ -17,6 +17,8 @@ from kit.core.errors import DeckError
 if TYPE_CHECKING:
     from kit.bench.promotion import CardChange, Promotion
     from kit.compose.deck import Deck
+    from kit.core.card import AgentCard
+    from kit.core.context import Principal
     from kit.metrics.judgement import Judgement
     from kit.settings import Settings
     from kit.wire import Kit
@@ -85,6 +87,7 @@ def _status(arguments: Namespace) -> int:
         gates = gates_of(deck, card_id, verdicts)
         for gate in gates:
             print(f"  {gate}")
+        _say_what_a_rule_sees(newest_of(deck, card_id))
         print(f"  {decide(gates)}")
         for obstacle in obstacles(deck, newest_of(deck, card_id)):
             print(f"  not yet: {obstacle}")
@@ -123,6 +126,14 @@ def _decider() -> str:
         return "somebody on the command line"
 
 
+def _say_what_a_rule_sees(card: "AgentCard") -> None:
+    if card.eval is not None and card.eval.judge == "rule":
+        print(
+            f"  {card.id} is judged by a rule: it sees what failed, leaked or was made up, and not whether an "
+            "answer is right; let a model judge where that matters (`eval`)"
+        )
+
+
 def _print_decision(verdict: "Promotion") -> int:
     from kit.bench.canary import decide
 
@@ -132,6 +143,7 @@ def _print_decision(verdict: "Promotion") -> int:
             print(f"go back: {command('evolve', 'rollback', verdict.card.id)}")
         return 1
     print(*verdict.gates, sep="\n")
+    _say_what_a_rule_sees(verdict.card)
     print(f"{verdict.card.id} may go live in version {verdict.card.version}")
     return 0
 
@@ -160,22 +172,16 @@ def _promote(arguments: Namespace) -> int:
 
 def _take_away(arguments: Namespace, folder: Path) -> int:
     from kit.bench.promotion import take_away
-    from kit.compose.parts import Visitor
-    from kit.core.context import Principal
     from kit.settings import Settings
 
     settings = Settings.read()
     version = ""
-    visitor = Visitor()
     # A new version with which the deck cannot be loaded is taken away all the same.
     with suppress(DeckError):
         _, _, deck = read_deck(arguments.deck)
-        visitor = deck.settings.visitor
         if arguments.part in deck.next_cards:
             version = deck.next_cards[arguments.part].version
-    who = Principal(
-        tenant_id=settings.tenant or visitor.tenant_id, user_id=settings.user or visitor.user_id
-    )
+    who = _principal(settings, arguments.deck)
 
     async def take() -> Path:
         with open_stored(settings) as store:
@@ -187,13 +193,29 @@ def _take_away(arguments: Namespace, folder: Path) -> int:
     return 0
 
 
+def _principal(settings: "Settings", folder: Path | None) -> "Principal":
+    """Whose decision it is: the settings' own user, else the visitor of a deck that can be loaded."""
+    from kit.compose.parts import Visitor
+    from kit.core.context import Principal
+
+    visitor = Visitor()
+    with suppress(DeckError):
+        _, _, deck = read_deck(folder)
+        visitor = deck.settings.visitor
+    return Principal(
+        tenant_id=settings.tenant or visitor.tenant_id, user_id=settings.user or visitor.user_id
+    )
+
+
 def _rollback(arguments: Namespace) -> int:
     import difflib
 
+    from kit.bench.promotion import note_return
     from kit.compose.revision import check_clean, part_at
     from kit.settings import Settings
 
-    folder = Path(arguments.deck or Settings.read().deck)
+    settings = Settings.read()
+    folder = Path(arguments.deck or settings.deck)
     if arguments.to is None:
         return _take_away(arguments, folder)
     path, text = part_at(folder, arguments.part, arguments.to, arguments.key)
@@ -212,6 +234,15 @@ def _rollback(arguments: Namespace) -> int:
     print(difference, end="")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
+    part = arguments.part if arguments.key is None else f"{arguments.part}, {arguments.key}"
+    who = _principal(settings, folder)
+
+    async def note() -> None:
+        with open_stored(settings) as store:
+            events = store.open_documents().events
+            await note_return(events, part, arguments.to, who, _decider())
+
+    asyncio.run(note())
     try:
         read_deck(folder)
     except DeckError as error:

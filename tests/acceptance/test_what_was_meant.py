@@ -333,6 +333,12 @@ def test_a_follow_up_is_about_the_one_thing_that_was_shown(outlets: dict[str, st
     assert "ou-0003) stands at" in outlets["owner"]
 
 
+async def test_what_is_asked_again_and_goes_over_the_limit_is_owned_up_to():
+    five = "how many points do I have, find coffee deals, find thai restaurants, what games can I play, my receipt didn't scan"
+    (again,) = await answers("consumer", (five, "go on", "try again"))
+    assert "I left out" in again
+
+
 async def test_a_question_makes_no_act_that_nobody_asked_for():
     ordered: list[str] = []
 

@@ -238,4 +238,6 @@ def from_context(request: str, context: str) -> str:
     ranks = closeness(request, pieces)
     close = [piece for piece, rank in zip(pieces, ranks, strict=True) if rank >= 0.45]
     found = " ".join(closest(request, close, 2))
-    return found or "I have nothing to go on for that: no tool and no text I was given answers it."
+    return (
+        found or "I'm sorry, I can't help with that, as no tool and no text I was given answers it."
+    )

@@ -396,7 +396,9 @@ def _decide(talk: Conversation, situation: Situation, names: Sequence[str]) -> D
     ]
     if open_parts and retries(talk.request):
         return Routes(tuple(open_parts[: talk.most_calls]), len(open_parts))
-    decision = decide(situation, talk.most_calls)
+    # Of what is asked again nobody counts the parts: what is over the limit is refused, and owned up to.
+    most = len(names) if talk.open_question else talk.most_calls
+    decision = decide(situation, most)
     if not talk.picture_text or (content_words(talk.typed_words) and isinstance(decision, Routes)):
         return decision
     if talk.picture_tool in names:
