@@ -92,8 +92,12 @@ PIECES = (
     ":red[",
     ":home:",
     "```",
+    "```\n",
+    "   ```\n",
     "~~~",
     "    ",
+    "\r",
+    "| ",
 )
 
 
@@ -124,10 +128,9 @@ def test_no_text_opens_mathematics_fetches_a_picture_links_or_heads(text: str):
     "code",
     [
         '```html\n<div class="x">$5 [1](2)</div>\n# no heading: :red[a]\n```',
-        "use `<b>` or ``a ` [b](c)``",
-        "- so:\n\n  ~~~\n  http://a.b/c\n  ~~~",
+        "use `<b>` or `a[0]`",
+        "1. so:\n\n   ```\n   http://a.b/c\n\n     [x](d)\n   ```",
         "| a |\n|---|\n| `x<y` |",
-        "    d = {'a': <b>}",
     ],
 )
 def test_code_of_an_answer_is_shown_as_it_was_written(code: str):

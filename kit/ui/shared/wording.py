@@ -3,16 +3,11 @@
 import re
 from collections.abc import Container, Iterable
 from datetime import date, datetime
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from kit.core.display.count import many
 from kit.core.model import OFFLINE
 from kit.core.outcome import Usage
 from kit.core.trace import Span
-
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
 
 LONGEST = 1_200
 """Characters of a text from outside that are repeated on a page."""
@@ -156,86 +151,40 @@ _UNDERLINE = re.compile(r"^([ \t>]*)(?:=+|-+)[ \t]*$", re.MULTILINE)
 """Makes a heading of the line above it."""
 
 
-_MARK = re.compile(r"(?<!\\)\\*([$\[<]|:(?=[\w+-]))")
-"""Opens mathematics, a link, HTML, or what Streamlit makes a colour, an icon or an emoji of."""
-_KEPT = "\ue000{}\ue001"
+_MARK = re.compile(r"(?<!\\)\\*([$\[<`]|~(?=~~)|:(?=[\w+-]))")
+"""Opens mathematics, a link, HTML or code, or what Streamlit makes a colour, an icon or an emoji of."""
+_CODE = re.compile(
+    r"""^([ ]{0,3})```[\w+#.-]*[ ]*\n             # a block: indented alike throughout, for it may stand in a list
+        (?: (?: \1(?![ \t]*```).* | [ ]* ) \n )*+    # without another fence inside
+        (?: \1`{3,}[ ]*$ | (?:\1(?![ \t]*```).*)?\Z )
+      | (?<![`\\])`[^`\n|]+`(?!`)                  # a few words: in one line, and in one cell of a table""",
+    re.MULTILINE | re.VERBOSE,
+)
+_KEPT = re.compile("\ue000(\\d+)\ue001")
 """Stands for a piece of code while the text around it is made ready."""
-_IS_KEPT = re.compile("\ue000(\\d+)\ue001")
-_BLOCKS = ("fence", "code_block")
-"""Blocks of code, as the reader of markdown calls them."""
-_MAY_HOLD_CODE = re.compile(r"[`~]|^(?: {4}|\t)", re.MULTILINE)
 
 
 def prose(text: str) -> str:
     """Returns a model's text as markdown with emphasis, lists, tables and code alone: it may repeat anybody's words.
 
-    `$` is money, a heading a bold line; links, pictures and addresses are text. Code stays as it is, for nothing acts
-    in it.
+    `$` is money, a heading a bold line; links, pictures and addresses are text. Code between backticks stays as it is,
+    for nothing acts in it; any other backtick is text, so that no page sees code where this function sees none.
     """
-    if not _MAY_HOLD_CODE.search(text):
-        return _without_effect(text)
-    text = re.sub("[\ue000\ue001]", "", text)
-    marked, pieces = _mark_code(text)
-    page_text = _IS_KEPT.sub(lambda mark: pieces[int(mark[1])], _without_effect(marked))
-    # What is around it was changed, and may have become code, or code something else: then all of it is text.
-    if _code_in(page_text) == _code_in(text):
-        return page_text
-    return _without_effect(text)
+    code: list[str] = []
+
+    def keep(match: re.Match[str]) -> str:
+        code.append(match[0])
+        return f"\ue000{len(code) - 1}\ue001"
+
+    # A carriage return ends a line of markdown too.
+    lines = re.sub(r"\r\n?", "\n", re.sub("[\ue000\ue001]", "", text))
+    return _KEPT.sub(lambda mark: code[int(mark[1])], _without_effect(_CODE.sub(keep, lines)))
 
 
 def _without_effect(text: str) -> str:
     # Backslashes in front of a mark would set it free again: one stands there, however many there were.
     plain = _UNDERLINE.sub(r"\1", _MARK.sub(r"\\\1", text))
     return inert(_NESTED_HEADING.sub(r"\1\\#", _HEADING.sub(_bold, plain)))
-
-
-@lru_cache(maxsize=1)
-def _markdown() -> "MarkdownIt":
-    from markdown_it import MarkdownIt
-
-    return MarkdownIt("commonmark", {"html": False}).enable("table")
-
-
-def _code_in(text: str) -> list[str]:
-    """The code of a text in order, as a page reads it."""
-    code: list[str] = []
-    for block in _markdown().parse(text):
-        if block.type in _BLOCKS:
-            code.append(block.content)
-        code += [part.content for part in block.children or () if part.type == "code_inline"]
-    return code
-
-
-def _mark_code(text: str) -> tuple[str, list[str]]:
-    """Returns the text with a mark in place of each piece of code, and the pieces."""
-    lines = text.split("\n")
-    pieces: list[str] = []
-
-    def keep(piece: str) -> str:
-        pieces.append(piece)
-        return _KEPT.format(len(pieces) - 1)
-
-    # From the end on, so that the numbers of the lines before stay what they are.
-    for block in reversed(_markdown().parse(text)):
-        if block.map is None:
-            continue
-        begin, end = block.map
-        if block.type in _BLOCKS:
-            lines[begin:end] = [keep("\n".join(lines[begin:end]))]
-            continue
-        spans = [part for part in block.children or () if part.type == "code_inline"]
-        if not spans:
-            continue
-        rest = "\n".join(lines[begin:end])
-        marked = ""
-        for span in spans:
-            words = r"\s".join(map(re.escape, span.content.split(" ")))
-            match = re.search(rf"(?<![`\\]){span.markup}\s?{words}\s?{span.markup}(?!`)", rest)
-            if match is not None:
-                marked += rest[: match.start()] + keep(match[0])
-                rest = rest[match.end() :]
-        lines[begin:end] = [marked + rest]
-    return "\n".join(lines), pieces
 
 
 def _bold(heading: re.Match[str]) -> str:
