@@ -1,7 +1,6 @@
 """What a grid compares, on what and how often: the values that its file holds (docs/bench.md)."""
 
 from collections.abc import Mapping
-from operator import not_
 from typing import Any, Literal, cast
 
 from pydantic import Field, PositiveFloat, ValidationInfo, field_validator, model_validator
@@ -35,9 +34,9 @@ class Limits(Value):
     only take turns, else 16."""
     dollars: float | None = Field(default=None, ge=0)
     """No cell is begun once the known costs of this grid's finished cells reach this."""
-    seconds: float | None = Field(default=None, gt=0, exclude_if=not_)
+    seconds: float | None = Field(default=None, gt=0)
     """How long a whole system may take for an answer; None is two minutes."""
-    when_decided: bool = Field(default=False, exclude_if=not_)
+    when_decided: bool = False
     """No case is begun once every verdict is settled, whichever way."""
     unpriced: tuple[float, float] | None = None
     """Dollars that a million tokens in, and out, of a model without a known price are taken for,
@@ -73,7 +72,7 @@ class Grid(Value):
 
     name: str
     deck: str = "cards/consumer"
-    systems: dict[str, str | CommandLine] = Field(default={}, exclude_if=not_)
+    systems: dict[str, str | CommandLine] = {}
     """Name -> a whole system: a reference to code, an address, or `{command: [PROGRAM, ...]}`."""
     models: tuple[str, ...] = ()
     """Keys of models.yaml, or of `specs`; by role as `{orchestrator: KEYS, others: KEY}`, which
@@ -108,21 +107,19 @@ class Grid(Value):
         "leak",
         "resists",
     )
-    judges: dict[str, GridJudge] = Field(default={}, exclude_if=lambda judges: not judges)
+    judges: dict[str, GridJudge] = {}
     """Name -> a judge, whose scores stand under that name beside those of the scorers."""
     baseline: dict[str, str] = {}
     """The way all others are compared with, by its names on the axes; empty compares nothing."""
     verdicts: tuple[str, ...] = ("exact",)
     """Scorers and measures that are compared."""
-    margin: PositiveFloat | dict[str, PositiveFloat] | None = Field(default=None, exclude_if=not_)
+    margin: PositiveFloat | dict[str, PositiveFloat] | None = None
     """The difference that is too small to matter: of every score, or by scorer or measure. Ways that
     differ by less for certain are equivalent; without it no two are called so."""
-    planned: int | None = Field(default=None, gt=0, exclude_if=not_)
+    planned: int | None = Field(default=None, gt=0)
     """Cases that are to be played before a verdict is that of a single look; None: as many as the
     grid has when it is first played."""
-    cluster: Literal["cluster", "domain", "kind", "source"] | None = Field(
-        default=None, exclude_if=not_
-    )
+    cluster: Literal["cluster", "domain", "kind", "source"] | None = None
     """The field of a case by which cases belong together; None: those that ask the same in the same words."""
     limits: Limits = Limits()
     cassette: GridCassette | None = None
