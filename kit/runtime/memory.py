@@ -116,7 +116,8 @@ class Memory(SessionMemory):
         self._points_back: bool | None = None
         """Whether the message speaks of something that was shown; None until somebody asks."""
         self._notes: Mapping[str, Note] = {}
-        self._beside = frozenset[str]() if past is None else frozenset(past.beside)
+        self.beside = () if past is None else past.beside
+        """Turns that this one knows nothing of: they were at work when it began."""
         if past is not None:
             # a new session has nothing to look up, so its recall brings empty lines
             if conversation is None:
@@ -154,9 +155,9 @@ class Memory(SessionMemory):
         since = None if reader else self._summary.get("through")
         user = self._session.principal
         lines = self._store.history(self._session.key, reader, self._longest_window, since, user)
-        if self._beside:
+        if self.beside:
             # One of them may have ended since this turn looked.
-            lines = [line for line in lines if line.turn_id not in self._beside]
+            lines = [line for line in lines if line.turn_id not in self.beside]
         if f"chain:{reader}" in self._notes:
             return self._chained(reader, lines)
         return lines
@@ -208,7 +209,7 @@ class Memory(SessionMemory):
         if self._components is None:
             user = self._session.principal
             components = self._store.shown_components(self._session.key, user, LINES // 2)
-            self._components = [shown for shown in components if shown.turn_id not in self._beside]
+            self._components = [shown for shown in components if shown.turn_id not in self.beside]
         return self._components
 
     def waits(self, call: AgentCall, ctx: RunContext) -> bool:

@@ -174,7 +174,6 @@ class _Runner:
         self.root = kit.team.orchestrator
         self.settings = kit.team.deck.settings
         self.session_exists = past is not None and past.lines is None
-        self.beside = () if past is None else past.beside
         agents_in_play: tuple[str, ...] = ()
         last_agents: tuple[str, ...] | None = None
         unanswered: tuple[str, ...] = ()
@@ -314,7 +313,7 @@ class _Runner:
                 faults=faults,
                 pictures=tuple(map(attrgetter("ref"), self.state.pictures)),
                 versions=self.kit.team.versions,
-                beside=self.beside,
+                beside=self.memory.beside,
             )
         )
         record = _turn_record(
@@ -337,10 +336,6 @@ class _Runner:
         await self._keep(
             partial(self.kit.store.begin_turn, record, new_session, self.log.events, wait=False)
         )
-
-    def _end_late(self, write: Callable[[], None]) -> None:
-        write()
-        self.kit.store.at_work.pop(self.log.turn_id, None)
 
     async def _keep(self, write: Callable[[], None], *refusals: type[Exception]) -> None:
         """Writes to the store. One that is busy delays this turn alone; one that fails does not
@@ -485,7 +480,7 @@ class _Runner:
         await self._keep(write, SessionError)
         if self.unsaved is not None:
             # Until the store has its end, every other process takes the turn for one that runs.
-            self.kit.store.write_later(partial(self._end_late, write))
+            self.kit.store.write_later(self.log.turn_id, write)
             end = end.replace(error=error or self.unsaved, saved=False)
             last = last.replace(body=end)
         else:

@@ -101,7 +101,11 @@ def broods(messages: list[BaseMessage]) -> Line:
     return Line(calls=[("notes", {})], delay=0.9)
 
 
-HELD: Mapping[Cause, list[str]] = {"tool": [SEARCH, "notes"], "model": [], "reasoning": ["notes"]}
+HELD: Mapping[Cause, list[str]] = {
+    "tool": [SEARCH, "notes"],
+    "model": ["notes"],
+    "reasoning": ["notes"],
+}
 FAULTS: Mapping[Cause, dict[str, Any]] = {
     "tool": {"explainer": ScriptedModel(looks_up)},
     "model": {},  # simulated, 60 s, by its card

@@ -66,7 +66,7 @@ class Database(ABC):
         """Turns of this process that are in no store as ended, with their sessions."""
         self._queue: list[tuple[Callable[[], None], asyncio.Future[bool]]] = []
         """Writes that share the next commit."""
-        self._late_writes: deque[Callable[[], None]] = deque(maxlen=LATE_WRITES)
+        self._late_writes: deque[tuple[str, Callable[[], None]]] = deque(maxlen=LATE_WRITES)
         self._is_shared = False
         """Whether a commit is open that several turns share."""
         self._live_logs: LiveLogs | None = None
@@ -193,20 +193,22 @@ class Database(ABC):
                 if not committed.cancelled():
                     committed.set_result(is_committed)
 
-    def write_later(self, write: Callable[[], None]) -> None:
-        """Has a write that was refused made again beside the loop, until the database takes it or is closed."""
-        self._late_writes.append(write)
+    def write_later(self, turn_id: str, write: Callable[[], None]) -> None:
+        """Has the end of a turn that was refused written again beside the loop, until the database takes it or is
+        closed."""
+        self._late_writes.append((turn_id, write))
 
     def _write_late(self) -> None:
         while self._late_writes:
-            write = self._late_writes.popleft()
+            turn_id, write = self._late_writes.popleft()
             try:
                 write()
+                self.at_work.pop(turn_id, None)
             except SessionError:
                 # It is of another conversation by now, and will never be taken.
                 continue
             except StoreError:
-                self._late_writes.appendleft(write)
+                self._late_writes.appendleft((turn_id, write))
                 raise
 
     def read(
