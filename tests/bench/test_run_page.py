@@ -132,6 +132,8 @@ def test_verdicts_methods_and_a_digest_to_cite_are_on_the_page(tmp_path: Path):
     shutil.copytree(EXAMPLE, folder)
     page = page_of(folder, "--figures", str(tmp_path / "figures"))
     assert "supervisor cannot be told apart from mediated: 85.1 % against 98.5 %" in page.words
+    assert "exact Beside mediated: 6 cannot be told apart." in page.words
+    assert "seconds (less is better) Beside mediated: 2 better, 4 worse." in page.words
     assert "direct is better than mediated: 4.85 s against 6.08 s" in page.words
     assert "paired by 67 items; p = 0.103 (corrected)" in page.words
     # In the example a peer reads as much as a sub-agent of the same process.
@@ -151,6 +153,24 @@ def test_verdicts_methods_and_a_digest_to_cite_are_on_the_page(tmp_path: Path):
     assert "not known" in page.words and "simulated: no claim about a real model" in page.words
     assert "Message" not in page.words
     assert page_of(folder).source == page.source, "a run gives the same page each time"
+
+
+def test_a_way_that_lost_cells_has_no_verdict_and_the_bounds_of_its_figure(tmp_path: Path):
+    folder = tmp_path / "run"
+    shutil.copytree(EXAMPLE, folder)
+    rows = [json.loads(line) for line in (folder / RESULTS).read_text().splitlines()]
+    lost = [row for row in rows if row["pattern"] == "direct"][:5]
+    failures = [{**row, "turns": 1, "error_class": "network", "error": "gone"} for row in lost]
+    for name, lines in (
+        (RESULTS, [row for row in rows if row not in lost]),
+        ("failures.jsonl", failures),
+    ):
+        (folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    page = page_of(folder)
+    assert "Beside mediated: 5 cannot be told apart, 1 cannot be compared. " in page.words
+    assert "direct cannot be compared with mediated: 5 of 67 cells" in page.words
+    bounds = r"of 62; 5 failed: 9\d\.\d % of all, up to 9\d\.\d % had the failed ones been right"
+    assert re.search(bounds, page.words)
 
 
 @pytest.mark.realtime

@@ -18,7 +18,6 @@ from kit.bench.grid.run import TRACES, Run, run_grid
 from kit.experiment_kits import ExperimentKits
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
-from kit.ui.benchmarks.verdict import headline, lines
 from kit.wire import open_kit
 from tests.cli.test_cli import run as kit
 from tests.grids.test_grid import ERRING, MIXED, OPENER, spec_of
@@ -288,17 +287,4 @@ def test_an_error_of_several_lines_stays_one_item_of_the_report():
     (line,) = failure_lines([{"model": "own", "error_class": "kit", "error": error}] * 2, ["model"])
     assert (
         line == "own: kit 2, such as ValidationError: 1 validation error for Case id Field required"
-    )
-
-
-def test_the_page_says_it_too():
-    rows = [*rows_of("base", 10, 0, 0), *rows_of("own", 5, 0, 5)]
-    verdicts, ways = compare(rows, {"model": "base"}, by=("model",)), summarise(rows, by=("model",))
-    said = headline(verdicts, "base", "measured", ways)
-    assert (
-        "beside base: 1 cannot be compared. own cannot be compared with base: 5 of 10 cells" in said
-    )
-    own = lines(ways, verdicts)[1]
-    assert own.verdict == "no verdict" and own.value.startswith(
-        "100.0 % of the completed, 5 turns failed: 50.0 % of all, 50.0 % to"
     )

@@ -73,6 +73,8 @@ class RunContent(Value):
     uncompared: tuple[str, ...]
     """The comparisons that were asked for and that no case allows, in words."""
     spends: tuple[Spend, ...]
+    measures: tuple[str, ...]
+    """What its ways were compared by."""
     measure: str
     """The score that the wrong cases are wrong by."""
     failures: tuple[str, ...]
@@ -85,23 +87,16 @@ class RunContent(Value):
     """SHA-256 of results.jsonl followed by provenance.json."""
 
 
-def read_content(
-    folder: Path, baseline: Mapping[str, str] | None = None, measures: Sequence[str] = ()
-) -> RunContent:
-    """What a folder says, beside another baseline and by other measures than the run's own where they are named.
-
-    Raises DataError for a folder that no grid wrote its results to.
-    """
+def read_content(folder: Path) -> RunContent:
+    """What a folder says. Raises DataError for one that no grid wrote its results to."""
     run = read_run(folder)
     rows = read_results(folder)
     failures = read_failures(folder)
     # What all ways share is no part of their names.
     by = differing_axes([*rows, *failures]) or AXES[:1]
-    verdicts = measures or run.verdicts or ("exact",)
-    if baseline is None:
-        baseline = run.baseline
-    summaries, comparisons = compare_rows(rows, failures, by, verdicts, baseline, run.plan)
-    measure = next((name for name in verdicts if is_score(name)), "exact")
+    measures = run.verdicts or ("exact",)
+    summaries, comparisons = compare_rows(rows, failures, by, measures, run.baseline, run.plan)
+    measure = next((name for name in measures if is_score(name)), "exact")
     return RunContent(
         run=run,
         rows=rows,
@@ -109,8 +104,9 @@ def read_content(
         cases=len({row["case"] for row in rows}),
         summaries=tuple(summaries),
         comparisons=tuple(comparisons),
-        uncompared=tuple(uncompared(summaries, comparisons, baseline, verdicts)),
+        uncompared=tuple(uncompared(summaries, comparisons, run.baseline, measures)),
         spends=tuple(_spend(way, of_way) for way, of_way in rows_by_way(rows, by).items()),
+        measures=measures,
         measure=measure,
         failures=tuple(failure_lines(failures, by)),
         lost={way: str(count) for way, count in unscored(summaries, rows, failures).items()},

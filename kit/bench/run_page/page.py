@@ -1,8 +1,10 @@
 """The page of a run: one HTML file that holds all it shows."""
 
+from collections.abc import Collection
 from pathlib import Path
 
-from kit.bench.run_page.content import read_content, wrong_cases
+from kit.bench.grid.comparison import LOWER
+from kit.bench.run_page.content import RunContent, read_content, wrong_cases
 from kit.bench.run_page.sentences import methods, verdicts_by_measure, way_name
 from kit.bench.statistics.verdict import figure_words, interval_words
 from kit.core.display.count import many
@@ -24,13 +26,30 @@ def write_page(folder: Path, out: Path, figures: Path | None = None) -> None:
 def run_page(folder: Path, figures: Path | None = None) -> str:
     """Returns the page. Whatever a model or a case said is escaped by the template."""
     require("bench", "jinja2", "matplotlib", "pandas")
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     from kit.bench.charts.run_figures import page_figures
 
     content = read_content(folder)
     if not content.rows:
         raise DataError(f"{folder} has no scored turn to report: run the grid again")
+    paragraph, references = methods(content)
+    return section(
+        "page",
+        content,
+        content.measures,
+        run=content.run,
+        last=content.run.runs[-1],
+        figures=page_figures(content, figures),
+        wrong=wrong_cases(content),
+        methods=paragraph,
+        references=references,
+        distribution=f"{NAME} {VERSION}",
+    )
+
+
+def section(name: str, content: RunContent, measures: Collection[str], **values: object) -> str:
+    """Returns a template of this folder as HTML, such as `verdicts`, `ways` or `spends`, by these measures alone."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -39,20 +58,15 @@ def run_page(folder: Path, figures: Path | None = None) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    paragraph, references = methods(content)
-    return environment.get_template("page.html").render(
+    return environment.get_template(f"{name}.html").render(
         content=content,
-        run=content.run,
-        last=content.run.runs[-1],
-        kinds=" and ".join(content.run.kinds),
+        measures=measures,
         verdicts=verdicts_by_measure(content),
-        figures=page_figures(content, figures),
-        wrong=wrong_cases(content),
-        methods=paragraph,
-        references=references,
+        lower=LOWER,
+        kinds=" and ".join(content.run.kinds),
         way_name=way_name,
         figure_words=figure_words,
         interval_words=interval_words,
         many=many,
-        distribution=f"{NAME} {VERSION}",
+        **values,
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kit.bench.grid.comparison import LOWER, Comparison
+from kit.bench.grid.comparison import Comparison
 from kit.bench.run_page.content import RunContent
 from kit.bench.statistics.verdict import amount, difference_words, figure_words
 from kit.core.display.count import many
@@ -35,8 +35,8 @@ REFERENCES = {
 _WORDS = {
     "better": "is better than",
     "worse": "is worse than",
-    "cannot tell": "cannot be told apart from",
     "equivalent": "is equivalent to",
+    "cannot tell": "cannot be told apart from",
     "no verdict": "cannot be compared with",
 }
 
@@ -156,12 +156,10 @@ def _comparison_methods(content: RunContent, cited: list[str]) -> list[str]:
 
 
 def verdicts_by_measure(content: RunContent) -> dict[str, list[tuple[str, str]]]:
-    """Measure in words -> each verdict by it, with its sentence."""
+    """Measure -> each verdict by it, with its sentence; those that tell ways apart come first."""
+    order = list(_WORDS)
     groups: dict[str, list[tuple[str, str]]] = {}
-    for comparison in content.comparisons:
-        heading = comparison.scorer
-        if heading in LOWER:
-            heading += " (less is better)"
-        group = groups.setdefault(heading, [])
+    for comparison in sorted(content.comparisons, key=lambda one: order.index(one.verdict)):
+        group = groups.setdefault(comparison.scorer, [])
         group.append((comparison.verdict, verdict_sentence(comparison)))
     return groups

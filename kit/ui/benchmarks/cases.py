@@ -18,7 +18,7 @@ from kit.core.context import OPERATOR
 from kit.core.display.command import command
 from kit.core.display.count import many
 from kit.stores.sqlite import SqliteStore
-from kit.ui.benchmarks.verdict import words
+from kit.ui.benchmarks.measures import words
 from kit.ui.canvas.drawing import axis_end, canvas_html
 from kit.ui.canvas.lane import lanes_of, now_of
 from kit.ui.shared import address
