@@ -114,18 +114,14 @@ async def test_a_plan_that_was_held_by_a_clock_is_held_by_its_turn(path: Path) -
     again.close()
 
 
-async def test_memories_of_schema_16_take_vectors_that_name_their_embedder(place: str) -> None:
-    is_file = place.endswith(".sqlite")
-    with closing(open_store(place)) as store:
+async def test_memories_of_schema_16_take_vectors_that_name_their_embedder(path: Path) -> None:
+    with closing(SqliteStore(path)) as store:
         await open_documents(store).memory.write(a_memory("earlier"))
         with store.commit() as db:
             db.execute("DROP INDEX agent_memory_by_scope")
             db.execute("ALTER TABLE agent_memory DROP COLUMN embedder")
-            if is_file:
-                db.execute("PRAGMA user_version = 16")
-            else:
-                db.execute("UPDATE alembic_version SET version_num = '0016'")
-    with closing(open_store(place)) as again:
+            db.execute("PRAGMA user_version = 16")
+    with closing(SqliteStore(path)) as again:
         memory = open_documents(again, dimension=3).memory
         assert await memory.read(ANN, "earlier") == a_memory("earlier")
         await memory.write(a_memory("later", embedding=(1.0, 0.0, 0.0)))

@@ -21,14 +21,12 @@ from kit.metrics.summary import metrics
 from kit.planning.plan import new_plan
 from kit.stores.documents.protocol import EventFilter, PlanFilter
 from kit.stores.engines.connection import StoreConnection
-from kit.stores.opening import open_store
 from kit.stores.rows import log_of, row_of
 from kit.stores.sqlite import SqliteStore
 from kit.stores.tables import APPLICATION
 from kit.stores.turn_filter import TurnFilter
 from tests.forks import exit_code
 from tests.sample_turn import ANN, a_turn, finish, some_events
-from tests.stores.conftest import DATABASES
 
 SCHEMA_2 = """
 CREATE TABLE turns (
@@ -314,15 +312,14 @@ def everything(store: SqliteStore, session: Session) -> list[Any]:
 FAILURE = {"reason": "max replan attempts reached", "completed_steps": [], "last_failure": None}
 
 
-@pytest.mark.parametrize("place", DATABASES, indirect=True)
-async def test_plans_and_events_of_an_earlier_store_are_counted_as_new_ones_are(place: str) -> None:
+async def test_plans_and_events_of_an_earlier_file_are_counted_as_new_ones_are(path: Path) -> None:
     event = AgentEvent(
         event_id="e1", tenant_id="acme", event_type="skill.called", ts=5.0, agent="a"
     )
     event = event.replace(user_id="ann", status="ok", duration_ms=7, lock_wait_ms=0)
     plan = new_plan("p1", ANN, "s1", "do it", 3.0).replace(status="failed", failure=FAILURE)
     plan = plan.replace(completed_at=4.0, replan_count=3, task_type="ranking")
-    with closing(open_store(place)) as store:
+    with closing(SqliteStore(path)) as store:
         documents = store.open_documents()
         await documents.events.append(event)
         await documents.plans.create(plan)
@@ -335,11 +332,8 @@ async def test_plans_and_events_of_an_earlier_store_are_counted_as_new_ones_are(
             kept = "UPDATE agent_plans SET document = :document WHERE plan_id = :plan_id"
             db.execute(kept, {"document": json.dumps(earlier), "plan_id": "p1"})
             db.execute(kept, {"document": "{", "plan_id": "damaged"})
-            if store.dialect == "sqlite":
-                db.execute("PRAGMA user_version = 15")
-            else:
-                db.execute("UPDATE alembic_version SET version_num = '0015'")
-    with closing(open_store(place)) as store:
+            db.execute("PRAGMA user_version = 15")
+    with closing(SqliteStore(path)) as store:
         documents = store.open_documents()
         assert await documents.plans.read(ANN, "p1") == plan.replace(failure_kind="exhausted")
         ended = PlanFilter(tenant_id="acme", ended_since=4.0)

@@ -133,6 +133,18 @@ def test_tables_of_another_program_are_left_alone(url: str) -> None:
     assert "has tables of another program" in refusal(lambda: open_store(url))
 
 
+def test_an_earlier_schema_is_refused_with_the_way_around_and_left_as_it_is(url: str) -> None:
+    open_store(url).close()
+    schema = url.rpartition("%3D")[2]
+    server().sql(f"UPDATE {schema}.alembic_version SET version_num = '0016'")
+    for _ in range(2):
+        assert "of a schema before 17. With the version of the kit that wrote it" in refusal(
+            lambda: open_store(url)
+        )
+    server().sql(f"UPDATE {schema}.alembic_version SET version_num = '{SCHEMA:04d}'")
+    open_store(url).close()
+
+
 def test_a_newer_schema_asks_for_an_update(url: str) -> None:
     open_store(url).close()
     schema = url.rpartition("%3D")[2]

@@ -1,10 +1,11 @@
 """Brings a store of an earlier schema to that of today, with every row, by Alembic.
 
-`versions` has a script for each change that moves rows. What is derived from tables (views, indexes,
-triggers, sums) is dropped, and made anew by whoever calls this, as kit/stores/tables.py has it.
+`versions` has one script for all schemas before 17, and one for each later change that moves rows. What is
+derived from tables (views, indexes, triggers, sums) is dropped, and made anew by whoever calls this, as
+kit/stores/tables.py has it.
 A new one raises `SCHEMA` in kit/stores/tables.py and is a file `vNN_what_changes.py` in `versions`: a docstring,
 `revision`, `down_revision` (the last one's) and `upgrade()`, which works on `alembic.op`.
-PostgreSQL begins with schema 15: the scripts up to 15 are SQLite's alone, each later one has to run on both.
+PostgreSQL begins with schema 17: the first script is SQLite's alone, each later one has to run on both.
 """
 
 import threading
