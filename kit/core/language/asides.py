@@ -10,10 +10,11 @@ THANKS = re.compile(
 """Thanks for something, up to the next mark: whoever says them asks for nothing by them."""
 ASIDE = re.compile(
     r"""(?:(?:(?:u+gh|argh|hm+|phew|sigh|lol|haha|omg|o[hk]|okay|well|so|listen)\b\W*+)++
+        |while\ (?:you|we)(?:['’]re|\ are)\ (?:at\ it|there)
         |(?:(?:kind|best|warm)\ )?regards(?:,?\ \w+)?|(?:un\ )?saludos?(?:,?\ \w+)?)""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Sighs ("omg ok so"), or the end of a letter: a clause of nothing else asks for nothing."""
+"""Sighs ("omg ok so"), "while you're at it", or the end of a letter: a clause of nothing else asks for nothing."""
 HASTE = re.compile(
     r"""\A[^,;:?!\n]{0,100}\bso\ (?:please\ |pls\ |plz\ )?(?:be\ |make\ (?:it|this)\ )?
         (?:quick(?:ly)?|fast|brief|short)(?:\s*[:,;–—]\s*|\Z)""",

@@ -37,6 +37,9 @@ _ASKERS = word_set("what which who how when where why qué cuál quién cómo cu
 _SECOND_VERBS = word_set("get give earn collect gain make have take offer pay bring save accept")
 """Verbs of what a place or a thing does for somebody."""
 _ADVERBS = word_set("still also even then actually both")
+_STATES = word_set("is are was were has have")
+_NAME_END = re.compile(r"\b[A-Z][\w'’]*\Z")
+"""Before an "&" that stands in a name: "Stop & Shop"."""
 _SENTENCE_END = re.compile(r"[.?!;,:\n]\s*(?:(?:and|also|oh|next|plus)\s+)*", re.IGNORECASE)
 PREPOSITIONS = word_set(
     """about after at before between by during for from in into near of on since through till to until with within
@@ -116,6 +119,12 @@ def _clauses(text: str, opening: bool) -> tuple[Clause, ...]:
             upto = len(text)
         if "," not in text[start:end] and goes_on(text[:start], text[end : end + 30]):
             continue
+        if (
+            "&" in text[start:end]
+            and _NAME_END.search(text[max(0, start - 40) : start])
+            and text[end].isupper()
+        ):
+            continue
         if _opens(words(text[end : end + 30])) or (items and _item(text[end:upto])):
             cuts.append((start, end))
     result: list[Clause] = []
@@ -158,7 +167,11 @@ def goes_on(head: str, tail: str) -> bool:
     """Whether a question goes on with a second verb after its "and": "which cafes deliver and give points"."""
     # The last two hundred characters: whoever sends a page of "and" must not hold up everybody else's turn.
     sentence = words(_SENTENCE_END.split(head[-200:])[-1])
-    following = [word for word in words(tail) if word not in _ADVERBS]
+    beginning = words(tail)
+    if beginning[1:] and beginning[0] in _STATES and beginning[1] in _ADVERBS:
+        # "What costs less but is still soft" asks one thing.
+        return True
+    following = [word for word in beginning if word not in _ADVERBS]
     if not sentence or sentence[0] not in _ASKERS or not following:
         return False
     # "Give me", "show my" and "get the" are wishes of their own.
