@@ -87,7 +87,7 @@ def test_a_run_is_a_verdict_a_table_figures_and_an_origin_and_says_what_its_figu
     told = shown(page.run())
     assert "The figures are simulated: no claim about a real model follows from them." in told
     assert "6 cannot be told apart." in told and "a2a cannot be told apart from mediated" in told
-    assert "A difference of 5 points takes about 1,058 cases" in unescaped(told)
+    assert "a difference of 5 points takes about 1,058 cases" in unescaped(told)
     ways = read_grid(HOME / "data/grids/patterns_example.yaml").grid.patterns
     assert all(f'<tr><th scope="row">{way}</th><td>exact</td>' in told for way in ways)
     assert "Holm" in told and "(less is better)" not in told, "one measure at a time"

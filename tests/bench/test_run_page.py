@@ -131,14 +131,17 @@ def test_verdicts_methods_and_a_digest_to_cite_are_on_the_page(tmp_path: Path):
     folder = tmp_path / "run"
     shutil.copytree(EXAMPLE, folder)
     page = page_of(folder, "--figures", str(tmp_path / "figures"))
-    assert "supervisor cannot be told apart from mediated: 85.1 % against 98.5 %" in page.words
+    assert "supervisor cannot be told apart from mediated. exact: supervisor 0.851" in page.words
     assert "exact Beside mediated: 6 cannot be told apart." in page.words
     assert "seconds (less is better) Beside mediated: 2 better, 4 worse." in page.words
-    assert "direct is better than mediated: 4.85 s against 6.08 s" in page.words
-    assert "paired by 67 items; p = 0.103 (corrected)" in page.words
+    assert "direct is better than mediated. seconds: direct 4.852 against" in page.words
+    assert (
+        "paired by 67 items; p = 0.103 after Holm: cannot tell: from 27.6 points lower"
+        in page.words
+    )
     # In the example a peer reads as much as a sub-agent of the same process.
-    alike = "+0.00 (the same in each; up to 4.4 % of all may differ, by any amount), paired by 67"
-    assert f"a difference of {alike}" in page.words
+    alike = "+0.000 (the same in each; up to 4.4 % of all may differ, by any amount), paired by 67"
+    assert f"difference {alike}" in page.words
     assert "Clopper, C. J. and Pearson, E. S. (1934)" in page.words
     for name in ("Wilson 1927", "Bonett and Price 2012", "mid-p-value", "Holm 1979", "Fisher 1935"):
         assert name in page.words
@@ -168,7 +171,9 @@ def test_a_way_that_lost_cells_has_no_verdict_and_the_bounds_of_its_figure(tmp_p
         (folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
     page = page_of(folder)
     assert "Beside mediated: 5 cannot be told apart, 1 cannot be compared. " in page.words
-    assert "direct cannot be compared with mediated: 5 of 67 cells" in page.words
+    lost_cells = "of the completed: no verdict, 5 of 67 cells failed here"
+    assert "direct cannot be compared with mediated. exact: direct 0.984" in page.words
+    assert lost_cells in page.words
     bounds = r"of 62; 5 failed: 9\d\.\d % of all, up to 9\d\.\d % had the failed ones been right"
     assert re.search(bounds, page.words)
 

@@ -1,10 +1,11 @@
-"""The words of the page: each verdict as a sentence, and how the figures were made, with references."""
+"""The words of the page: the verdicts by measure, and how the figures were made, with references."""
 
 from collections.abc import Mapping
+from typing import get_args
 
 from kit.bench.grid.comparison import Comparison
 from kit.bench.run_page.content import RunContent
-from kit.bench.statistics.verdict import amount, difference_words, figure_words
+from kit.bench.statistics.verdict import Verdict
 from kit.core.display.count import many
 
 REFERENCES = {
@@ -32,44 +33,11 @@ REFERENCES = {
     "Biopharmaceutics 15.",
 }
 """Key -> a work that the paragraph on methods names."""
-_WORDS = {
-    "better": "is better than",
-    "worse": "is worse than",
-    "equivalent": "is equivalent to",
-    "cannot tell": "cannot be told apart from",
-    "no verdict": "cannot be compared with",
-}
 
 
 def way_name(way: Mapping[str, str]) -> str:
     """Returns the name of a way, as every part of the page has it."""
     return " / ".join(way.values())
-
-
-def verdict_sentence(comparison: Comparison) -> str:
-    """Returns a verdict as a sentence, with what it rests on."""
-    measure = comparison.scorer
-    way = way_name(comparison.way)
-    baseline = way_name(comparison.baseline)
-    after = figure_words(comparison.after.value, measure)
-    before = figure_words(comparison.before.value, measure)
-    lead = f"{way} {_WORDS[comparison.verdict]} {baseline}"
-    figures = f"{after} against {before}"
-    if comparison.verdict == "no verdict":
-        return f"{lead}: {comparison.reason}. Of the completed it is {figures}."
-    if comparison.verdict == "equivalent":
-        lead += f" within {amount(comparison.margin, measure)}"
-    chance = f"{comparison.adjusted} (corrected)"
-    if not comparison.planned:
-        chance += ", at any look"
-    difference = comparison.difference
-    words = difference_words(difference, measure)
-    sentence = f"{lead}: {figures}, a difference of {words}, {difference.basis}; {chance}."
-    if comparison.missing:
-        sentence += f" {comparison.missing}."
-    if comparison.verdict == "cannot tell" and comparison.takes:
-        sentence += f" {comparison.takes[0].upper()}{comparison.takes[1:]}."
-    return sentence
 
 
 def methods(content: RunContent) -> tuple[str, list[str]]:
@@ -155,11 +123,10 @@ def _comparison_methods(content: RunContent, cited: list[str]) -> list[str]:
     return sentences
 
 
-def verdicts_by_measure(content: RunContent) -> dict[str, list[tuple[str, str]]]:
-    """Measure -> each verdict by it, with its sentence; those that tell ways apart come first."""
-    order = list(_WORDS)
-    groups: dict[str, list[tuple[str, str]]] = {}
+def verdicts_by_measure(content: RunContent) -> dict[str, list[Comparison]]:
+    """Measure -> each comparison by it; those that tell ways apart come first."""
+    order = get_args(Verdict)
+    groups: dict[str, list[Comparison]] = {}
     for comparison in sorted(content.comparisons, key=lambda one: order.index(one.verdict)):
-        group = groups.setdefault(comparison.scorer, [])
-        group.append((comparison.verdict, verdict_sentence(comparison)))
+        groups.setdefault(comparison.scorer, []).append(comparison)
     return groups

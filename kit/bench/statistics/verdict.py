@@ -68,31 +68,12 @@ def interval_words(estimate: Estimate, measure: str) -> str:
     return f"{_bare(estimate.low, measure)} to {figure_words(estimate.high, measure)}"
 
 
-def difference_words(difference: Estimate, measure: str) -> str:
-    """Returns a difference with its sign, its unit and its interval."""
-    # The difference of two shares is in points: 5 % more of 80 % would be 84 %.
-    unit = " points" if is_score(measure) else _UNITS.get(measure, "")
-    figure = f"{_signed(difference.value, measure)}{unit}"
-    if not difference.has_interval:
-        return f"{figure} ({difference.why_none})"
-    low = _signed(difference.low, measure)
-    high = _signed(difference.high, measure)
-    return f"{figure} [{low}, {high}]"
-
-
 def amount(figure: float, measure: str) -> str:
     """Returns a difference without its sign, as a person says it: `5 points`, `1.25 s`."""
     size = abs(figure)
     if is_score(measure):
         return f"{round(100 * size, 1):g} points"
     return figure_words(size, measure)
-
-
-def _signed(figure: float, measure: str) -> str:
-    sign = "+"
-    if figure < 0:
-        sign = "\N{MINUS SIGN}"
-    return sign + _bare(abs(figure), measure)
 
 
 def _bare(figure: float, measure: str) -> str:
