@@ -382,7 +382,7 @@ class _Runner:
         if fixed is not None:
             return "ok", fixed
         if self.root.model.spec.provider == OFFLINE.provider:
-            fixed = unread(self.message, self.state.locale)
+            fixed = unread(self.message, self.session.locale[:2], self.state.locale)
             if fixed is not None:
                 return "failed", fixed
         return None

@@ -339,6 +339,36 @@ async def test_what_is_asked_again_and_goes_over_the_limit_is_owned_up_to():
     assert "I left out" in again
 
 
+async def test_a_choice_among_what_was_shown_that_no_lookup_makes_is_said_not_to_be_made():
+    (cheapest,) = await answers("consumer", ("find coffee deals", "which of them is the cheapest?"))
+    assert cheapest.startswith("What I found is not narrowed to “the cheapest”.")
+
+
+async def test_a_number_and_what_is_counted_in_packs_reach_a_lookup_as_they_are_meant():
+    asked: list[str] = []
+
+    async def stock(product: str) -> str:
+        """Says how many packs of a product are in stock."""
+        asked.append(product)
+        return "4 packs."
+
+    async def bill(number: str) -> str:
+        """Says what a bill is over, by its number."""
+        asked.append(number)
+        return "950 euros."
+
+    words = (
+        "Says how many packs of tea or coffee are in stock, and what a bill is over, by its number."
+    )
+    office = AgentCard(id="office", description=words, model="offline", tools=("stock", "bill"))
+    lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("office",))
+    deck = Deck.of([lead, office], settings=DeckSettings(orchestrator="lead"), required_blocks=[])
+    async with open_kit(OFFLINE, deck=deck, tools=[stock, bill]) as kit:
+        for question in ("How many packs of tea are in stock?", "what is bill 7 over?"):
+            await kit.ask(question, kit.session(question))
+    assert asked == ["tea", "7"]
+
+
 async def test_a_question_makes_no_act_that_nobody_asked_for():
     ordered: list[str] = []
 

@@ -37,6 +37,11 @@ def test_names_and_dishes_of_another_language_are_english_all_the_same(message: 
     assert tongue_of(message) is None
 
 
+def test_one_little_word_is_enough_in_a_session_of_that_language():
+    assert tongue_of("la segunda", "es") == "es" and tongue_of("la segunda") is None
+    assert tongue_of("find coffee deals", "es") is None
+
+
 def test_no_english_message_of_our_own_cases_is_taken_for_another_language():
     """Of two cases the message is Spanish, with the marks of a Spanish question."""
     strange: list[str] = []

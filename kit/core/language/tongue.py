@@ -46,10 +46,11 @@ LAST_LATIN = "\u024f"
 """Letters after it are of another script."""
 
 
-def tongue_of(text: str) -> str | None:
+def tongue_of(text: str, usual: str = "en") -> str | None:
     """Returns the language of a message that is for certain not in English: its code, or "other" for another script.
 
-    It holds more little words of that language than of English, one of a question or a wish among them.
+    It holds more little words of that language than of English, one of a question or a wish among them; one little
+    word is enough in the language that its user's session is in (`usual`).
     """
     letters = [sign for sign in text if sign.isalpha()]
     if len(letters) < FEWEST_LETTERS:
@@ -62,7 +63,8 @@ def tongue_of(text: str) -> str | None:
     for language, leading in LEADING.items():
         leads = sum(word in leading for word in text_words)
         hits = leads + sum(word in LITTLE[language] for word in text_words)
-        if leads and hits >= FEWEST_WORDS and hits > most:
+        is_sure = (leads and hits >= FEWEST_WORDS) or (hits and language == usual)
+        if is_sure and hits > most:
             most = hits
             tongue = language
     return tongue

@@ -109,6 +109,19 @@ AMOUNT = re.compile(
 )
 """How much something may cost, count or be away: "under 100 points"."""
 
+MEASURE = re.compile(
+    r"""\b(?:pack(?:et|age)?s?|box(?:es)?|bottles?|cans?|bags?|jars?|cartons?|pieces?|pounds?|ounces?|cups?|kinds?|sorts?)
+        \ of\b""",
+    re.I | re.X,
+)
+"""What something is counted in: "packs of tea" are of tea."""
+
+OF_THEM = re.compile(
+    r"\bof\ (?:them|these|those)\b.{0,30}?\b((?:the\ )?(?:\w+est|best|worst|(?:most|least)\ \w+)(?:\ rated)?)\b",
+    re.I | re.X,
+)
+"""Which of the things that were shown is meant: "which of them is the cheapest"."""
+
 PAST = re.compile(
     r"""\b(?:yesterday|last\ (?:week|month|year)|\w{1,10}\ (?:days|weeks|months|years)\ ago
         |in\ (?:january|february|march|april|may|june|july|august|september|october|november|december|20\d\d))\b""",

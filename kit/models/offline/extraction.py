@@ -53,6 +53,8 @@ SEARCHING = word_set(
 )
 """Words of an argument that takes what is looked for."""
 _IDENTIFYING = word_set("id ids number code")
+_NUMBERED = word_set("number")
+_DIGITS = re.compile(r"\b\d+\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,10 @@ def text_for(name: str, source: Source, *, required: bool) -> str | None:
     if named := re.search(rf"\b(?i:{re.escape(spoken(name))})\s+({_NAME})", request):
         return named[1]
     if parts & _IDENTIFYING:
-        return next(iter(identifiers(request)), None)
+        named = identifiers(request)
+        if not named and parts & _NUMBERED:
+            named = _DIGITS.findall(request)
+        return next(iter(named), None)
     # The title that a lookup takes is that of a book.
     if parts & _SHORT_TEXT and (source.is_form or parts != {"title"}):
         return _short_text(source) if required else None
@@ -234,6 +239,7 @@ def noun_phrase(request: str, about: frozenset[str] = frozenset()) -> str:
     """
     # An id has a field of its own, and "ou" of "ou-0412" is no word; nor is an amount the name of anything.
     request = english.AMOUNT.sub(" ", _ROW_ID.sub(" ", request))
+    request = english.MEASURE.sub(" ", request)
     # Its words alone would be other words: "A & W" is no "w".
     joined_names = [name for name in capitalised(request) if "&" in name]
     for name in joined_names:
@@ -296,6 +302,7 @@ def narrowing_of(
         phrases += [match[0] for match in english.PAST.finditer(request)]
     if english.LEAST.search(values) is None:
         phrases += [match[0] for match in english.LEAST.finditer(request)]
+    phrases += english.OF_THEM.findall(request)
     return f"“{phrases[0]}”" if phrases else ""
 
 

@@ -297,10 +297,10 @@ def still_asked(message: str, ctx: RunContext) -> str | None:
     return ctx.turn.locale.sentences.still_asked.format(question=question)
 
 
-def unread(message: str, locale: Locale) -> str | None:
+def unread(message: str, language: str, locale: Locale) -> str | None:
     """Returns what the stand-in says, in the session's language, to a message that is not in English; None for any
-    other message."""
-    if tongue_of(message) is None:
+    other message. `language`: the code of that of the session, such as "es"."""
+    if tongue_of(message, language) is None:
         return None
     return locale.sentences.unread
 
