@@ -50,6 +50,7 @@ class Bank:
                 description="Transfers, sends and pays money to people.",
                 model="offline",
                 tools=("transfer_money",),
+                requests=("transfer 200 euros to Ana", "pay Ben 30 euros"),
             ),
         ]
         deck = Deck.of(cards, settings=DeckSettings(orchestrator="lead"), required_blocks=[])
@@ -66,6 +67,7 @@ class Bank:
     [
         "Transfer 50 euros to Ana",
         "Can you send 50 euros to Ana?",
+        "please transfer 50 euros to Ana if you can",
         "how much money is left, and transfer 50 euros to Ana",
     ],
 )
@@ -98,6 +100,7 @@ async def test_nothing_is_made_up_for_an_act(message: str, asked_for: str):
         "Transfer 60 euros to Ana tomorrow",
         "If my balance is over 20000, transfer 60 euros to Ana",
         "Transfer 60 euros to Ana unless the balance is too low",
+        "Transfer 60 euros to Ana, no wait, 150",
         "Should I transfer 60 euros to Ana?",
     ],
 )

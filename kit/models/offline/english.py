@@ -169,8 +169,18 @@ UNDOES = re.compile(
 )
 """The beginning of a request that something be as it was before it was done, and the verb of it."""
 
-CONDITIONAL = re.compile(r"\b(?:if|unless|provided|in case|as soon as|as long as|whenever)\b", re.I)
+CONDITIONAL = re.compile(
+    r"""\b(?:if(?!\ (?:possible|you\ (?:can|could|would|please|do\ not\ mind|don['’]?t\ mind)|it['’]s\ possible)\b)
+        |unless|provided|in\ case|as\ soon\ as|as\ long\ as|whenever)\b""",
+    re.I | re.X,
+)
 """What ties a wish to something that may or may not be so."""
+
+REVISES = re.compile(
+    r"\b(?:no,? wait|wait,? no|scratch that|make that|or rather|i mean|on second thought|never ?mind)\b",
+    re.I,
+)
+"""What changes a wish in the message that holds it: "200 euros to Ana, no wait, 150"."""
 
 LATER = re.compile(
     r"""\b(?:tomorrow|later|next\ (?:week|month|year|time|\w+day)|in\ (?:an?|\w+)\ (?:minute|hour|day|week|month)s?

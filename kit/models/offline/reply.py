@@ -38,8 +38,8 @@ from kit.models.offline.routing import (
     decide,
     goes_on,
     inquires,
+    is_at_once,
     is_for_nobody,
-    is_held_back,
     is_of_several,
     leans,
     names_nothing,
@@ -469,7 +469,9 @@ def _look_up(request: Request) -> Reply:
     for part in decision.parts:
         tool = able[part.tool]
         may_act = acts(tool, request.acts)
-        if not must and may_act and (goes_on(talk, text) or is_held_back(tool, text)):
+        is_whole = not goes_on(talk, text)
+        # What stands beside an act, such as its condition, may have been left out of the text as a remark.
+        if not must and may_act and not (is_whole and is_at_once(tool, text, talk.request)):
             return Reply(talk.phrases.held_back)
         about = frozenset(word.rstrip("s") for word in tool.label.split())
         earlier = f"{talk.earlier_requests[-1]}. " if talk.earlier_requests else ""

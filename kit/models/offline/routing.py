@@ -220,22 +220,26 @@ def acts(tool: Tool, names: frozenset[str]) -> bool:
     return not any(english.LOOKS_UP.match(text) for text in (tool.label, tool.description))
 
 
-def is_held_back(tool: Tool, request: str) -> bool:
-    """Whether a request takes an act back, puts one off or ties one to a condition, and a tool cannot do that.
+def is_at_once(tool: Tool, *texts: str) -> bool:
+    """Whether texts ask for an act now and for certain: none takes one back, changes it, puts it off or ties it to a
+    condition, where the tool cannot do that.
 
     A tool that cancels is asked to cancel, and one that takes a day may be asked for tomorrow. A misread lookup costs
     an answer; a misread act is done.
     """
-    if english.CONDITIONAL.search(request):
-        return True
-    undoes = english.UNDOES.search(request)
-    if undoes is not None:
-        own_words = words(f"{tool.label} {tool.description}")
-        if not any(word.startswith(undoes[1].lower()[:5]) for word in own_words):
-            return True
-    if english.LATER.search(request) is None:
-        return False
-    return not any(map(_TIMES.search, properties_of(tool.schema)))
+    own_words = words(f"{tool.label} {tool.description}")
+    takes_time = any(map(_TIMES.search, properties_of(tool.schema)))
+    for text in texts:
+        undoes = english.UNDOES.search(text)
+        if undoes is not None:
+            stem = undoes[1].lower()[:5]
+            if not any(word.startswith(stem) for word in own_words):
+                return False
+        if english.CONDITIONAL.search(text) or english.REVISES.search(text):
+            return False
+        if english.LATER.search(text) and not takes_time:
+            return False
+    return True
 
 
 def leans(talk: Conversation) -> bool:
