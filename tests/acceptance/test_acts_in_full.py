@@ -11,7 +11,7 @@ from kit.tools.tool import LimitedTool, ToolLimits
 from kit.wire import open_kit
 from tests.kits import OFFLINE
 
-HELD_BACK = "Nothing was done:"
+HELD_BACK = "I did nothing for this:"
 WHO = "For that I need one of these: Ana, Ben, Carla."
 
 
@@ -81,9 +81,9 @@ async def test_what_is_said_in_full_is_done(message: str):
     ("message", "asked_for"),
     [
         ("send money to Ben", "For that I need the amount."),
-        ("Transfer 12.50 euros to Carla", "For that I need the amount."),
+        ("Transfer 12.50 euros to Carla", "I cannot tell what “12.5” means for it."),
         ("transfer 50 euros", WHO),
-        ("transfer 50 euros to my landlord", WHO),
+        ("transfer 50 euros to my landlord", "I cannot tell what “landlord” means for it."),
     ],
 )
 async def test_nothing_is_made_up_for_an_act(message: str, asked_for: str):
@@ -100,15 +100,20 @@ async def test_nothing_is_made_up_for_an_act(message: str, asked_for: str):
         "Transfer 60 euros to Ana tomorrow",
         "If my balance is over 20000, transfer 60 euros to Ana",
         "Transfer 60 euros to Ana unless the balance is too low",
+        "Transfer 60 euros to Ana when my balance is over 20000",
         "Transfer 60 euros to Ana, no wait, 150",
+        "Transfer 60 euros to Ana or Ben",
+        "Transfer 60 cents to Ana",
+        "I transferred 60 euros to Ana yesterday",
+        "Transfer 60 euros to Ana, but not to Ben",
+        "Forget the 60 euros to Ana",
         "Should I transfer 60 euros to Ana?",
     ],
 )
 async def test_what_undoes_waits_or_wonders_does_nothing(message: str):
     bank = Bank()
     text = await bank.sit(message)
-    assert bank.transfers == []
-    assert "nothing was done" in text.lower() or "Should" in message
+    assert bank.transfers == [] and "transferred" not in text
 
 
 @pytest.mark.parametrize("correction", ["no, 150 instead", "make it 150 then", "and 150 to Ben"])

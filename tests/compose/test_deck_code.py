@@ -130,7 +130,8 @@ def test_a_pattern_may_be_a_value_and_a_file_means_its_patterns(folder: Path):
     (folder / "patterns.py").write_text(PATTERNS + more)
     declare(folder, patterns="./patterns.py")
     answer = run("ask", "where is the printer?", "--pattern", "kind", KIT_DECK=str(folder))
-    assert answer.returncode == 0 and "Ask me anything else." in answer.stdout
+    # The card has no tool, so that nobody can help; the pattern has its say all the same.
+    assert "Ask me anything else." in answer.stdout
 
 
 @pytest.mark.parametrize(

@@ -110,8 +110,8 @@ AMOUNT = re.compile(
 """How much something may cost, count or be away: "under 100 points"."""
 
 MEASURE = re.compile(
-    r"""\b(?:pack(?:et|age)?s?|box(?:es)?|bottles?|cans?|bags?|jars?|cartons?|pieces?|pounds?|ounces?|cups?|kinds?|sorts?)
-        \ of\b""",
+    r"""\b(?:pack(?:et|age)?s?|box(?:es)?|bottles?|cans?|bags?|jars?|cartons?|pieces?|pounds?|ounces?|cups?|kinds?
+        |sorts?)\ of\b""",
     re.I | re.X,
 )
 """What something is counted in: "packs of tea" are of tea."""
@@ -161,33 +161,37 @@ INQUIRY = re.compile(
 )
 """The beginning of what is answered, and by which nobody wants anything done: a question, or "don't order it"."""
 
-UNDOES = re.compile(
-    r"""^\W*(?:(?:and|then|also|please|now|can\ you|could\ you|would\ you|i\ want\ (?:you\ )?to|i'd\ like\ to)\s+)*
-        (undo|cancel|revert|reverse|revoke|annul|withdraw|stop
-        |take\ (?=back\b|\S+(?:\ \S+)?\ back\b)|call\ (?=off\b))""",
+COURTESY = re.compile(
+    r"""\bif\ (?:possible|you\ (?:can|could|would|please|do\ not\ mind|don['’]?t\ mind)|it['’]s\ possible)\b
+        |\b(?:do\ not|don['’]?t|never)\ forget\ to\b""",
     re.I | re.X,
 )
-"""The beginning of a request that something be as it was before it was done, and the verb of it."""
+"""An "if" or a "not" that is polite, and changes nothing of what is wished for."""
 
 CONDITIONAL = re.compile(
-    r"""\b(?:if(?!\ (?:possible|you\ (?:can|could|would|please|do\ not\ mind|don['’]?t\ mind)|it['’]s\ possible)\b)
-        |unless|provided|in\ case|as\ soon\ as|as\ long\ as|whenever)\b""",
+    r"""\b(?:if|unless|provided|in\ case|as\ soon\ as|as\ long\ as|whenever)\b
+        |(?<=\w)\ when\ (?:my|the|it|i|he|she)\b""",
     re.I | re.X,
 )
 """What ties a wish to something that may or may not be so."""
 
-REVISES = re.compile(
-    r"\b(?:no,? wait|wait,? no|scratch that|make that|or rather|i mean|on second thought|never ?mind)\b",
-    re.I,
+DOING = word_set(
+    """send give pay transfer wire move put make get do order buy book reserve redeem turn exchange cash open ring call
+    add set leave start place donate register sign"""
 )
-"""What changes a wish in the message that holds it: "200 euros to Ana, no wait, 150"."""
+"""Verbs of an act, which a deck need not list."""
 
-LATER = re.compile(
-    r"""\b(?:tomorrow|later|next\ (?:week|month|year|time|\w+day)|in\ (?:an?|\w+)\ (?:minute|hour|day|week|month)s?
-        |on\ \w+day|at\ (?:noon|midnight|\d+(?:\ ?[ap]m|:\d\d)))\b""",
-    re.I | re.X,
+BESIDE_ACT = word_set(
+    """please kindly can could would will you we i i'd i'll like want need to me my us our the a an some one for of at
+    in into out up on from by with and also then now today hi hello hey thanks thank much so too"""
 )
-"""A time that is still to come."""
+"""Words beside an act that change nothing about it."""
+
+TURNS = word_set(
+    """not no nor never or if unless when whenever until till before after instead except but only without half twice
+    double every again both between either back off"""
+)
+"""Words that turn an act into another one, or into none, wherever a description uses them."""
 
 LOOKS_UP = re.compile(
     r"^\W*+(?:check|count|find|get|list|look|name|read|say|search|show|tell)(?:s|es)?\b", re.I

@@ -33,6 +33,7 @@ class Phrases:
     not_spoken_of: str
     not_narrowed: str
     held_back: str
+    not_understood: str
 
 
 ENGLISH = Phrases(
@@ -57,8 +58,9 @@ ENGLISH = Phrases(
     unknown_day="I know of nothing on {day}.",
     not_spoken_of="What I found says nothing about {words}. Here is what I have.",
     not_narrowed="What I found is not narrowed to {words}. Here is what I have.",
-    held_back="Nothing was done: I take nothing back, change nothing that was asked before, and wait for no time or "
-    "condition. Please say in full what to do now.",
+    held_back="I did nothing for this: it does not say the whole of what to do. Please say it in full.",
+    not_understood="I did nothing for this: I cannot tell what {words} means for it. Please say in full what to do, "
+    "and nothing else.",
 )
 SPANISH = Phrases(
     no_answer="Ahora mismo no he podido obtener una respuesta sobre {part}.",
@@ -82,8 +84,9 @@ SPANISH = Phrases(
     unknown_day="No sé de nada el {day}.",
     not_spoken_of="Lo que he encontrado no dice nada sobre {words}. Esto es lo que tengo.",
     not_narrowed="Lo que he encontrado no se limita a {words}. Esto es lo que tengo.",
-    held_back="No se ha hecho nada: no deshago nada, no cambio lo que se pidió antes ni espero a un momento o una "
-    "condición. Di entero lo que hay que hacer ahora.",
+    held_back="No he hecho nada: esto no dice entero lo que hay que hacer. Dilo entero, por favor.",
+    not_understood="No he hecho nada: no sé qué significa {words} para ello. Di entero lo que hay que hacer, y nada "
+    "más.",
 )
 
 

@@ -36,14 +36,13 @@ from kit.models.offline.routing import (
     acts,
     asks_for_act,
     decide,
-    goes_on,
     inquires,
-    is_at_once,
     is_for_nobody,
     is_of_several,
     leans,
     names_nothing,
     points_back,
+    why_not_act,
 )
 from kit.models.offline.similarity import Document, Index, index, speaks_of
 
@@ -363,8 +362,10 @@ def _route(request: Request) -> Reply | None:
         tool = tools[part.tool]
         labels.append(tool.label)
         query = _with_its_thing(part.text, question)
-        if english.CONDITIONAL.search(question) and asks_for_act(query):
-            # Without its condition it would be done whether or not that holds.
+        looks_up = english.INQUIRY.match(query) or english.LOOKS_UP.match(query)
+        condition = english.CONDITIONAL.search(english.COURTESY.sub(" ", question))
+        if condition and not looks_up:
+            # An act without its condition would be done whether or not that holds.
             query = question
         calls.append((tool.name, _routing_args(talk, tool, query, decision.intents, is_switch)))
     if talk.phrases is not ENGLISH:
@@ -469,18 +470,22 @@ def _look_up(request: Request) -> Reply:
     for part in decision.parts:
         tool = able[part.tool]
         may_act = acts(tool, request.acts)
-        is_whole = not goes_on(talk, text)
-        # What stands beside an act, such as its condition, may have been left out of the text as a remark.
-        if not must and may_act and not (is_whole and is_at_once(tool, text, talk.request)):
-            return Reply(talk.phrases.held_back)
         about = frozenset(word.rstrip("s") for word in tool.label.split())
         earlier = f"{talk.earlier_requests[-1]}. " if talk.earlier_requests else ""
         source = Source(f"{thing}{part.text}", about=about, earlier=earlier)
-        for arguments in fill_each(tool.schema, source):
-            refusal = why_not(tool.schema, arguments, part.text, talk.phrases, may_act=may_act)
+        calls_of_part = fill_each(tool.schema, source)
+        refusals = [
+            why_not(tool.schema, arguments, part.text, talk.phrases, may_act=may_act)
+            for arguments in calls_of_part
+        ]
+        if may_act:
+            others = [other.text for other in decision.parts if other is not part]
+            known = (*request.own_requests, *tool.requests)
+            refusals.insert(0, why_not_act(talk, tool, text, others, calls_of_part, known))
+        for refusal in refusals:
             if refusal is not None and not must:
                 return Reply(refusal)
-            calls.append((tool.name, arguments))
+        calls += [(tool.name, arguments) for arguments in calls_of_part]
     return _make_calls(talk, "", calls)
 
 

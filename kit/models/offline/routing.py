@@ -3,17 +3,19 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from kit.core.language.clauses import OPENERS, Clause, clauses
 from kit.core.language.retry import retries
 from kit.core.language.small_talk import asks, small_talk
-from kit.core.language.words import content_words, words
+from kit.core.language.words import content_words, spoken, words
 from kit.core.model import EmbedderName
 from kit.models.offline import english
 from kit.models.offline.conversation import EARLIER, Conversation, Tool
-from kit.models.offline.json_schema import properties_of
+from kit.models.offline.extraction import SEARCHING, names_a_thing, numbers
+from kit.models.offline.json_schema import kind_of, properties_of
 from kit.models.offline.similarity import DOUBT, UNLIKE, Document, Index, content, index
 from kit.models.offline.wording import Floats
 
@@ -67,8 +69,6 @@ SEVERAL = 0.3
 """The further head start of what is in play where one word is asked of several things: nobody else knows which."""
 CERTAIN = 0.2
 """How much more a request that points back must be worded like what is asked elsewhere, to be for nobody here."""
-_TIMES = re.compile(r"date|day|time|when|month|week|hour", re.I)
-"""In the name of an argument by which a tool is told for when something is meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,26 +220,34 @@ def acts(tool: Tool, names: frozenset[str]) -> bool:
     return not any(english.LOOKS_UP.match(text) for text in (tool.label, tool.description))
 
 
-def is_at_once(tool: Tool, *texts: str) -> bool:
-    """Whether texts ask for an act now and for certain: none takes one back, changes it, puts it off or ties it to a
-    condition, where the tool cannot do that.
+def not_understood(
+    tool: Tool, text: str, calls: Sequence[Mapping[str, Any]], requests: Sequence[str]
+) -> str:
+    """Returns the first thing in a text that an act cannot be told by, quoted; empty where all of it is understood.
 
-    A tool that cancels is asked to cancel, and one that takes a day may be asked for tomorrow. A misread lookup costs
-    an answer; a misread act is done.
+    A misread lookup costs an answer; a misread act is done. So an act has to be the whole of what a text says: its
+    verb, the arguments of the calls that would be made, the words of the tool and of what people ask its agent
+    (`requests`), and little words. Text that is written for a person to read may say anything.
     """
-    own_words = words(f"{tool.label} {tool.description}")
-    takes_time = any(map(_TIMES.search, properties_of(tool.schema)))
-    for text in texts:
-        undoes = english.UNDOES.search(text)
-        if undoes is not None:
-            stem = undoes[1].lower()[:5]
-            if not any(word.startswith(stem) for word in own_words):
-                return False
-        if english.CONDITIONAL.search(text) or english.REVISES.search(text):
-            return False
-        if english.LATER.search(text) and not takes_time:
-            return False
-    return True
+    fields = properties_of(tool.schema)
+    known = {tool.label, tool.description, *requests, *map(spoken, fields)}
+    for name, field in fields.items():
+        known.add(str(field.get("description") or ""))
+        is_text = kind_of(field) == "string" and not {"enum", "pattern", "format"} & field.keys()
+        if is_text and not names_a_thing(name) and SEARCHING.isdisjoint(spoken(name).split()):
+            return ""
+    values = [str(value) for arguments in calls for value in arguments.values()]
+    stems = {word.rstrip("s") for words_known in (*known, *values) for word in words(words_known)}
+    stems -= {word.rstrip("s") for word in english.TURNS}
+    for number in numbers(text):
+        if number not in numbers(" , ".join(values)):
+            return f"“{number:g}”"
+    for word in words(text):
+        is_number = any(sign.isdigit() for sign in word) or word in english.NUMERALS
+        is_little = word in english.BESIDE_ACT | english.DOING
+        if not (is_number or is_little or word.rstrip("s") in stems):
+            return f"“{word}”"
+    return ""
 
 
 def leans(talk: Conversation) -> bool:
@@ -248,11 +256,33 @@ def leans(talk: Conversation) -> bool:
     return bool(earlier) and points_back(talk.request, talk.last_reply)
 
 
-def goes_on(talk: Conversation, text: str) -> bool:
-    """Whether what is asked is only whole with the words of an earlier message: "no, 150 instead"."""
+def why_not_act(
+    talk: Conversation,
+    tool: Tool,
+    text: str,
+    others: Sequence[str],
+    calls: Sequence[Mapping[str, Any]],
+    requests: Sequence[str],
+) -> str | None:
+    """Says why an act is not done; None where a request says the whole of it and, beside its `others` parts, no more.
+
+    `text`: the request with what it points at in front. `requests`: what people ask the agent.
+    """
+    earlier = talk.earlier_requests[-1:]
+    goes_on = text.startswith(f"{earlier[0]}. ") if earlier else False
     if talk.open_question:
-        return points_back(talk.open_question)
-    return bool(talk.earlier_requests) and text.startswith(f"{talk.earlier_requests[-1]}. ")
+        goes_on = points_back(talk.open_question)
+    if goes_on:
+        # "No, 150 instead" is only whole with the words of an earlier message.
+        return talk.phrases.held_back
+    # A condition of the act may have been left out of the text as a remark.
+    said = english.COURTESY.sub(" ", talk.open_question or talk.request)
+    for other in others:
+        said = said.replace(other, " ")
+    unknown = not_understood(tool, said, calls, requests)
+    if unknown:
+        return talk.phrases.not_understood.format(words=unknown)
+    return None
 
 
 def is_elliptic(request: str) -> bool:
