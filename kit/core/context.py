@@ -99,3 +99,17 @@ class DynamicContext(Value):
     """How this user wishes to be spoken to."""
     unanswered: tuple[str, ...] = ()
     """Sub-agents whose last question is still open: lets "try again" go where it belongs (decisions 27)."""
+
+
+class Recalled(Value):
+    """Which turns of its session a turn went on from. It is stored, since later turns may have changed that by the time
+    that it goes on."""
+
+    in_play: tuple[str, ...] = ()
+    """Who was called in the newest turn that had ended."""
+    routed: tuple[str, ...] | None = None
+    """Who was called in the newest ended turn that called anybody or failed: small talk in between is no switch."""
+    unanswered: tuple[str, ...] = ()
+    """Whose question of that turn was still open."""
+    beside: tuple[str, ...] = ()
+    """Turns that were at work, or not stored yet: this one knows nothing of them."""

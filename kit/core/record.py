@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from kit.core.context import Principal, Session, SessionKey
+from kit.core.context import Principal, Recalled, Session, SessionKey
 from kit.core.display.turn_parts import NO_PARTS, TurnParts, TurnStatus
 from kit.core.outcome import Axis, Reason, Usage
 from kit.core.schema.json_value import is_object
@@ -193,14 +193,7 @@ class SessionRecall(Value):
     """What a turn needs to know of its session before it begins; read at once."""
 
     session: Session
-    in_play: tuple[str, ...] = ()
-    """Who was called in the newest turn that has ended."""
-    routed: tuple[str, ...] | None = None
-    """Who was called in the newest ended turn that called anybody or failed: small talk in between is no switch."""
-    unanswered: tuple[str, ...] = ()
-    """Whose question of that turn is still open."""
-    beside: tuple[str, ...] = ()
-    """Turns that had begun and not ended: this one knows nothing of them, also where it is played again."""
+    recalled: Recalled = Recalled()
     notes: dict[str, Note] = {}
     lines: tuple[Message, ...] | None = None
     """The narration of every reader, of a session that takes up another one's past; None where the

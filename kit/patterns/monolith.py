@@ -127,7 +127,7 @@ def _part(agent: str, results: Sequence[tuple[ToolCall, ToolResult]], timing: Ti
     faults: list[ToolResult] = []
     texts: list[str] = []
     for _, result in results:
-        if result.fault:
+        if result.fault not in (None, "uncertain"):
             faults.append(result)
         else:
             texts.append(result.text)

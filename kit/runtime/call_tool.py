@@ -157,7 +157,9 @@ async def call_tool(
         result = _cut_off(result)
     _close(span, agent, name, call_id, result, was_called)
     text = result.text or NO_TEXT
-    return tool_text(text, call_id, failed=bool(result.fault), name=name), result
+    # That nobody knows whether an act was done is what is to be told of it.
+    failed = result.fault not in (None, "uncertain")
+    return tool_text(text, call_id, failed=failed, name=name), result
 
 
 def _cut_off(result: ToolResult) -> ToolResult:

@@ -15,7 +15,7 @@ from uuid_utils import uuid7
 from kit.compose.locale import locale_of
 from kit.core.bodies.speech import Text, TextReplaced
 from kit.core.bodies.turn import Completed, Routing, Thinking, TurnStarted, TurnUsage
-from kit.core.context import DynamicContext, InheritedContext, Session
+from kit.core.context import DynamicContext, InheritedContext, Recalled, Session
 from kit.core.display.turn_parts import TurnStatus, final_status, turn_parts
 from kit.core.errors import SessionError, StoreBusy, StoreError
 from kit.core.event import Event
@@ -174,17 +174,13 @@ class _Runner:
         self.root = kit.team.orchestrator
         self.settings = kit.team.deck.settings
         self.session_exists = past is not None and past.lines is None
-        agents_in_play: tuple[str, ...] = ()
-        last_agents: tuple[str, ...] | None = None
-        unanswered: tuple[str, ...] = ()
+        self.recalled = Recalled() if past is None else past.recalled
         if in_play is not None:
-            agents_in_play = tuple(in_play)
-            last_agents = agents_in_play or None
-        elif past is not None:
-            agents_in_play = past.in_play
-            last_agents = past.routed
-            unanswered = past.unanswered
-        self.memory = Memory(kit.store, session, past, self.settings, message, last_agents, history)
+            agents = tuple(in_play)
+            self.recalled = Recalled(in_play=agents, routed=agents or None)
+        self.memory = Memory(
+            kit.store, session, past, self.settings, message, self.recalled, history
+        )
         locale = locale_of(session.locale)
         dynamic = _dynamic(
             date=kit.today,
@@ -192,8 +188,8 @@ class _Runner:
             locale=session.locale,
             location=session.location,
             persona=session.persona,
-            in_play=agents_in_play,
-            unanswered=unanswered,
+            in_play=self.recalled.in_play,
+            unanswered=self.recalled.unanswered,
         )
         span = log.new_span()
         self.state = TurnState(
@@ -313,7 +309,7 @@ class _Runner:
                 faults=faults,
                 pictures=tuple(map(attrgetter("ref"), self.state.pictures)),
                 versions=self.kit.team.versions,
-                beside=self.memory.beside,
+                recalled=self.recalled,
             )
         )
         record = _turn_record(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kit.core.bodies.turn import Resumed, TurnStarted
-from kit.core.context import Session
+from kit.core.context import Recalled, Session
 from kit.core.event import Event
 from kit.core.record import (
     UNANSWERED,
@@ -43,10 +43,10 @@ def recall_before(
     """
     session_id = turn.session_id
     principal = turn.principal
-    beside = _beside(store.events(turn.id, principal))
+    told = _told(store.events(turn.id, principal))
     earlier: dict[str, TurnRecord] = {}
     for record in store.turns_before(turn):
-        if record.id not in beside:
+        if told is None or record.id not in told.beside:
             earlier[record.id] = record
     first = store.turn(repeated_turn(session_id), principal)
     if first is not None and not earlier:
@@ -81,22 +81,24 @@ def recall_before(
     session = store.session(turn.session_key) or Session(id=session_id, principal=principal)
     return SessionRecall(
         session=session.replace(id=f"{AGAIN}{turn.id}:{uuid.uuid4().hex}"),
-        in_play=ended[0].invoked if ended else (),
-        routed=routed and routed.invoked,
-        unanswered=tuple(unanswered),
-        beside=beside,
+        recalled=told
+        or Recalled(
+            in_play=ended[0].invoked if ended else (),
+            routed=routed and routed.invoked,
+            unanswered=tuple(unanswered),
+        ),
         notes=notes,
         lines=tuple(lines),
         components=tuple(components),
     )
 
 
-def _beside(events: Iterable[Event]) -> tuple[str, ...]:
-    """Returns what a turn's log says of the turns that were at work beside it."""
+def _told(events: Iterable[Event]) -> Recalled | None:
+    """Returns what a turn's log says that it was told of earlier turns; None where an earlier version wrote it."""
     for event in events:
         if isinstance(event.body, TurnStarted):
-            return event.body.beside
-    return ()
+            return event.body.recalled
+    return None
 
 
 Questions = Mapping[str, Mapping[str, str]]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert
 
-from kit.core.context import OPERATOR, Principal, Reader, Session, SessionKey
+from kit.core.context import OPERATOR, Principal, Reader, Recalled, Session, SessionKey
 from kit.core.errors import SessionError, StoreError
 from kit.core.event import Event
 from kit.core.record import (
@@ -179,11 +179,13 @@ class TurnStore(Database):
         # What cannot be read is left out: the session goes on without it.
         return SessionRecall(
             session=session_of(session),
-            in_play=readable(names_of, in_play or "[]", key, "session") or (),
-            routed=readable(names_of, routed, key, "session") if routed else None,
-            unanswered=readable(names_of, unanswered or "[]", key, "session") or (),
+            recalled=Recalled(
+                in_play=readable(names_of, in_play or "[]", key, "session") or (),
+                routed=readable(names_of, routed, key, "session") if routed else None,
+                unanswered=readable(names_of, unanswered or "[]", key, "session") or (),
+                beside=tuple(beside),
+            ),
             notes=readable(notes_of, notes or "{}", key, "session") or {},
-            beside=tuple(beside),
         )
 
     def begin_turn(

@@ -104,7 +104,7 @@ async def test_nothing_is_made_up_for_an_act(message: str, asked_for: str):
         "Transfer 60 euros to Ana, no wait, 150",
         "Transfer 60 euros to Ana or Ben",
         "Transfer 60 cents to Ana",
-        "I transferred 60 euros to Ana yesterday",
+        "I sent 60 euros to Ana yesterday",
         "Transfer 60 euros to Ana, but not to Ben",
         "Forget the 60 euros to Ana",
         "Should I transfer 60 euros to Ana?",
@@ -114,6 +114,13 @@ async def test_what_undoes_waits_or_wonders_does_nothing(message: str):
     bank = Bank()
     text = await bank.sit(message)
     assert bank.transfers == [] and "transferred" not in text
+
+
+async def test_acts_of_one_message_are_told_in_the_order_in_which_they_were_done():
+    bank = Bank()
+    text = await bank.sit("Transfer 20 euros to Ana and 30 euros to Ben")
+    assert bank.transfers == [(20, "Ana"), (30, "Ben")]
+    assert text.index("20 euros") < text.index("30 euros")
 
 
 @pytest.mark.parametrize("correction", ["no, 150 instead", "make it 150 then", "and 150 to Ben"])

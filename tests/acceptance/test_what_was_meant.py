@@ -18,7 +18,7 @@ from kit.tools.tool import LimitedTool, ToolLimits
 from kit.wire import open_kit
 from tests.kits import OFFLINE
 
-NOTHING_DONE = "I can only look things up here, so nothing was done."
+NOTHING_DONE = "I can only look things up here, and have done nothing else."
 
 
 async def answers(deck: str, *sittings: str | tuple[str, ...]) -> list[str]:

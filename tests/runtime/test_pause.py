@@ -511,6 +511,33 @@ async def test_a_question_goes_on_as_it_was_asked_though_a_turn_beside_it_has_en
     assert reply.status == "ok" and "Ticket 12 says" in reply.text and world.tickets == 1
 
 
+@pytest.mark.req("K-12")
+async def test_two_questions_of_a_session_are_said_yes_to_while_the_first_is_at_work(
+    tmp_path: Path,
+):
+    world = Desk(tmp_path)
+    may_end = asyncio.Event()
+
+    async def open_slowly(words: str) -> str:
+        """Open a ticket."""
+        if world.tickets == 0:
+            told = await world.open_ticket(words)
+            await may_end.wait()
+            return told
+        return await world.open_ticket(words)
+
+    world.tool = open_slowly
+    async with world.opened() as kit:
+        first, second = [await paused(kit) for _ in range(2)]
+        at_work = kit.resume(first.turn_id, True)
+        while world.tickets == 0:
+            await asyncio.sleep(0.01)
+        reply = await kit.resume(second.turn_id, True)
+        may_end.set()
+        assert reply.status == (await at_work).status == "ok"
+    assert world.tickets == 2
+
+
 @pytest.mark.parametrize("word", ["yes", "no", "Yes, please!", "go on", "try again"])
 async def test_typed_words_that_only_answer_or_go_on_are_told_what_still_waits(
     tmp_path: Path, word: str

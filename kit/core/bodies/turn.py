@@ -6,7 +6,7 @@ from pydantic import BeforeValidator
 
 from kit.core.bodies import earlier
 from kit.core.bodies.call import CallFailure
-from kit.core.context import Principal
+from kit.core.context import Principal, Recalled
 from kit.core.fault import Kind
 from kit.core.outcome import RoutingDecision, Usage
 from kit.core.picture import PictureRef
@@ -39,8 +39,8 @@ class TurnStarted(Value):
     pictures: tuple[PictureRef, ...] = ()
     versions: dict[str, str] = {}
     """Card -> the version that this session has, of each card that shares its sessions with a new one."""
-    beside: tuple[str, ...] = ()
-    """Turns of the session that were at work or not stored yet, of which this one knows nothing."""
+    recalled: Recalled | None = None
+    """What it was told of its session's turns; None of a turn that an earlier version wrote."""
 
 
 class AgentBroken(Value):

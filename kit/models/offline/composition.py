@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kit.core.language import small_talk
@@ -115,8 +115,9 @@ def own_up(result: Result, phrases: Phrases = ENGLISH) -> str:
     return phrases.failed
 
 
-def answer(request: str, results: Sequence[Result]) -> str:
-    """A worker's answer: the results closest to the request first; missing data said plainly."""
+def answer(request: str, results: Sequence[Result], *, in_order: bool = False) -> str:
+    """A worker's answer: the results closest to the request first, or in the order of the calls; missing data said
+    plainly."""
     good: list[Result] = []
     missing: list[str] = []
     for result in results:
@@ -129,7 +130,10 @@ def answer(request: str, results: Sequence[Result]) -> str:
     lines: list[str] = []
     notes: list[str] = []
     earlier: set[str] = set()
-    for position in _best_first(closeness(request, [result.text[:MOST] for result in good])):
+    places: Iterable[int] = range(len(good))
+    if not in_order:
+        places = _best_first(closeness(request, [result.text[:MOST] for result in good]))
+    for position in places:
         text, note = _split_note(prose(good[position].text, with_names=True))
         # Repeats go first: the count of what is left out counts nothing twice.
         lines.append(extract(request, _drop_repeats(_ROW_ID.sub("", text), earlier)))

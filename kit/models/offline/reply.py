@@ -274,7 +274,9 @@ def _compose(request: Request) -> Reply | None:
     found_none = all(composition.UNMATCHED.match(result.text) for result in results)
     if talk.may_pass and found_none and _is_elsewhere(request, doubt=NONE_FOUND):
         return Reply(NO_ANSWER)
-    answer = composition.answer(talk.request, results)
+    # What is told of acts last is how things stand.
+    in_order = not request.acts.isdisjoint(talk.calls.values())
+    answer = composition.answer(talk.request, results, in_order=in_order)
     narrowing = ""
     if not found_none:
         called = set(talk.calls.values())
