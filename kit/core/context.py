@@ -101,7 +101,7 @@ class DynamicContext(Value):
     """Sub-agents whose last question is still open: lets "try again" go where it belongs (decisions 27)."""
 
 
-class Recalled(Value):
+class Recollection(Value):
     """Which turns of its session a turn went on from. It is stored, since later turns may have changed that by the time
     that it goes on."""
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from kit.core.context import Principal, Recalled, Session, SessionKey
+from kit.core.context import Principal, Recollection, Session, SessionKey
 from kit.core.display.turn_parts import NO_PARTS, TurnParts, TurnStatus
 from kit.core.outcome import Axis, Reason, Usage
 from kit.core.schema.json_value import is_object
@@ -193,7 +193,7 @@ class SessionRecall(Value):
     """What a turn needs to know of its session before it begins; read at once."""
 
     session: Session
-    recalled: Recalled = Recalled()
+    recollection: Recollection = Recollection()
     notes: dict[str, Note] = {}
     lines: tuple[Message, ...] | None = None
     """The narration of every reader, of a session that takes up another one's past; None where the

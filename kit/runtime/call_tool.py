@@ -158,8 +158,8 @@ async def call_tool(
     _close(span, agent, name, call_id, result, was_called)
     text = result.text or NO_TEXT
     # That nobody knows whether an act was done is what is to be told of it.
-    failed = result.fault not in (None, "uncertain")
-    return tool_text(text, call_id, failed=failed, name=name), result
+    is_failure = result.fault not in (None, "uncertain")
+    return tool_text(text, call_id, failed=is_failure, name=name), result
 
 
 def _cut_off(result: ToolResult) -> ToolResult:

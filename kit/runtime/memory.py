@@ -19,7 +19,7 @@ from kit.compose.reference import kinds_of, leans_back, points_back, resolve
 from kit.core.bodies.call import ModelEnded
 from kit.core.bodies.memory import Compacted, ContextCarried
 from kit.core.bodies.speech import Separator
-from kit.core.context import Recalled, Session
+from kit.core.context import Recollection, Session
 from kit.core.language.retry import retries
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.core.picture import mark_pictures
@@ -102,21 +102,21 @@ class Memory(SessionMemory):
         past: SessionRecall | None,
         settings: DeckSettings,
         message: str,
-        recalled: Recalled,
+        recollection: Recollection,
         conversation: Sequence[Message] | None = None,
     ):
         self._store = store
         self._session = session
         self._settings = settings
         self._message = message
-        self._last_agents = None if recalled.routed is None else frozenset(recalled.routed)
+        self._last_agents = None if recollection.routed is None else frozenset(recollection.routed)
         """Who was called in the last turn that called anybody or failed; None where there was none (decisions 3)."""
         self._conversation = conversation
         self._components: Sequence[ShownComponent] | None = None
         self._points_back: bool | None = None
         """Whether the message speaks of something that was shown; None until somebody asks."""
         self._notes: Mapping[str, Note] = {}
-        self.beside = recalled.beside
+        self.beside = recollection.beside
         """Turns that this one knows nothing of: they were at work when it began."""
         if past is not None:
             # a new session has nothing to look up, so its recall brings empty lines

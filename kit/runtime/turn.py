@@ -15,7 +15,7 @@ from uuid_utils import uuid7
 from kit.compose.locale import locale_of
 from kit.core.bodies.speech import Text, TextReplaced
 from kit.core.bodies.turn import Completed, Routing, Thinking, TurnStarted, TurnUsage
-from kit.core.context import DynamicContext, InheritedContext, Recalled, Session
+from kit.core.context import DynamicContext, InheritedContext, Recollection, Session
 from kit.core.display.turn_parts import TurnStatus, final_status, turn_parts
 from kit.core.errors import SessionError, StoreBusy, StoreError
 from kit.core.event import Event
@@ -174,12 +174,12 @@ class _Runner:
         self.root = kit.team.orchestrator
         self.settings = kit.team.deck.settings
         self.session_exists = past is not None and past.lines is None
-        self.recalled = Recalled() if past is None else past.recalled
+        self.recollection = Recollection() if past is None else past.recollection
         if in_play is not None:
             agents = tuple(in_play)
-            self.recalled = Recalled(in_play=agents, routed=agents or None)
+            self.recollection = Recollection(in_play=agents, routed=agents or None)
         self.memory = Memory(
-            kit.store, session, past, self.settings, message, self.recalled, history
+            kit.store, session, past, self.settings, message, self.recollection, history
         )
         locale = locale_of(session.locale)
         dynamic = _dynamic(
@@ -188,8 +188,8 @@ class _Runner:
             locale=session.locale,
             location=session.location,
             persona=session.persona,
-            in_play=self.recalled.in_play,
-            unanswered=self.recalled.unanswered,
+            in_play=self.recollection.in_play,
+            unanswered=self.recollection.unanswered,
         )
         span = log.new_span()
         self.state = TurnState(
@@ -309,7 +309,7 @@ class _Runner:
                 faults=faults,
                 pictures=tuple(map(attrgetter("ref"), self.state.pictures)),
                 versions=self.kit.team.versions,
-                recalled=self.recalled,
+                recollection=self.recollection,
             )
         )
         record = _turn_record(

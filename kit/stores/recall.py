@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kit.core.bodies.turn import Resumed, TurnStarted
-from kit.core.context import Recalled, Session
+from kit.core.context import Recollection, Session
 from kit.core.event import Event
 from kit.core.record import (
     UNANSWERED,
@@ -43,10 +43,10 @@ def recall_before(
     """
     session_id = turn.session_id
     principal = turn.principal
-    told = _told(store.events(turn.id, principal))
+    recollection = _recollection_of(store.events(turn.id, principal))
     earlier: dict[str, TurnRecord] = {}
     for record in store.turns_before(turn):
-        if told is None or record.id not in told.beside:
+        if recollection is None or record.id not in recollection.beside:
             earlier[record.id] = record
     first = store.turn(repeated_turn(session_id), principal)
     if first is not None and not earlier:
@@ -81,8 +81,8 @@ def recall_before(
     session = store.session(turn.session_key) or Session(id=session_id, principal=principal)
     return SessionRecall(
         session=session.replace(id=f"{AGAIN}{turn.id}:{uuid.uuid4().hex}"),
-        recalled=told
-        or Recalled(
+        recollection=recollection
+        or Recollection(
             in_play=ended[0].invoked if ended else (),
             routed=routed and routed.invoked,
             unanswered=tuple(unanswered),
@@ -93,11 +93,11 @@ def recall_before(
     )
 
 
-def _told(events: Iterable[Event]) -> Recalled | None:
+def _recollection_of(events: Iterable[Event]) -> Recollection | None:
     """Returns what a turn's log says that it was told of earlier turns; None where an earlier version wrote it."""
     for event in events:
         if isinstance(event.body, TurnStarted):
-            return event.body.recalled
+            return event.body.recollection
     return None
 
 

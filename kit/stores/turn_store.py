@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert
 
-from kit.core.context import OPERATOR, Principal, Reader, Recalled, Session, SessionKey
+from kit.core.context import OPERATOR, Principal, Reader, Recollection, Session, SessionKey
 from kit.core.errors import SessionError, StoreError
 from kit.core.event import Event
 from kit.core.record import (
@@ -179,7 +179,7 @@ class TurnStore(Database):
         # What cannot be read is left out: the session goes on without it.
         return SessionRecall(
             session=session_of(session),
-            recalled=Recalled(
+            recollection=Recollection(
                 in_play=readable(names_of, in_play or "[]", key, "session") or (),
                 routed=readable(names_of, routed, key, "session") if routed else None,
                 unanswered=readable(names_of, unanswered or "[]", key, "session") or (),

@@ -90,7 +90,7 @@ async def test_a_turn_asked_again_is_told_what_it_was_told_and_leaves_its_conver
     again, told_again = await talk.ask("try again", past)
     assert told_again == told and len(told["orchestrator"]) == 2 and len(told["bob"]) == 1
     assert "both of you" in str(told["orchestrator"][0]) and "once more" not in str(told_again)
-    assert past.recalled.in_play == ("ann", "bob") and past.recalled.unanswered == ("bob",)
+    assert past.recollection.in_play == ("ann", "bob") and past.recollection.unanswered == ("bob",)
     assert everything(talk.kit.store, ALICE.id) == before, "the first conversation is as it was"
     turn = talk.turn(again)
     assert (
@@ -153,5 +153,5 @@ async def test_a_session_that_is_named_like_a_repeat_reads_nobody_elses_past():
     assert (
         past.lines == ()
         and past.session.principal == stranger.principal
-        and not past.recalled.in_play
+        and not past.recollection.in_play
     )

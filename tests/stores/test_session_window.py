@@ -220,8 +220,8 @@ async def test_who_was_called_last_is_remembered_over_a_turn_that_was_killed(
         before = kit.store.recall(TALK.key)
         await talk.ask(kit, "ok")
         newest = kit.store.turns("talk", limit=1)[0]
-        assert before and before.recalled.in_play == ("points",)
-        assert kit.recall_before(newest).recalled.in_play == ("points",)
+        assert before and before.recollection.in_play == ("points",)
+        assert kit.recall_before(newest).recollection.in_play == ("points",)
         own = await talk.window(kit, "points")
         assert (
             own

@@ -6,7 +6,7 @@ from pydantic import BeforeValidator
 
 from kit.core.bodies import earlier
 from kit.core.bodies.call import CallFailure
-from kit.core.context import Principal, Recalled
+from kit.core.context import Principal, Recollection
 from kit.core.fault import Kind
 from kit.core.outcome import RoutingDecision, Usage
 from kit.core.picture import PictureRef
@@ -39,7 +39,7 @@ class TurnStarted(Value):
     pictures: tuple[PictureRef, ...] = ()
     versions: dict[str, str] = {}
     """Card -> the version that this session has, of each card that shares its sessions with a new one."""
-    recalled: Recalled | None = None
+    recollection: Recollection | None = None
     """What it was told of its session's turns; None of a turn that an earlier version wrote."""
 
 

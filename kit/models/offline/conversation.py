@@ -163,6 +163,11 @@ class Conversation:
         """What the user said before the request, the latest last."""
         return [text_of(m) for m in self.history if isinstance(m, HumanMessage)]
 
+    @property
+    def before(self) -> str:
+        """The last of these, as it stands in front of the request; empty where there is none."""
+        return f"{self.earlier_requests[-1]}. " if self.earlier_requests else ""
+
     @cached_property
     def last_reply(self) -> str:
         """The assistant's last words before the request."""

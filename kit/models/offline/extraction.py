@@ -53,7 +53,6 @@ SEARCHING = word_set(
 )
 """Words of an argument that takes what is looked for."""
 _IDENTIFYING = word_set("id ids number code")
-_NUMBERED = word_set("number")
 _DIGITS = re.compile(r"\b\d+\b")
 
 
@@ -85,10 +84,10 @@ def text_for(name: str, source: Source, *, required: bool) -> str | None:
     if named := re.search(rf"\b(?i:{re.escape(spoken(name))})\s+({_NAME})", request):
         return named[1]
     if parts & _IDENTIFYING:
-        named = identifiers(request)
-        if not named and parts & _NUMBERED:
-            named = _DIGITS.findall(request)
-        return next(iter(named), None)
+        ids = identifiers(request)
+        if not ids and "number" in parts:
+            ids = _DIGITS.findall(request)
+        return next(iter(ids), None)
     # The title that a lookup takes is that of a book.
     if parts & _SHORT_TEXT and (source.is_form or parts != {"title"}):
         return _short_text(source) if required else None

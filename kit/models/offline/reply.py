@@ -473,8 +473,7 @@ def _look_up(request: Request) -> Reply:
         tool = able[part.tool]
         may_act = acts(tool, request.acts)
         about = frozenset(word.rstrip("s") for word in tool.label.split())
-        earlier = f"{talk.earlier_requests[-1]}. " if talk.earlier_requests else ""
-        source = Source(f"{thing}{part.text}", about=about, earlier=earlier)
+        source = Source(f"{thing}{part.text}", about=about, earlier=talk.before)
         calls_of_part = fill_each(tool.schema, source)
         refusals = [
             why_not(tool.schema, arguments, part.text, talk.phrases, may_act=may_act)
@@ -482,8 +481,8 @@ def _look_up(request: Request) -> Reply:
         ]
         if may_act:
             others = [other.text for other in decision.parts if other is not part]
-            known = (*request.own_requests, *tool.requests)
-            refusals.insert(0, why_not_act(talk, tool, text, others, calls_of_part, known))
+            requests = (*request.own_requests, *tool.requests)
+            refusals.insert(0, why_not_act(talk, tool, text, others, calls_of_part, requests))
         for refusal in refusals:
             if refusal is not None and not must:
                 return Reply(refusal)
@@ -548,9 +547,7 @@ def _with_antecedent(talk: Conversation, question: str) -> str:
         thing = _one_thing(talk)
         if thing:
             return f'"{thing}". {talk.request}'
-    if talk.earlier_requests:
-        return f"{talk.earlier_requests[-1]}. {talk.request}"
-    return talk.request
+    return f"{talk.before}{talk.request}"
 
 
 def _one_thing(talk: Conversation) -> str:

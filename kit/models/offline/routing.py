@@ -230,14 +230,14 @@ def not_understood(
     (`requests`), and little words. Text that is written for a person to read may say anything.
     """
     fields = properties_of(tool.schema)
-    known = {tool.label, tool.description, *requests, *map(spoken, fields)}
+    vocabulary = {tool.label, tool.description, *requests, *map(spoken, fields)}
     for name, field in fields.items():
-        known.add(str(field.get("description") or ""))
+        vocabulary.add(str(field.get("description") or ""))
         is_text = kind_of(field) == "string" and not {"enum", "pattern", "format"} & field.keys()
         if is_text and not names_a_thing(name) and SEARCHING.isdisjoint(spoken(name).split()):
             return ""
     values = [str(value) for arguments in calls for value in arguments.values()]
-    stems = {word.rstrip("s") for words_known in (*known, *values) for word in words(words_known)}
+    stems = {word.rstrip("s") for phrase in (*vocabulary, *values) for word in words(phrase)}
     stems -= {word.rstrip("s") for word in english.TURNS}
     for number in numbers(text):
         if number not in numbers(" , ".join(values)):
@@ -268,20 +268,19 @@ def why_not_act(
 
     `text`: the request with what it points at in front. `requests`: what people ask the agent.
     """
-    earlier = talk.earlier_requests[-1:]
-    goes_on = text.startswith(f"{earlier[0]}. ") if earlier else False
+    goes_on = bool(talk.before) and text.startswith(talk.before)
     if talk.open_question:
         goes_on = points_back(talk.open_question)
     if goes_on:
         # "No, 150 instead" is only whole with the words of an earlier message.
         return talk.phrases.held_back
     # A condition of the act may have been left out of the text as a remark.
-    said = english.COURTESY.sub(" ", talk.open_question or talk.request)
+    wording = english.COURTESY.sub(" ", talk.open_question or talk.request)
     for other in others:
-        said = said.replace(other, " ")
-    unknown = not_understood(tool, said, calls, requests)
-    if unknown:
-        return talk.phrases.not_understood.format(words=unknown)
+        wording = wording.replace(other, " ")
+    foreign_word = not_understood(tool, wording, calls, requests)
+    if foreign_word:
+        return talk.phrases.not_understood.format(words=foreign_word)
     return None
 
 
