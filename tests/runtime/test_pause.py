@@ -321,6 +321,23 @@ async def test_an_act_whose_process_died_is_never_done_again_and_is_said_to_be_u
 
 @pytest.mark.realtime
 @pytest.mark.req("SO-12")
+async def test_a_turn_that_died_in_an_act_goes_on_though_an_earlier_question_was_answered_since(
+    tmp_path: Path,
+):
+    world = Desk(tmp_path)
+    async with world.opened() as kit:
+        first = await paused(kit)
+        assert exit_code(die, tmp_path, ONCE, "mediated") == -signal.SIGKILL
+        assert (await kit.resume(first.turn_id, True)).status == "ok"
+    async with world.opened() as kit:
+        turns = kit.store.turns(session_id="talk")
+        [second] = [turn for turn in turns if turn.status == "interrupted"]
+        reply = await kit.resume(second.id)
+    assert reply.status == "ok" and UNCERTAIN in reply.text and world.tickets == 2
+
+
+@pytest.mark.realtime
+@pytest.mark.req("SO-12")
 async def test_try_again_after_a_process_died_asks_the_agent_what_it_was_asked(tmp_path: Path):
     """The question of a turn that died is in no agent's own narration: "try again" alone says nothing of the printer."""
     world = Desk(tmp_path, ONCE)
