@@ -77,6 +77,12 @@ async def test_what_is_said_in_full_is_done(message: str):
     assert bank.transfers == [(50, "Ana")]
 
 
+async def test_an_act_in_full_is_done_after_a_question_of_the_assistant_too():
+    bank = Bank()
+    assert "50 euros were" in await bank.sit("hi", "send 10 euros", "transfer 50 euros to Ana")
+    assert bank.transfers == [(50, "Ana")]
+
+
 @pytest.mark.parametrize(
     ("message", "asked_for"),
     [

@@ -35,6 +35,7 @@ from kit.models.offline.routing import (
     Situation,
     acts,
     asks_for_act,
+    begins_act,
     decide,
     inquires,
     is_for_nobody,
@@ -365,8 +366,7 @@ def _route(request: Request) -> Reply | None:
         labels.append(tool.label)
         query = _with_its_thing(part.text, question)
         looks_up = english.INQUIRY.match(query) or english.LOOKS_UP.match(query)
-        condition = english.CONDITIONAL.search(english.COURTESY.sub(" ", question))
-        if condition and not looks_up:
+        if english.CONDITIONAL.search(english.COURTESY.sub(" ", question)) and not looks_up:
             # An act without its condition would be done whether or not that holds.
             query = question
         calls.append((tool.name, _routing_args(talk, tool, query, decision.intents, is_switch)))
@@ -450,7 +450,7 @@ def _look_up(request: Request) -> Reply:
         able = [tool for tool in able if not acts(tool, request.acts)]
         if not able:
             return Reply(NO_ANSWER if talk.may_pass else talk.phrases.nothing)
-    text = _with_antecedent(talk, question)
+    text = _with_antecedent(talk, question, may_act=bool(request.acts))
     if len(pieces) < 2:
         # A lookup that does not take the id would tell of all things instead.
         able = [tool for tool in able if takes_id_of(tool.schema, text)] or able
@@ -531,7 +531,7 @@ def _own_table(request: Request) -> Index | None:
     return index((first._replace(requests=request.own_requests), *others), talk.embedder)
 
 
-def _with_antecedent(talk: Conversation, question: str) -> str:
+def _with_antecedent(talk: Conversation, question: str, *, may_act: bool) -> str:
     """What is asked, with what it points at in front when it cannot stand alone: its picture, or the request before."""
     if talk.referent:
         return f'"{talk.referent[0]}". {talk.request}'
@@ -547,6 +547,8 @@ def _with_antecedent(talk: Conversation, question: str) -> str:
         thing = _one_thing(talk)
         if thing:
             return f'"{thing}". {talk.request}'
+    if may_act and begins_act(question):
+        return question  # after "What can I help you with?" it answers nothing, and says all of it
     return f"{talk.before}{talk.request}"
 
 

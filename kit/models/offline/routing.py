@@ -204,6 +204,16 @@ def asks_for_act(request: str) -> bool:
     return any(english.ACT.match(clause.text) for clause in clauses(request))
 
 
+def begins_act(request: str) -> bool:
+    """Whether a request begins with the verb of an act, and points at nothing that was said before."""
+    if english.REFERENCE.search(request):
+        return False
+    for word in words(request):
+        if word in english.DOING or word not in english.BESIDE_ACT:
+            return word in english.DOING
+    return False
+
+
 def inquires(request: str) -> bool:
     """Whether nobody wants anything done: whoever asks whether there is wormer has ordered none."""
     pieces = clauses(request)
