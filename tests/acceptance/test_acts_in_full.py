@@ -1,5 +1,6 @@
 """The stand-in acts by words that say the whole of it, at once, and by nothing else: whatever it misreads is done."""
 
+import asyncio
 from typing import Literal
 
 import pytest
@@ -23,6 +24,8 @@ class Bank:
 
     async def transfer_money(self, amount: int, to: Literal["Ana", "Ben", "Carla"]) -> str:
         """Transfers an amount of euros to somebody."""
+        # A smaller amount takes longer: side by side the larger one would be done first.
+        await asyncio.sleep(1 / amount)
         self.transfers.append((amount, to))
         return f"{amount} euros were transferred to {to}."
 
@@ -30,7 +33,7 @@ class Bank:
         """Says the balance of the account."""
         return "The balance of the account is 7,623 euros."
 
-    async def sit(self, *messages: str) -> str:
+    async def sit(self, *messages: str, pattern: str = "mediated") -> str:
         """Plays one sitting; returns the answer to its last message."""
         cards = [
             AgentCard(
@@ -58,7 +61,7 @@ class Bank:
         async with open_kit(OFFLINE, deck=deck, tools=[self.account_balance, once]) as kit:
             text = ""
             for message in messages:
-                text = (await kit.ask(message, kit.session("sitting"))).text
+                text = (await kit.ask(message, kit.session("sitting"), pattern)).text
         return text
 
 
@@ -79,7 +82,8 @@ async def test_what_is_said_in_full_is_done(message: str):
 
 async def test_an_act_in_full_is_done_after_a_question_of_the_assistant_too():
     bank = Bank()
-    assert "50 euros were" in await bank.sit("hi", "send 10 euros", "transfer 50 euros to Ana")
+    sitting = ("hi", "transfer 50 euros to Ana")
+    assert "50 euros were" in await bank.sit(*sitting, pattern="monolith")
     assert bank.transfers == [(50, "Ana")]
 
 
