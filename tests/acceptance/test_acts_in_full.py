@@ -33,8 +33,13 @@ class Bank:
         """Says the balance of the account."""
         return "The balance of the account is 7,623 euros."
 
-    async def sit(self, *messages: str, pattern: str = "mediated") -> str:
-        """Plays one sitting; returns the answer to its last message."""
+    async def sit(
+        self, *messages: str, pattern: str = "mediated", has_one_desk: bool = False
+    ) -> str:
+        """Plays one sitting; returns the answer to its last message.
+
+        `has_one_desk`: one agent has both tools.
+        """
         cards = [
             AgentCard(
                 id="lead",
@@ -56,6 +61,15 @@ class Bank:
                 requests=("transfer 200 euros to Ana", "pay Ben 30 euros"),
             ),
         ]
+        if has_one_desk:
+            desk = AgentCard(
+                id="desk",
+                description="Transfers, sends and pays money to people, and says what the account holds.",
+                model="offline",
+                tools=("transfer_money", "account_balance"),
+                requests=("transfer 200 euros to Ana", "pay Ben 30 euros", "how much money do I have"),
+            )
+            cards = [cards[0].model_copy(update={"sub_agents": ("desk",)}), desk]
         deck = Deck.of(cards, settings=DeckSettings(orchestrator="lead"), required_blocks=[])
         once = LimitedTool(self.transfer_money, ToolLimits(once=True))
         async with open_kit(OFFLINE, deck=deck, tools=[self.account_balance, once]) as kit:
@@ -78,6 +92,21 @@ async def test_what_is_said_in_full_is_done(message: str):
     bank = Bank()
     assert "50 euros were transferred to Ana." in await bank.sit(message)
     assert bank.transfers == [(50, "Ana")]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "how much money do I have and send 30 euros to Ben",
+        "send 30 euros to Ben. Also, how much money do I have?",
+    ],
+)
+async def test_a_question_beside_an_act_is_answered_by_the_agent_that_does_both(message: str):
+    bank = Bank()
+    answer = await bank.sit(message, has_one_desk=True)
+    assert bank.transfers == [(30, "Ben")]
+    assert "30 euros were transferred to Ben." in answer
+    assert "7,623" in answer
 
 
 async def test_an_act_in_full_is_done_after_a_question_of_the_assistant_too():

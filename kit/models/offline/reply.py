@@ -16,12 +16,7 @@ from kit.core.language.small_talk import small_talk
 from kit.core.language.words import content_words, spoken, words
 from kit.core.outcome import NO_ANSWER
 from kit.models.offline import composition, english, json_answer
-from kit.models.offline.arguments import (
-    fill,
-    fill_each,
-    takes_id_of,
-    why_not,
-)
+from kit.models.offline.arguments import fill, fill_each, takes_id_of, why_not
 from kit.models.offline.conversation import Conversation, Tool, text_of
 from kit.models.offline.executor import executor_turn, plays_executor
 from kit.models.offline.extraction import ENTITY, Source, identifiers, name_entities, narrowing_of
@@ -44,6 +39,7 @@ from kit.models.offline.routing import (
     names_nothing,
     points_back,
     why_not_act,
+    with_questions_apart,
 )
 from kit.models.offline.similarity import Document, Index, index, speaks_of
 
@@ -468,10 +464,12 @@ def _look_up(request: Request) -> Reply:
     if goes_on_with_one_matter or not isinstance(decision, Routes):
         closest = int(situation.table.score(text).argmax())
         decision = Routes((Part(closest, text, 0.0),), 1)
+    lookups = [i for i, tool in enumerate(able) if not acts(tool, request.acts)]
+    decision = with_questions_apart(decision, situation.table, lookups)
     calls: list[Call] = []
     for part in decision.parts:
         tool = able[part.tool]
-        may_act = acts(tool, request.acts)
+        may_act = part.tool not in lookups
         about = frozenset(word.rstrip("s") for word in tool.label.split())
         source = Source(f"{thing}{part.text}", about=about, earlier=talk.before)
         calls_of_part = fill_each(tool.schema, source)

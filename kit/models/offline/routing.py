@@ -287,11 +287,48 @@ def why_not_act(
     # A condition of the act may have been left out of the text as a remark.
     wording = english.COURTESY.sub(" ", talk.open_question or talk.request)
     for other in others:
-        wording = wording.replace(other, " ")
+        for clause in clauses(other):
+            wording = wording.replace(clause.text, " ")
     foreign_word = not_understood(tool, wording, calls, requests)
     if foreign_word:
         return talk.phrases.not_understood.format(words=foreign_word)
     return None
+
+
+def with_questions_apart(decision: Routes, table: Index, lookups: Sequence[int]) -> Routes:
+    """Returns a decision in which no act has a question among its words: the closest lookup is asked that.
+
+    Words beside an act that it understands would else be gone unsaid: "how much is left, and send 20 euros to Ben".
+    `lookups`: the positions of the tools that do nothing in the world.
+    """
+    if not lookups:
+        return decision
+    texts: dict[int, list[str]] = {}
+    scores: dict[int, float] = {}
+    for part in decision.parts:
+        pieces = [clause.text for clause in clauses(part.text)]
+        questions = [piece for piece in pieces if _is_question(piece)]
+        is_mixed = part.tool not in lookups and 0 < len(questions) < len(pieces)
+        if not is_mixed:
+            pieces = [part.text]
+        for piece in pieces:
+            tool = part.tool
+            score = part.score
+            if is_mixed and piece in questions:
+                closeness = [float(score) for score in table.score(piece)]
+                tool = max(lookups, key=closeness.__getitem__)
+                score = closeness[tool]
+            texts.setdefault(tool, []).append(piece)
+            scores.setdefault(tool, score)
+    parts = [Part(tool, ". ".join(pieces), scores[tool]) for tool, pieces in texts.items()]
+    return Routes(tuple(parts), len(parts))
+
+
+def _is_question(clause: str) -> bool:
+    """Whether a clause only wants to know something: "how much is left", "tell me my balance"."""
+    if english.OPEN_QUESTION.match(clause):
+        return True
+    return english.LOOKS_UP.match(clause) is not None and not begins_act(clause)
 
 
 def is_elliptic(request: str) -> bool:
