@@ -95,6 +95,31 @@ async def test_what_is_said_in_full_is_done(message: str):
 
 
 @pytest.mark.parametrize(
+    "sitting",
+    [
+        ("transfer 50 euros", "Ana"),
+        ("transfer 50 euros", "to Ana, please"),
+        ("transfer to Ana", "50"),
+        ("send money", "50 euros", "to Ana"),
+        ("transfer 20 euros", "transfer 50 euros", "Ana"),
+    ],
+)
+async def test_what_an_act_lacks_can_be_said_in_the_next_message(sitting: tuple[str, ...]):
+    bank = Bank()
+    assert "50 euros were transferred to Ana." in await bank.sit(*sitting)
+    assert bank.transfers == [(50, "Ana")]
+
+
+@pytest.mark.parametrize(
+    "answer", ["no, wait", "to nobody", "Ana or Ben", "Ana tomorrow", "not to Ana"]
+)
+async def test_an_answer_that_says_something_else_does_nothing(answer: str):
+    bank = Bank()
+    assert HELD_BACK in await bank.sit("transfer 50 euros", answer)
+    assert bank.transfers == []
+
+
+@pytest.mark.parametrize(
     "message",
     [
         "how much money do I have and send 30 euros to Ben",

@@ -10,12 +10,12 @@ from typing import Any, TypeVar, cast
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from kit.core.language.retry import retries
-from kit.core.language.words import spoken
+from kit.core.language.words import spoken, words
 from kit.core.model import EmbedderName
 from kit.core.outcome import BESIDE, FOR_NOBODY, NO_ANSWER, NO_TEXT, NOT_ASKED, SET_ASIDE
 from kit.core.picture import strip_marks
 from kit.models.offline.composition import Result
-from kit.models.offline.english import CORRECTION
+from kit.models.offline.english import CORRECTION, DOING
 from kit.models.offline.json_schema import without_references
 from kit.models.offline.phrases import Phrases, phrases_of
 from kit.models.offline.picture_text import describe_pictures
@@ -167,6 +167,27 @@ class Conversation:
     def before(self) -> str:
         """The last of these, as it stands in front of the request; empty where there is none."""
         return f"{self.earlier_requests[-1]}. " if self.earlier_requests else ""
+
+    @cached_property
+    def so_far(self) -> str:
+        """What the user said of a matter while the assistant asked for what it lacked, as it stands in front of the
+        request; empty where the assistant's last words asked for nothing that it lacked."""
+        asks_for = tuple(
+            phrase[: phrase.index("{")] for phrase in (self.phrases.needed, self.phrases.needed_one_of)
+        )
+        texts: list[str] = []
+        is_asked_for = False
+        for message in reversed(self.history):
+            text = text_of(message)
+            if isinstance(message, AIMessage) and text:
+                is_asked_for = text.startswith(asks_for)
+                if not is_asked_for:
+                    break
+            elif isinstance(message, HumanMessage) and is_asked_for:
+                texts.insert(0, text)
+                if not DOING.isdisjoint(words(text)):
+                    break
+        return "".join(f"{text}. " for text in texts)
 
     @cached_property
     def last_reply(self) -> str:

@@ -547,7 +547,7 @@ def _with_antecedent(talk: Conversation, question: str, *, may_act: bool) -> str
             return f'"{thing}". {talk.request}'
     if may_act and begins_act(question):
         return question  # after "What can I help you with?" it answers nothing, and says all of it
-    return f"{talk.before}{talk.request}"
+    return f"{talk.so_far or talk.before}{talk.request}"
 
 
 def _one_thing(talk: Conversation) -> str:

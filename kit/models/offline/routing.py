@@ -278,14 +278,17 @@ def why_not_act(
 
     `text`: the request with what it points at in front. `requests`: what people ask the agent.
     """
-    goes_on = bool(talk.before) and text.startswith(talk.before)
+    # What was asked back for is the rest of the act: "Ana", after "For that I need one of these: Ana, Ben".
+    is_rest = bool(talk.so_far) and text.startswith(talk.so_far)
+    goes_on = bool(talk.before) and text.startswith(talk.before) and not is_rest
     if talk.open_question:
         goes_on = points_back(talk.open_question)
     if goes_on:
         # "No, 150 instead" is only whole with the words of an earlier message.
         return talk.phrases.held_back
     # A condition of the act may have been left out of the text as a remark.
-    wording = english.COURTESY.sub(" ", talk.open_question or talk.request)
+    wording = text if is_rest else talk.open_question or talk.request
+    wording = english.COURTESY.sub(" ", wording)
     for other in others:
         for clause in clauses(other):
             wording = wording.replace(clause.text, " ")
