@@ -29,7 +29,7 @@ from kit.core.language.clauses import (
 from kit.core.language.words import SENTENCE_END, content_words, spoken, word_set, words
 from kit.core.outcome import NOTHING_LEFT, AgentCall, Answer, LeftOut, MessagePart, Outcome
 from kit.core.picture import strip_marks
-from kit.models.offline.similarity import Document, Index, index
+from kit.models.offline.similarity import OWN_REQUEST, Document, Index, index
 
 
 class Addressee(NamedTuple):
@@ -159,7 +159,7 @@ def _parts(text: str, cards: Cards) -> tuple[Part, ...]:
                 own_words=own_words or content,
                 closeness=_closeness(stretch, cards),
                 preference=preferences[number],
-                stands_alone=_stands_alone(stretch, content),
+                stands_alone=_stands_alone(stretch, content) or _is_own_request(stretch, cards),
                 is_remark=_is_remark(stretch, text, cards, preferred[number], max(preferred)),
                 is_for_nobody=stretch in for_nobody,
             )
@@ -173,6 +173,13 @@ def _stands_alone(text: str, content: frozenset[str]) -> bool:
         return False
     # "Any tea offers near me" wishes; "my sister is in town" tells, and is no less of a remark than "we are in town".
     return opens_as_request(text) or words(text[:30])[:1] == ["any"]
+
+
+def _is_own_request(text: str, cards: Cards) -> bool:
+    """Whether a stretch is worded like what people ask one of the agents: "is Dune in", in a library."""
+    if not cards:
+        return False
+    return float(_table_with_requests(cards).wording(text).max()) >= OWN_REQUEST
 
 
 def _closeness(text: str, cards: Cards) -> dict[str, float]:

@@ -67,7 +67,11 @@ class Bank:
                 description="Transfers, sends and pays money to people, and says what the account holds.",
                 model="offline",
                 tools=("transfer_money", "account_balance"),
-                requests=("transfer 200 euros to Ana", "pay Ben 30 euros", "how much money do I have"),
+                requests=(
+                    "transfer 200 euros to Ana",
+                    "pay Ben 30 euros",
+                    "how much money do I have",
+                ),
             )
             cards = [cards[0].model_copy(update={"sub_agents": ("desk",)}), desk]
         deck = Deck.of(cards, settings=DeckSettings(orchestrator="lead"), required_blocks=[])

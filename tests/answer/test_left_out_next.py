@@ -2,10 +2,13 @@
 
 import pytest
 
-from kit.compose.parts import Guards
+from kit.compose.deck import Deck
+from kit.compose.parts import DeckSettings, Guards
+from kit.core.card import AgentCard
 from kit.models.scripted import Line, Script, ScriptedModel
 from kit.runtime.turn import run_turn
-from tests.kits import ALICE, SmallKit, agents_asked, answering, small_kit, stitched
+from kit.wire import open_kit
+from tests.kits import ALICE, OFFLINE, SmallKit, agents_asked, answering, small_kit, stitched
 
 FIRST = "how many points do I have, find coffee deals, and is my refund through?"
 OWED = "is my refund through"
@@ -83,3 +86,57 @@ async def test_a_bare_yes_answers_the_question_that_was_asked():
     assert first.routing.left_out.parts == (OWED,) and first.text.endswith("Shall I?")
     second = await run_turn("yes please", ALICE, kit)
     assert agents_asked(second) == [("support", "yes please")]
+
+
+SHORT = "is Dune in"
+"""One word of it says something; people ask the catalogue just that."""
+EVENTS = "what is on on Thursday"
+LIBRARY = (
+    AgentCard(
+        id="catalogue",
+        description="Knows the books of the library: whether one is available, how many copies there are, on which "
+        "shelf it stands and who wrote it. Not for loans, fees or events.",
+        model="offline",
+        tools=("find_book",),
+        requests=(SHORT, "on which shelf is Faust", "do you have Ulysses"),
+    ),
+    AgentCard(
+        id="events",
+        description="Knows what happens in the library: which event takes place on a weekday, when the story hour is, "
+        "when the chess club meets. Not for books, loans or fees.",
+        model="offline",
+        tools=("find_event",),
+        requests=(EVENTS, "when is the story hour", "is there a chess club"),
+    ),
+)
+
+
+async def find_book(title: str) -> str:
+    """Says whether a book is there."""
+    return f"{title} is on shelf 4."
+
+
+async def find_event(weekday: str) -> str:
+    """Says what happens on a weekday."""
+    return f"{weekday}: the chess club meets."
+
+
+async def test_a_few_words_that_are_somebodys_request_get_an_agent_of_their_own():
+    lead = AgentCard(
+        id="lead", description="Leads.", model="offline", sub_agents=("catalogue", "events")
+    )
+    settings = DeckSettings(orchestrator="lead")
+    deck = Deck.of([lead, *LIBRARY], settings=settings, required_blocks=[])
+    async with open_kit(OFFLINE, deck=deck, tools=[find_book, find_event]) as kit:
+        reply = await kit.ask(f"{SHORT}, and {EVENTS}", kit.session("library"))
+    assert {outcome.agent for outcome in reply.outcomes} == {"catalogue", "events"}
+
+
+async def test_a_few_words_that_are_somebodys_request_are_owed_where_nobody_who_fits_was_asked():
+    models = {"catalogue": answering("It is."), "events": answering("On Thursday: chess.")}
+    everything = f"{SHORT}, and {EVENTS}"
+    lead = ScriptedModel(line(("events", everything)), stitched)
+    kit = small_kit(lead, models, cards=[card.model_copy(update={"tools": ()}) for card in LIBRARY])
+    reply = await run_turn(everything, ALICE, kit)
+    assert reply.routing.left_out.parts == (SHORT,)
+    assert SHORT in reply.text

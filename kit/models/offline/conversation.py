@@ -173,7 +173,8 @@ class Conversation:
         """What the user said of a matter while the assistant asked for what it lacked, as it stands in front of the
         request; empty where the assistant's last words asked for nothing that it lacked."""
         asks_for = tuple(
-            phrase[: phrase.index("{")] for phrase in (self.phrases.needed, self.phrases.needed_one_of)
+            phrase[: phrase.index("{")]
+            for phrase in (self.phrases.needed, self.phrases.needed_one_of)
         )
         texts: list[str] = []
         is_asked_for = False

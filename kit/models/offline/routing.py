@@ -16,7 +16,15 @@ from kit.models.offline import english
 from kit.models.offline.conversation import EARLIER, Conversation, Tool
 from kit.models.offline.extraction import SEARCHING, names_a_thing, numbers
 from kit.models.offline.json_schema import kind_of, properties_of
-from kit.models.offline.similarity import DOUBT, UNLIKE, Document, Index, content, index
+from kit.models.offline.similarity import (
+    DOUBT,
+    OWN_REQUEST,
+    UNLIKE,
+    Document,
+    Index,
+    content,
+    index,
+)
 from kit.models.offline.wording import Floats
 
 RELEVANT = 0.08
@@ -62,9 +70,6 @@ PREDICATE = re.compile(
 """Says something of the words before it: "my receipt from friday" did not scan, or got rejected."""
 LONGEST_JOINER = 8
 """Characters that may stand between two clauses that are given in one piece."""
-OWN_REQUEST = 0.6
-"""How much a few words must be worded like requests of somebody to be one: "sushi tonight" is, "decaf" goes on with
-what was asked before. Of two dozen such scraps none lies between 0.52 and 0.6."""
 SEVERAL = 0.3
 """The further head start of what is in play where one word is asked of several things: nobody else knows which."""
 CERTAIN = 0.2
@@ -460,10 +465,14 @@ class _Matter:
 
 def _matter(clause: Clause, table: Index, head_start: Floats) -> _Matter:
     closeness = table.score(clause.text)
+    wording = table.wording(clause.text)
     weight = 0.0
-    if closeness.max() >= RELEVANT:
+    if wording.max() >= OWN_REQUEST:
+        # "Is Dune in" has one word of content, and is what people ask the agent.
+        weight = 1.0
+    elif closeness.max() >= RELEVANT:
         weight = min(1.0, 0.4 * len(content(clause.text)))
-    return _Matter(clause, closeness + table.wording(clause.text) + head_start, weight)
+    return _Matter(clause, closeness + wording + head_start, weight)
 
 
 def _head_start(situation: Situation) -> Floats:
