@@ -4,6 +4,7 @@ import json
 import math
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -380,6 +381,24 @@ def test_faults_of_the_grid_strike_and_are_owned_up_to(tmp_path: Path):
         if row["failed"] and row["pattern"] != "monolith" and "void" not in row
     ]
     assert len(owed) > 20 and set(owed) == {1.0}
+
+
+def test_cells_in_which_a_deck_s_own_tools_were_played_are_other_cells_once_those_are_edited(
+    tmp_path: Path,
+):
+    project = tmp_path / "project"
+    shutil.copytree(HOME / "template", project)
+    tools = project / "deck" / "tools.py"
+    fields: dict[str, Any] = {"deck": "deck", "cases": [{"file": "cases.jsonl"}]}
+
+    def keys(sub_agents: str) -> set[str]:
+        return {cell.key for cell in cells(spec_of(project, sub_agents=sub_agents, **fields))}
+
+    played = keys("world")
+    without_tools = keys("stubs")
+    tools.write_text(tools.read_text().replace("2027", "2028"))
+    assert played and not played & keys("world")
+    assert keys("stubs") == without_tools, "where no tool is called, none has a part in the outcome"
 
 
 def test_prompts_and_the_world_behind_the_tools_change_what_is_read(tmp_path: Path):

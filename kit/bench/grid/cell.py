@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 from kit.bench.grid.grid_file import GridSpec, digest
+from kit.bench.systems.source import code_digest
 from kit.compose.deck import Deck
 from kit.core.model import ModelSpec
 from kit.core.value import Value
@@ -150,6 +151,9 @@ def _base(spec: GridSpec, models: Mapping[str, str]) -> str:
     base += spec.own.identity("scorer", grid.scorers) + spec.own.identity("tools", ("",))
     base += spec.own.identity("guard", spec.deck.code.guards)
     base += spec.own.identity("agent", spec.deck.code.agents)
+    if grid.sub_agents == "world":
+        tools = spec.deck.tools
+        base += code_digest(tools.references, tools.folder)
     base += judges_identity(spec)
     if grid.others is not None:
         base = digest(base, models[grid.others])

@@ -101,6 +101,24 @@ class SystemSource:
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
 
 
+def code_digest(references: Iterable[str], folder: Path) -> str:
+    """A digest of the files that hold some code, of a module those of its package; empty for none.
+
+    What comes with the kit has no part in it.
+    """
+    files: set[Path] = set()
+    for reference in references:
+        module = Reference.parse(reference).module
+        file = file_of(reference, folder)
+        if file is not None:
+            files.add(file)
+        elif module.partition(".")[0] != "kit":
+            files.update(_package_files(module))
+    if not files:
+        return ""
+    return hashlib.sha256(repr(_contents(files)).encode()).hexdigest()[:24]
+
+
 def check_apart(sources: Iterable[SystemSource]) -> None:
     """Raises DataError where two systems of one process would import another file under one name."""
     homes: dict[str, tuple[Path, str]] = {}
