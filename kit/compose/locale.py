@@ -60,6 +60,7 @@ class Sentences(Value):
     may_i_with: str
     stopped: str
     stopped_early: str
+    interrupted: str
     unsourced: str
     shown: str
     """Stands for the words of an agent that showed components and said nothing."""

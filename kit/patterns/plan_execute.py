@@ -10,7 +10,8 @@ from kit.compose.deck import Deck
 from kit.compose.registry import Registry
 from kit.core.bodies.speech import Text
 from kit.core.bodies.turn import PlanTaken, Resumed
-from kit.core.errors import BindError
+from kit.core.documents.document import WAITING
+from kit.core.errors import BindError, KitError, describe_error
 from kit.core.outcome import AgentCall, Outcome
 from kit.core.secret import without_secret_words
 from kit.planning.answer import answer_of, tell_stop
@@ -23,7 +24,7 @@ from kit.planning.record import PlanRecord, create, hold, take
 from kit.planning.services import PlanServices, PlanTool
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.context import Agent, RunContext
-from kit.runtime.pattern import Bind, Pattern
+from kit.runtime.pattern import Bind, Interrupted, Pattern
 from kit.runtime.team import Team
 
 PLAN = "plan_"
@@ -88,6 +89,9 @@ async def run_plan(
     """Plans the message, or takes up a plan of that id, and takes it to its end; one that is
     stopped can be taken up.
 
+    A turn that breaks off before its plan has an end in the store, or waits there for its user, is interrupted: another
+    one may go on with it.
+
     `origin` says what its user has answered and which acts were done in the turns that worked on it before.
     Of one that has ended, its process perhaps before it answered, the answer is given again, and
     that nothing more was done.
@@ -105,7 +109,11 @@ async def run_plan(
     earlier = None
     if origin is not None:
         earlier = _take_over(origin, ctx)
-    record = await _record(call, ctx, services, plan_id)
+    try:
+        record = await _record(call, ctx, services, plan_id)
+    except KitError as error:
+        # It may be stored all the same, or is at work in another turn.
+        raise Interrupted(describe_error(error)) from error
     if origin is not None:
         # Until now another turn may have had the plan, by the same answer given twice, and may have acted.
         _take_over(origin, ctx, earlier)
@@ -135,10 +143,17 @@ async def run_plan(
 
     try:
         await hold(record, work(), lambda: turn.was_stopped)
-    except asyncio.CancelledError:
+        answer = await answer_of(manager, lead, call, ctx)
+    except asyncio.CancelledError as stop:
         await tell_stop(manager, ctx)
-        raise
-    answer = await answer_of(manager, lead, call, ctx)
+        has_ended = manager.plan.status in OVER and turn.was_stopped
+        if has_ended or manager.plan.status in WAITING:
+            raise
+        # Only its process ends, or the store did not take the stop: the plan is given out.
+        raise Interrupted("its process ended") from stop
+    # What is stored says whether it is over, and what failed here does not: a worker would go on with it.
+    except KitError as error:
+        raise Interrupted(describe_error(error)) from error
     if settings.recall and manager.plan.status == "complete":
         await remember_answer(services, manager.plan, call.agent, answer.text)
     return answer

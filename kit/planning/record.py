@@ -146,6 +146,7 @@ async def hold(
         turn = asyncio.current_task()
         if newest is not None and newest.status == "cancelled" and turn is not None:
             # Its user stopped it, in another process: the turn ends as if that had happened here.
+            record.plan = newest
             turn.cancel()
             await asyncio.sleep(0)
         raise

@@ -30,7 +30,7 @@ from kit.sinks.recorder import Recorder
 if TYPE_CHECKING:
     from kit.stores.turn_store import TurnStore
 
-Status = Literal["ok", "failed", "cancelled", "deadline", "paused"]
+Status = Literal["ok", "failed", "cancelled", "deadline", "paused", "interrupted"]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,11 @@ from kit.core.outcome import AgentCall, Outcome
 from kit.runtime.context import RunContext
 from kit.runtime.team import Team
 
+
+class Interrupted(BaseException):
+    """Ends a turn whose work is not over: another turn may go on with it, so nobody is told to ask again."""
+
+
 Run = Callable[[AgentCall, RunContext], Awaitable[Outcome]]
 """Orchestrates one turn: the root call in, the turn's outcome out."""
 Bind = Callable[[Deck], Team]

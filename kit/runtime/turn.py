@@ -52,7 +52,7 @@ from kit.runtime.handle import Alarm, Host, Reply, Status, Turn
 from kit.runtime.log import TurnLog
 from kit.runtime.memory import SUMMARY_NOTE, Memory, dialogue
 from kit.runtime.message import clean, decline
-from kit.runtime.pattern import Pattern
+from kit.runtime.pattern import Interrupted, Pattern
 from kit.runtime.speech.narration import MARK, narration
 from kit.runtime.speech.progress import Progress
 
@@ -245,9 +245,10 @@ class _Runner:
                 except Paused:
                     status = "paused"
                     text = " ".join(self.state.acts.questions().values())
-                except asyncio.CancelledError:
-                    status = "cancelled"
-                    text = stopped(self.ctx, transcript(self.log.events).answer)
+                except (Interrupted, asyncio.CancelledError) as stop:
+                    status = "interrupted" if isinstance(stop, Interrupted) else "cancelled"
+                    text = stopped(self.ctx, status)
+                    error = str(stop) or None
                 if self._ending_task is None:
                     await self._finish(status, text, error)
             # a fault of the kit itself, for whoever awaits the turn
@@ -272,10 +273,12 @@ class _Runner:
         # when it goes on, it calls no further model
         self.ctx.ledger.close()
         self.state.record(unrecorded(self.state))
-        if status == "cancelled":
-            text = stopped(self.ctx, transcript(self.log.events).answer)
-        else:
+        if self.pattern.is_plan and not self.state.was_stopped:
+            status = "interrupted"
+        if status == "deadline":
             text = rescued(self.ctx)
+        else:
+            text = stopped(self.ctx, status)
         self.at_work = False
         ending = self._finish(status, text, "its work does not end")
         self._ending_task = asyncio.create_task(ending)
@@ -566,7 +569,7 @@ def record_of(
     status: TurnStatus,
     text: str,
 ) -> TurnRecord:
-    """Returns the stored row of a finished turn."""
+    """Returns the stored row of a finished turn; one that was interrupted has no seconds, and no figure counts it."""
     first_text_at = None
     for event in events:
         if type(event.body) is Text:
@@ -579,7 +582,7 @@ def record_of(
         if is_lost and not outcome.mended:
             failed.append(outcome.agent)
     return begun.replace(
-        seconds=events[-1].at,
+        seconds=None if status == "interrupted" else events[-1].at,
         status=status,
         text=text,
         invoked=routing.invoked,

@@ -9,11 +9,15 @@ from pathlib import Path
 import pytest
 
 from kit import open_kit
+from kit.core.documents.document import Plan
+from kit.core.errors import StoreError
+from kit.planning.record import LEASE
 from kit.runtime.handle import Reply
 from kit.service.queued_plans import QueuedPlans, open_queued_plans
 from kit.service.remote_turn import RemoteTurn
 from kit.service.worker import work
 from kit.settings import Settings
+from kit.stores.documents.sql import SqlPlans
 from kit.wire import Kit
 from kit.worlds.outlets.server import skill_app
 from kit.worlds.outlets.skill_service import SkillService
@@ -55,12 +59,14 @@ async def working(kit: Kit, plans: QueuedPlans | None) -> AsyncGenerator[None]:
 
 
 @asynccontextmanager
-async def two_processes(folder: Path, rows: Rows, address: str) -> AsyncGenerator[Api]:
+async def two_processes(
+    folder: Path, rows: Rows, address: str, lease: float = LEASE
+) -> AsyncGenerator[Api]:
     """An API that runs no plan, and a worker with a kit of its own."""
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         here = await enter(opened_plans(folder, Rows(), redis=address))
-        there = await enter(opened_plans(folder, rows, redis=address))
+        there = await enter(opened_plans(folder, rows, redis=address, lease=lease))
         await enter(working(there, await enter(open_queued_plans(there.settings))))
         queued = await enter(open_queued_plans(here.settings))
         yield await enter(serving_kit(here, queued_plans=queued))
@@ -243,6 +249,38 @@ async def test_whoever_waits_for_a_plan_is_answered_though_its_worker_was_killed
         plan = await client.plan(f"plan_{first_id}")
     assert plan.fence == 2, "a second turn has taken it up"
     assert len(acts.read_text().split()) == len(set(acts.read_text().split())) == 4
+
+
+@pytest.mark.req("AS-3", "AS-13", "K-9")
+async def test_nobody_is_told_that_a_plan_has_failed_which_a_worker_takes_up_again(
+    tmp_path: Path, redis: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its store takes no writes for a while: the plan cannot be ended there, so it is not over."""
+    monkeypatch.setattr("kit.service.worker.LEASE", 0.5)
+    rows = Waits()
+    replace = SqlPlans.replace
+    refusals: list[str] = []
+
+    async def refuses(plans: SqlPlans, plan: Plan) -> Plan:
+        if rows.at_work.is_set() and rows.is_slow:
+            refusals.append(plan.plan_id)
+            raise StoreError("it takes no writes")
+        return await replace(plans, plan)
+
+    monkeypatch.setattr(SqlPlans, "replace", refuses)
+    async with two_processes(tmp_path, rows, redis.url, lease=0.6) as api:
+        asking = asyncio.create_task(api.run("the best three"))
+        await until(lambda: bool(api.kit.store.turns()) and bool(refusals))
+        (broken_off,) = [turn.id for turn in api.kit.store.turns()]
+        await until(lambda: api.kit.store.turns()[-1].status != "running")
+        rows.is_slow = False
+        rows.may_end.set()
+        result = (await asking).json()
+        turns = {turn.id: turn for turn in api.kit.store.turns()}
+    assert result["status"] == "ok" and result["turn_id"] != broken_off
+    assert turns[broken_off].status == "interrupted"
+    assert "try again" not in turns[broken_off].text
+    assert rows.tasks == ["find the best three", "rank the best three"], "each is done once"
 
 
 async def _reply_of(turn: RemoteTurn) -> Reply:

@@ -151,7 +151,7 @@ class Completed(Value):
     """The last event of a turn, whatever happened."""
 
     kind: Literal["completed"] = "completed"
-    status: Literal["ok", "failed", "cancelled", "deadline", "paused"]
+    status: Literal["ok", "failed", "cancelled", "deadline", "paused", "interrupted"]
     text: str
     error: str | None = None
     """Raw reason, for the trace alone."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from kit.compose.locale import Locale
 from kit.core.bodies.call import ModelStarted
 from kit.core.bodies.speech import Text
+from kit.core.display.turn_parts import TurnStatus
 from kit.core.language.retry import retries
 from kit.core.language.small_talk import asks_for_help, bare_answer, takes_back
 from kit.core.language.tongue import tongue_of
@@ -171,19 +172,22 @@ def rescue(ctx: RunContext) -> str:
     return "\n\n".join(paragraphs) or ctx.turn.locale.sentences.nothing
 
 
-def stopped(ctx: RunContext, text: str) -> str:
-    """Returns what a turn has to say that its user stopped, marked as a part.
+def stopped(ctx: RunContext, status: TurnStatus) -> str:
+    """Returns what a turn has to say that its user stopped, marked as a part, or that was interrupted.
 
     The composition begun stands where it passes on every answer in hand; else the answers stand in its place.
     """
     turn = ctx.turn
     sentences = turn.locale.sentences
+    text = transcript(turn.log.events).answer
     answers = [outcome for outcome in turn.outcomes if isinstance(outcome, Answer)]
     if text and all(_is_passed_on(answer, text, answers, turn) for answer in answers):
         paragraphs = [text]
     else:
         paragraphs, _ = _answers_in_hand(ctx)
     paragraphs += _acts_in_doubt(turn, paragraphs)
+    if status == "interrupted":
+        return "\n\n".join([*paragraphs, sentences.interrupted])
     if not paragraphs:
         return sentences.stopped_early
     return "\n\n".join([*paragraphs, sentences.stopped])
