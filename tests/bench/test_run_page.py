@@ -136,7 +136,7 @@ def test_verdicts_methods_and_a_digest_to_cite_are_on_the_page(tmp_path: Path):
     assert "seconds (less is better) Beside mediated: 2 better, 4 worse." in page.words
     assert "direct is better than mediated. seconds: direct 4.852 against" in page.words
     assert (
-        "paired by 67 items; p = 0.103 after Holm: cannot tell: from 27.6 points lower"
+        "paired by 67 items; p = 0.103 after Holm: cannot tell: from 27.8 points lower"
         in page.words
     )
     # In the example a peer reads as much as a sub-agent of the same process.

@@ -232,6 +232,10 @@ def test_a_part_is_lost_in_silence_where_it_is_neither_answered_nor_owned_up_to(
     by_tools = seen("shop", "rewards", material=answers, failed=("rewards",))
     assert value("silent_loss", both, by_tools) == 0.5, "one agent's tools, and one of them failed"
     assert value("silent_loss", both, seen(text="Hello!")) == 1.0
+    nothing = "I wasn't able to look into that right now. Please try again in a moment."
+    all_failed = seen("shop", "rewards", failed=("shop", "rewards"), text=nothing)
+    assert value("silent_loss", both, all_failed.model_copy(update={"status": "failed"})) == 0.0
+    assert value("silent_loss", both, all_failed) == 1.0, "an answer that is ok says it of no part"
     assert value("silent_loss", both, seen(text="Hello!", routed=False)) is None
     assert value("silent_loss", case(kind="small_talk", user="hi"), seen(text="Hello!")) is None
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from kit import ExperimentKits, Settings, compare
+from kit.bench.grid.results import read_results
 from kit.core.model import ModelSpec
 from kit.core.simulation import Law, LogNormal
 from tests.bridges.decks import write_deck
@@ -31,3 +32,13 @@ def test_a_grid_asks_what_cards_run_and_asks_again_once_its_code_has_changed(tmp
     assert play() == 1 and play() == 0
     (deck / "agents.py").write_text(AGENTS.replace("at noon", "at dusk"))
     assert play() == 1, "another code is another cell"
+
+
+def test_what_an_agent_did_not_say_of_its_spend_is_not_known_of_the_turn(tmp_path: Path):
+    deck = write_deck(tmp_path, {"flights": "./agents.py:flights"}, AGENTS)
+    settings = Settings(store=str(tmp_path / "kit.db"), deck=deck)
+    kits = ExperimentKits.of(settings, virtual=False)
+    result = compare([EXACT], CASES, name="runs", kits=kits)
+    [row] = read_results(result.run.folder)
+    assert (row["cost"], row["input_tokens"], row["output_tokens"]) == (None, None, None)
+    assert row["model_calls"] > 0, "what was told is kept"

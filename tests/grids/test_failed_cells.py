@@ -15,6 +15,7 @@ from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.report import report
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import TRACES, Run, run_grid
+from kit.bench.run_page.page import run_page
 from kit.experiment_kits import ExperimentKits
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
@@ -130,6 +131,16 @@ def test_every_way_to_lose_a_call_has_its_class(
     scored = of_own(read_results(tmp_path / "out"))
     assert run.failed == len(names) and len(scored) == CASES - len(names)
     assert not {failure["case"] for failure in failures} & set(scored)
+
+
+def test_what_a_model_did_not_tell_of_its_tokens_is_said_to_be_estimated(tmp_path: Path):
+    untold = Say(["Hello!"], usage=(-1, -1))
+    with loopback() as server:
+        server.plays(*[HELLO] * (CASES - 2), untold, untold)
+        _, text = played(grid_of(tmp_path, server.url, verdicts=["cost"]), tmp_path / "out")
+    line = f"own: in 2 of {CASES} turns the model did not tell what it used."
+    assert line in text and "offline: in" not in text
+    assert line in run_page(tmp_path / "out")
 
 
 def test_what_a_failed_cell_has_cost_counts_against_the_limit(tmp_path: Path):

@@ -414,6 +414,13 @@ class Player:
         fields["failsafe"] = fate(expected, observation.called, reply)
         for name in COUNTS:
             fields[name] = getattr(record, name)
+        # The sum of those that said something is not what the turn took.
+        if reply.usage.untold_tokens:
+            fields["input_tokens"] = fields["output_tokens"] = None
+        if reply.usage.untold_costs:
+            fields["cost"] = None
+        if reply.usage.estimated:
+            fields["estimated"] = True
         if hops:
             fields |= hop_counts(hops)
         # Real time is no part of a result: it stands in timings.jsonl.

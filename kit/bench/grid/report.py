@@ -65,6 +65,7 @@ def report(spec: GridSpec, run: Run) -> str:
         *_systems(spec, rows),
         *_told_the_answers(spec),
         *_impossible(spec),
+        *estimated_lines(rows, axes(chain(rows, failures))),
         *_hops(spec, rows, failures),
         *_judges(spec, rows, failures),
     ]
@@ -228,6 +229,19 @@ def _told_the_answers(spec: GridSpec) -> list[str]:
         "Simulated models are told whom a case expects and err from there by a law: beside any other "
         "model they are no comparison."
     ]
+
+
+def estimated_lines(rows: Iterable[Row], by: Sequence[str]) -> list[str]:
+    """Says of each way in how many turns its tokens and dollars are no bill, where a model told none of its own."""
+    lines: list[str] = []
+    for way, rows_of_way in rows_by_way(rows, by).items():
+        count = sum(row.get("estimated", False) for row in rows_of_way)
+        if count:
+            lines.append(
+                f"{way}: in {count:,} of {many(len(rows_of_way), 'turn')} the model did not tell what it used. Tokens "
+                "and dollars are estimated there from the length of the texts, and so is every comparison by them."
+            )
+    return lines
 
 
 def _impossible(spec: GridSpec) -> list[str]:

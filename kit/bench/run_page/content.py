@@ -12,7 +12,13 @@ from kit.bench.grid.comparison import LOWER, Comparison, Summary
 from kit.bench.grid.decision import compare_rows
 from kit.bench.grid.failures import failure_lines, read_failures
 from kit.bench.grid.ledger import Ledger
-from kit.bench.grid.report import differing_axes, rows_by_way, uncompared, unscored
+from kit.bench.grid.report import (
+    differing_axes,
+    estimated_lines,
+    rows_by_way,
+    uncompared,
+    unscored,
+)
 from kit.bench.grid.results import AXES, Row, read_results
 from kit.bench.grid.run import CASES, LEDGER, PROVENANCE, RESULTS
 from kit.bench.grid.stored_runs import StoredRun, read_run
@@ -73,6 +79,8 @@ class RunContent(Value):
     uncompared: tuple[str, ...]
     """The comparisons that were asked for and that no case allows, in words."""
     spends: tuple[Spend, ...]
+    estimated: tuple[str, ...]
+    """A line for each way whose tokens and dollars are in part estimated."""
     measures: tuple[str, ...]
     """What its ways were compared by."""
     measure: str
@@ -106,6 +114,7 @@ def read_content(folder: Path) -> RunContent:
         comparisons=tuple(comparisons),
         uncompared=tuple(uncompared(summaries, comparisons, run.baseline, measures)),
         spends=tuple(_spend(way, of_way) for way, of_way in rows_by_way(rows, by).items()),
+        estimated=tuple(estimated_lines(rows, by)),
         measures=measures,
         measure=measure,
         failures=tuple(failure_lines(failures, by)),

@@ -46,8 +46,18 @@ def run_page(folder: Path, figures: Path | None = None) -> str:
     )
 
 
-def section(name: str, content: RunContent, measures: Collection[str], **values: object) -> str:
-    """Returns a template of this folder as HTML, such as `verdicts`, `ways` or `spends`, by these measures alone."""
+def section(
+    name: str,
+    content: RunContent,
+    measures: Collection[str],
+    *,
+    folds: bool = False,
+    **values: object,
+) -> str:
+    """Returns a template of this folder as HTML, such as `verdicts`, `ways` or `spends`, by these measures alone.
+
+    `folds`: what cannot be told apart is shown on a click; on paper nobody can click.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -58,10 +68,12 @@ def section(name: str, content: RunContent, measures: Collection[str], **values:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["way_name"] = way_name
     return environment.get_template(f"{name}.html").render(
         content=content,
         measures=measures,
         verdicts=verdicts_by_measure(content),
+        folds=folds,
         lower=LOWER,
         kinds=" and ".join(content.run.kinds),
         way_name=way_name,

@@ -111,10 +111,15 @@ def silent_loss(case: Case, observation: Observation) -> float | None:
 
 def parts_lost_in_silence(case: Case, observation: Observation) -> list[str]:
     """The agents whose part of the message got no answer of theirs, while no sentence of the reply
-    both denies and names it: by its agent, by a topic of the case, or by half of its words."""
+    both denies and names it: by its agent, by a topic of the case, or by half of its words.
+
+    Where a turn failed and nobody answered, the denial alone says so of all of them.
+    """
     ask = case.turns[observation.turn]
     denials = list(filter(denies, sentences_of(observation.text)))
     answering = answering_agents(observation)
+    if observation.status == "failed" and denials and not answering:
+        return []
     parts: list[str] = []
     for agent in ask.expected:
         if agent in answering:

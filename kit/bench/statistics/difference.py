@@ -18,14 +18,18 @@ K = TypeVar("K", bound=Hashable)
 class Difference(Estimate):
     """How much more one way scores than another; positive where the second is ahead."""
 
+    middle: float | None = None
+    """What its ends are equally far from at every confidence; None where that is the figure, or nothing is."""
+
     def reaching(self, errors: float) -> "Difference":
         """The same where an interval reaches so many standard errors to either side."""
         return self.widened(errors / normal_reach())
 
     def widened(self, times: float) -> "Difference":
-        """The same with both ends so many times as far from the figure."""
-        low = self.value + times * (self.low - self.value)
-        high = self.value + times * (self.high - self.value)
+        """The same with both ends so many times as far from its middle."""
+        middle = self.value if self.middle is None else self.middle
+        low = middle + times * (self.low - middle)
+        high = middle + times * (self.high - middle)
         return self.model_copy(update={"low": low, "high": high})
 
     @property
@@ -87,8 +91,8 @@ def difference_of(
     # Costs that are all alike are no scores of zero: between them an item may lie anywhere.
     if together == n and within == DIFFERENCES_OF_SCORES and all_or_nothing(gains):
         value = mean(gains.values())
-        low, high = _bonett_price(gains)
-        return Difference(value=value, low=low, high=high, n=n, basis=basis)
+        low, middle, high = _bonett_price(gains)
+        return Difference(value=value, low=low, high=high, n=n, basis=basis, middle=middle)
     sums, sizes = sum_clusters(list(gains.values()), groups)
     estimate = mean_of_sums(sums, sizes, within=within)
     return Difference(
@@ -106,15 +110,18 @@ def all_or_nothing(gains: Mapping[str, float]) -> bool:
     return {-1.0, 0.0, 1.0}.issuperset(gains.values())
 
 
-def _bonett_price(gains: Mapping[str, float]) -> tuple[float, float]:
-    """The ends: one item is added on which only the first was right, and one for the second."""
+def _bonett_price(gains: Mapping[str, float]) -> tuple[float, float, float]:
+    """The ends and, between them, the middle.
+
+    One item is added on which only the first was right, and one on which only the second was.
+    """
     items = len(gains) + 2
     first, second = items_ahead(gains)
     only_first = (first + 1) / items
     only_second = (second + 1) / items
     middle = only_second - only_first
     half = normal_reach() * sqrt((only_second + only_first - middle**2) / items)
-    return max(-1.0, middle - half), min(1.0, middle + half)
+    return max(-1.0, middle - half), middle, min(1.0, middle + half)
 
 
 def mid_p(gains: Mapping[str, float]) -> float:

@@ -74,13 +74,16 @@ def _value(row: Row, measure: str) -> Any:
 def _table(rows: Sequence[Row], measure: str) -> list[dict[str, Any]]:
     table: list[dict[str, Any]] = []
     for row in rows:
+        tokens = None
+        if row["input_tokens"] is not None and row["output_tokens"] is not None:
+            tokens = row["input_tokens"] + row["output_tokens"]
         cells = {
             "Case": row["case"],
             "Turn": row["turn"] + 1,
             words(measure).capitalize(): _value(row, measure),
             "For": label(row["domain"]),
             "Asked": agent_labels(row["called"], row.get("failed", ())),
-            "Tokens": row["input_tokens"] + row["output_tokens"],
+            "Tokens": tokens,
         }
         table.append(cells)
     return table

@@ -121,7 +121,7 @@ def _verdict(run: "StoredRun", content: "RunContent", measure: str) -> None:
 def _section(name: str, content: "RunContent", measure: str) -> None:
     from kit.bench.run_page.page import section
 
-    st.html(f'<div class="bench">{section(name, content, [measure])}</div>')
+    st.html(f'<div class="bench">{section(name, content, [measure], folds=True)}</div>')
 
 
 def _origin(run: "StoredRun") -> None:

@@ -68,6 +68,8 @@ def tokens_in_words(usage: Usage) -> str:
     text = f"{usage.input_tokens:,} in, {usage.output_tokens:,} out"
     if usage.untold_tokens:
         text += f", without {many(usage.untold_tokens, 'agent')} that did not say"
+    if usage.estimated:
+        text += ", in part estimated: the model did not tell"
     return text
 
 
@@ -78,6 +80,8 @@ def cost_in_words(usage: Usage) -> str:
     if usage.cost is None:
         return "price not known"
     text = dollars(usage.cost)
+    if usage.estimated and usage.cost:
+        text += ", in part estimated"
     if usage.untold_costs:
         text += f", without {many(usage.untold_costs, 'agent')} that did not say"
     return text
