@@ -11,6 +11,7 @@ from kit.core.card import AgentCard
 from kit.core.outcome import PARTLY, WITHOUT, Answer, Failure, Outcome, Reason
 from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.call_tool import NO_SUCH_TOOL
 from kit.runtime.turn import Reply, run_turn
 from kit.tools.tool import ToolResult
 from tests.kits import ALICE, SmallKit, asks, bodies, small_kit, stitched
@@ -160,6 +161,13 @@ async def test_the_error_of_a_machine_is_no_answer_and_what_explains_one_is(
     text: str, is_error: bool
 ):
     assert isinstance(await outcome([text]), Failure) == is_error
+
+
+async def test_an_agent_that_only_hands_on_what_the_kit_told_its_model_has_not_answered():
+    repeated = f"{NO_SUCH_TOOL} {NO_SUCH_TOOL}"
+    failure = await outcome([repeated])
+    assert isinstance(failure, Failure) and failure.reason == "unanswerable"
+    assert not isinstance(await outcome([f"{NO_SUCH_TOOL} Coffee is 200 points."]), Failure)
 
 
 @pytest.mark.parametrize("text", ["NO_ANSWER", "I'm sorry, but I can't help with that."])

@@ -30,7 +30,7 @@ from kit.core.schema.validator import Validator
 from kit.core.value import builder
 from kit.models.json_prose import prose
 from kit.runtime.answer.clauses import is_general_advice, numbers, only_owns_up, only_refuses
-from kit.runtime.answer.raw_text import ERROR_TEXT, is_written_call
+from kit.runtime.answer.raw_text import ERROR_TEXT, OWN_WORDS, is_written_call, only_repeats
 from kit.runtime.call_model import ModelReply
 from kit.runtime.call_tool import lookup_key
 from kit.tools.tool import ToolResult
@@ -85,6 +85,8 @@ class Contract:
             return Breach("unanswerable", "the model says that it has no answer")
         if ERROR_TEXT.match(text) is not None:
             return Breach("unavailable", f"an error as its text: {text}")
+        if OWN_WORDS.search(text) is not None and only_repeats(text):
+            return Breach("unanswerable", "it only hands on what the kit told the model")
         if self.closed and only_asks(words):
             return Breach("low_confidence", "a question to the user instead of an answer", text)
         if self.validator is None:

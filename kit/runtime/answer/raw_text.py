@@ -91,6 +91,15 @@ ERROR_TEXT = re.compile(
 """A reply that is nothing but a machine's error: its name alone, with three words at most, or with an address, a port
 or a number of the system. A text that explains an error to a person does without these."""
 
+OWN_WORDS = re.compile("|".join(re.escape(phrase) for phrase in _OWN_WORDS), re.IGNORECASE)
+"""Any of what the kit says to models."""
+
+
+def only_repeats(text: str) -> bool:
+    """Whether each sentence of a reply hands on what the kit told its model."""
+    sentences = filter(str.strip, SENTENCE_END.split(text))
+    return all(OWN_WORDS.search(sentence) for sentence in sentences)
+
 
 def leaks(text: str, ctx: RunContext) -> tuple[str, ...]:
     """Pieces of raw text that a composed text holds, each once.
