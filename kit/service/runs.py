@@ -48,9 +48,7 @@ async def run(
         await service.ask(caller, session, body.message, turn_id)
     else:
         turn_id = turn_id_of(principal, idempotency_key)
-        async with service.beginning(turn_id):
-            if not await service.has_begun(turn_id, caller, body.session_id, body.message):
-                await service.ask(caller, session, body.message, turn_id)
+        turn_id = await service.ask_once(caller, session, body.message, turn_id)
     return await service.reply(request, turn_id, caller, stream=body.stream)
 
 

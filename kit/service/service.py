@@ -18,14 +18,14 @@ from fastapi.sse import format_sse_event
 from kit.core.bodies.turn import ApprovalAsked, Completed, PlanEnded, PlanTaken
 from kit.core.context import Principal, Session
 from kit.core.documents.document import WAITING, Plan
-from kit.core.errors import ResumeError
+from kit.core.errors import ResumeError, VersionConflict
 from kit.core.event import INTERNAL, Event
 from kit.core.record import TurnRecord
 from kit.core.secret import with_key, without_secret_words
 from kit.core.value import json_of
 from kit.patterns import pattern_of
 from kit.patterns.plan_execute import PLAN, PLAN_EXECUTE
-from kit.patterns.resume import Answers, last_turn_of, plan_of
+from kit.patterns.resume import Answers, plan_of, turns_of
 from kit.planning.plan import OVER, new_plan
 from kit.runtime.handle import Reply, Turn
 from kit.runtime.message import clean
@@ -186,7 +186,24 @@ class Service:
             await self.documents.plans.create(plan)
             return self._serve(caller, slot, self.kit.join(turn_id, plan.owner), is_plan=True)
 
-    def beginning(self, turn_id: str) -> asyncio.Lock:
+    async def ask_once(self, caller: Caller, session: Session, message: str, turn_id: str) -> str:
+        """Begins the turn of a request with an Idempotency-Key, or finds the one that the same request has begun, in
+        this process or another. Returns the id of the turn that answers it.
+
+        Raises KeyReused where that request had another session or message, and what `ask` raises.
+        """
+        async with self._beginning_lock(turn_id):
+            begun = await self._begun(turn_id, caller, session.id, message)
+            if begun is not None:
+                return begun
+            try:
+                await self.ask(caller, session, message, turn_id)
+            except VersionConflict:
+                # At this moment the same request has begun it in another process.
+                await self._begun(turn_id, caller, session.id, message)
+            return turn_id
+
+    def _beginning_lock(self, turn_id: str) -> asyncio.Lock:
         """Returns what requests of one Idempotency-Key wait for, so that the first of them alone begins the turn."""
         lock = self._beginning.get(turn_id)
         if lock is None:
@@ -200,11 +217,11 @@ class Service:
             secrets = with_key(secrets, caller.key)
         return without_secret_words(clean(message), secrets)
 
-    async def has_begun(self, turn_id: str, caller: Caller, session_id: str, message: str) -> bool:
-        """Whether a request that came before has begun the turn of that id, in this process or another.
-
-        One whose process died goes on. Raises KeyReused where that request had another session or message.
-        """
+    async def _begun(
+        self, turn_id: str, caller: Caller, session_id: str, message: str
+    ) -> str | None:
+        """Returns the id of the turn that a request which came before has begun, or of the one that goes on with it
+        where its process died; None where there is none. Raises KeyReused."""
         principal = caller.principal
         content = (session_id, self._as_stored(message, caller))
         served = self.turns.of(turn_id, principal)
@@ -216,36 +233,53 @@ class Service:
             earlier = (plan.session_id, plan.original_task)
         else:
             # Where it is served it has begun in this moment, and is not stored yet.
-            return served is not None
+            return turn_id if served is not None else None
         if earlier != content:
             raise KeyReused("this Idempotency-Key came with another request; take a new one")
-        if plan is None and record is not None and record.status == "interrupted":
-            if not self.kit.store.events(turn_id, principal):
-                # Its process died before anything of it was stored: nothing was done, and it begins again.
-                return False
-            await self.resume(turn_id, None, caller)
-        return True
+        if record is None or record.status != "interrupted":
+            return turn_id
+        if plan is None and not self.kit.store.events(turn_id, principal):
+            # Its process died before anything of it was stored: nothing was done, and it begins again.
+            return None
+        if plan is not None and (plan.status in WAITING or self._will_go_on(plan)):
+            return turn_id
+        if await self._successor(turn_id, served, principal) is not None:
+            return turn_id
+        return await self.resume(turn_id, None, caller)
+
+    def _will_go_on(self, plan: Plan) -> bool:
+        """Whether a worker takes a plan up whose process died."""
+        return self.queued_plans is not None and plan.status not in OVER
 
     async def reply(self, request: Request, turn_id: str, caller: Caller, *, stream: bool) -> Any:
         """Returns a turn's events as a stream, or once it has ended, its result."""
         if stream:
             return await self.stream(turn_id, caller.principal)
-        served = await self.running(turn_id, caller.principal)
-        while served is not None:
-            with self.turns.reading(served):
-                if not await _ends_before_client_leaves(served.turn, request):
-                    return Response(status_code=GONE)
-            successor = await self._successor(turn_id, caller.principal)
+        answering = asyncio.create_task(self._answer(turn_id, caller.principal))
+        if await _ends_before_client_leaves(answering, request):
+            return answering.result()
+        return Response(status_code=GONE)
+
+    async def _answer(self, turn_id: str, principal: Principal) -> RunResult:
+        """Waits for a turn, and for each that goes on for it."""
+        served = await self.running(turn_id, principal)
+        while True:
+            if served is not None:
+                with self.turns.reading(served):
+                    await asyncio.wait({served.turn.reply})
+            successor = await self._successor(turn_id, served, principal)
             if successor is None:
-                break
+                return await self._result(turn_id, served, principal)
             served = successor
             turn_id = served.turn.id
-        return await self._result(turn_id, served, caller.principal)
 
-    async def _successor(self, turn_id: str, principal: Principal) -> ServedTurn | None:
-        """Returns the turn that goes on with the plan of a turn whose worker died; None where none will."""
-        # Only a turn of a worker has one: to look into the store cost every other turn half a millisecond.
-        if self.queued_plans is None:
+    async def _successor(
+        self, turn_id: str, served: ServedTurn | None, principal: Principal
+    ) -> ServedTurn | None:
+        """Returns the turn that goes on with the plan of a turn that broke off, or went on to its end; None where
+        there is none and none will come. `served` is the turn itself, where it was waited for."""
+        # To look into the store cost every other turn half a millisecond.
+        if served is not None and not _broke_off(served.turn):
             return None
         record = self.kit.store.turn(turn_id, principal)
         if record is None or record.status != "interrupted":
@@ -253,17 +287,34 @@ class Service:
         plan_id = plan_of(self.kit.store.events(turn_id, principal)) or f"{PLAN}{turn_id}"
         while True:
             plan = await self.documents.plans.read(principal, plan_id)
-            if plan is None or plan.status in WAITING:
+            if plan is None:
                 return None
-            next_id = plan.holder
-            if plan.status in OVER:
-                next_id = last_turn_of(self.kit, record, plan_id)[0].id
+            is_at_rest = plan.status in (*OVER, *WAITING)
+            next_id = self._newest(record, plan_id) if is_at_rest else self._at_work(plan)
             if next_id not in (None, turn_id):
-                turn = self.kit.join(next_id, principal)
-                return self.turns.add(turn, principal, is_plan=True)
-            if plan.status in OVER:
+                running = self.turns.of(next_id, principal)
+                if running is not None:
+                    return running
+                return self.turns.add(self.kit.join(next_id, principal), principal, is_plan=True)
+            if is_at_rest or not self._will_go_on(plan):
                 return None
             await asyncio.sleep(SUCCESSION)
+
+    def _newest(self, record: TurnRecord, plan_id: str) -> str | None:
+        """Returns the id of the newest turn of a plan that did not break off: it says how the plan stands."""
+        for turn, _ in turns_of(self.kit, record, plan_id):
+            if turn.status != "interrupted":
+                return turn.id
+        return None
+
+    def _at_work(self, plan: Plan) -> str | None:
+        """Returns the id of the turn that holds a plan; None where it has died."""
+        if plan.holder is None:
+            return None
+        record = self.kit.store.turn(plan.holder, plan.owner)
+        if record is not None and record.status == "interrupted":
+            return None
+        return plan.holder
 
     async def running(self, turn_id: str, principal: Principal) -> ServedTurn | None:
         """Returns a turn that runs, here or in another process; None for one that has ended.
@@ -315,7 +366,7 @@ class Service:
                     else:
                         yield frames
         # The events of a turn that goes on for it are read under that one's id, which the result names.
-        while successor := await self._successor(turn_id, principal):
+        while successor := await self._successor(turn_id, served, principal):
             served = successor
             turn_id = served.turn.id
             with self.turns.reading(served):
@@ -438,8 +489,8 @@ async def _silence(turn: Turn) -> AsyncGenerator[bytes]:
         await asyncio.wait({turn.reply}, timeout=KEEP_ALIVE)
 
 
-async def _ends_before_client_leaves(turn: Turn, request: Request) -> bool:
-    """Waits for a turn; False where whoever waits for it left before."""
+async def _ends_before_client_leaves(answering: asyncio.Task[Any], request: Request) -> bool:
+    """Waits for work; False where whoever waits for it left before, and then it is stopped."""
 
     async def leave() -> None:
         # The body has been read: all that comes now says that the connection is gone.
@@ -448,10 +499,19 @@ async def _ends_before_client_leaves(turn: Turn, request: Request) -> bool:
 
     leaving = asyncio.create_task(leave())
     try:
-        await asyncio.wait({turn.reply, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        return answering.done()
     finally:
         leaving.cancel()
-    return turn.done
+        answering.cancel()
+
+
+def _broke_off(turn: Turn) -> bool:
+    """Whether a turn that is over ended without its plan, or with its process."""
+    reply = turn.reply
+    if reply.cancelled() or reply.exception() is not None:
+        return True
+    return reply.result().status == "interrupted"
 
 
 async def _service(request: Request) -> Service:

@@ -23,7 +23,8 @@ from kit.runtime import turn
 from kit.service.api import create_app
 from kit.service.limits import Limits
 from kit.worlds.service.serve import serving
-from tests.service.servers import ACME, GLOBEX, body, chat, frames, until
+from tests.plan_kits import Rows, Waits, opened_plans
+from tests.service.servers import ACME, GLOBEX, body, chat, frames, serving_kit, until
 
 pytestmark = pytest.mark.realtime
 MALLORY = {**ACME, "X-User-Id": "mallory"}
@@ -202,6 +203,24 @@ async def test_a_request_whose_process_died_comes_again_and_is_answered(
         again = (await second.run(headers=key)).json()
         assert (again["turn_id"], again["status"]) == (turn_id, "ok")
         assert again["response"] == "It is tea." and len(second.kit.store.turns()) == 1
+
+
+@pytest.mark.req("AS-22", "AS-3")
+async def test_a_plan_whose_process_ended_goes_on_with_the_same_request_where_there_is_no_worker(
+    tmp_path: Path,
+) -> None:
+    key = {"Idempotency-Key": "k-1"}
+    slow = Waits()
+    async with opened_plans(tmp_path, slow) as kit, serving_kit(kit) as first:
+        asking = asyncio.create_task(first.run("the best three", headers=key))
+        await slow.at_work.wait()
+        asking.cancel()
+    rows = Rows()
+    async with opened_plans(tmp_path, rows) as kit, serving_kit(kit) as second:
+        again = (await second.run("the best three", headers=key)).json()
+        assert again["status"] == "ok" and len(rows.tasks) == 2
+        assert (await second.run("the best three", headers=key)).json() == again
+        assert len(kit.store.turns()) == 2
 
 
 @pytest.mark.req("K-27")

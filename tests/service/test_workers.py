@@ -43,6 +43,7 @@ from tests.worker_kills import Workers
 
 __all__ = ["redis"]
 pytestmark = pytest.mark.realtime
+KEY = {"Idempotency-Key": "k-1"}
 SEAL = "00112233445566778899aabbccddeeff" * 2
 
 
@@ -141,6 +142,23 @@ async def test_a_key_reaches_the_worker_sealed_is_nowhere_else_and_is_left_alone
             assert KEYS["acme"] not in place
 
 
+@pytest.mark.req("AS-22")
+async def test_the_same_request_to_two_servers_at_one_moment_is_one_plan(
+    tmp_path: Path, redis: RedisServer
+) -> None:
+    rows = Rows()
+    async with (
+        two_processes(tmp_path, rows, redis.url) as here,
+        opened_plans(tmp_path, Rows(), redis=redis.url) as kit,
+        open_queued_plans(kit.settings) as queued,
+        serving_kit(kit, queued_plans=queued) as there,
+    ):
+        asked = [api.run("the best three", headers=KEY) for api in (here, there)]
+        first, second = await asyncio.gather(*asked)
+        assert first.json() == second.json() and first.json()["status"] == "ok"
+    assert len(rows.tasks) == 2, "its two steps"
+
+
 @pytest.mark.req("AS-14")
 async def test_a_plan_that_redis_lost_is_taken_up_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -233,7 +251,7 @@ async def test_whoever_waits_for_a_plan_is_answered_though_its_worker_was_killed
     ):
         try:
             await asyncio.to_thread(workers.start_all)
-            asking = asyncio.create_task(api.run("the best three"))
+            asking = asyncio.create_task(api.run("the best three", headers=KEY))
             turn = await RemoteTurn.begin(client, client.stream("s2", "the best two"))
             first_id = turn.id
             reading = asyncio.create_task(_reply_of(turn))
@@ -247,6 +265,8 @@ async def test_whoever_waits_for_a_plan_is_answered_though_its_worker_was_killed
         assert reply.status == "ok" and reply.text == result["response"].replace("three", "two")
         assert turn.id == reply.turn_id != first_id
         plan = await client.plan(f"plan_{first_id}")
+        again = await api.run("the best three", headers=KEY)
+        assert again.json() == result, "whoever lost the connection is told the same end"
     assert plan.fence == 2, "a second turn has taken it up"
     assert len(acts.read_text().split()) == len(set(acts.read_text().split())) == 4
 
