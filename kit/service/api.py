@@ -8,6 +8,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
+from kit.core.context import Principal
 from kit.core.display.distribution import VERSION
 from kit.core.errors import (
     ClosedError,
@@ -83,8 +84,10 @@ def create_app(service: Service | None = None, *, most_bytes: int = Limits.most_
 
     @app.get("/ready", responses={503: PROBLEMS[503]})
     async def ready(service: Serving) -> Health:
-        """Says that the kit is open, that its store can be read, and that plans can be queued where they are."""
+        """Says that the kit is open, store and documents can be read, and plans can be queued where they are."""
         await asyncio.to_thread(service.kit.store.turns, limit=1)
+        # They may be on another server. To read one by its id is the cheapest that it can be asked.
+        await service.documents.plans.read(Principal(tenant_id="ready", user_id="ready"), "ready")
         if service.pattern.is_plan and service.queued_plans is not None:
             await service.queued_plans.queue.check()
         return Health(status="ready")

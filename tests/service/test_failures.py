@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from kit.core.errors import StoreError
 from kit.stores.documents import tables
+from kit.stores.documents.sql import SqlPlans
 from tests.service.servers import ACME, chat
 
 pytestmark = pytest.mark.realtime
@@ -44,3 +46,19 @@ async def test_while_somebody_else_writes_the_store_what_reads_goes_on_and_what_
         assert (await answered).json()["status"] == "ok"
         assert await put_soul() == 200
         assert len(api.kit.store.turns()) == 2
+
+
+async def test_it_is_not_ready_while_its_documents_cannot_be_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They may be on another server than the turns, and no plan is run without them."""
+
+    async def gone(*_: object) -> None:
+        raise StoreError("the documents cannot be reached")
+
+    async with chat() as api:
+        with monkeypatch.context() as patched:
+            patched.setattr(SqlPlans, "read", gone)
+            unready = await api.http.get("/ready")
+        assert unready.status_code == 503 and "cannot be reached" in unready.text
+        assert (await api.http.get("/ready")).status_code == 200
