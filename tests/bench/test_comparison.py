@@ -237,3 +237,14 @@ def test_an_answer_that_is_played_again_and_again_counts_once():
         for times in (1, 10)
     )
     assert (first[0].difference, first[0].p) == (again[0].difference, again[0].p)
+
+
+def test_an_interval_beside_which_nothing_can_be_told_holds_no_difference_at_all():
+    """Some cost less, each by more: odd by the interval of a mean, and not by the test of any look."""
+    costs = [0.0125] * 39
+    steps = [1 + case % 9 for case in range(14)]
+    less = [0.0125 - 0.0004 * step for step in steps] + [0.0125] * 25
+    (found,) = compare(paired(costs, less, "cost"), {"model": "base"}, planned=20)
+    assert found.verdict == "cannot tell" and found.adjusted.value > 0.05
+    assert found.difference.low < 0 == found.difference.high
+    assert "lower is possible" in str(found)

@@ -527,6 +527,10 @@ def _settle(pair: _Pair, p: PValue, adjusted: float, level: float, comparisons: 
     if pair.one_sided:
         low = min(low, pair.difference(pair.lowest).reaching(reach).low)
         high = max(high, pair.difference(pair.highest).reaching(reach).high)
+    if adjusted >= 1 - LEVEL:
+        # The test finds nothing odd in no difference at all, so the interval cannot rule it out.
+        low = min(low, 0.0)
+        high = max(high, 0.0)
     difference = difference.model_copy(update={"low": low, "high": high})
     if is_score(pair.scorer):
         difference = difference.of_scores
