@@ -12,10 +12,13 @@ from kit.core.errors import StoreBusy
 from kit.stores.documents.refusals import check_length, check_write
 from kit.stores.opensearch.address import id_of
 from kit.stores.opensearch.cluster import MOST, Cluster, StoredDocument
-from kit.stores.opensearch.templates import MEMORY
+from kit.stores.opensearch.templates import MEMORY, mapping_of
 
 TRIES = 50
 """Writes of one key that may be overtaken by others before this one gives up."""
+DATES = tuple(
+    name for name, field in mapping_of(Memory, 0)["properties"].items() if field["type"] == "date"
+)
 LONGEST_QUESTION = 1_000
 """Characters of a question whose words are looked for: OpenSearch takes 1,024 words."""
 
@@ -31,7 +34,7 @@ class OpenSearchMemory:
         fields = json.loads(check(memory, self.cluster.address.dimension))
         if memory.embedding is not None:
             fields["embedding"] = memory.embedding
-        await self.cluster.run(self._write, memory, json.dumps(fields))
+        await self.cluster.run(self._write, memory, _text(fields))
 
     def _write(self, memory: Memory, text: str) -> None:
         index = self.cluster.address.index(MEMORY, memory.tenant_id)
@@ -77,7 +80,7 @@ class OpenSearchMemory:
                 return False
             fields = {**document.fields, "locked_by": None, "lock_expires": None}
             name = id_of(principal.tenant_id, key)
-            if self.cluster.put(document.index, name, json.dumps(fields), over=document):
+            if self.cluster.put(document.index, name, _text(fields), over=document):
                 return True
         raise StoreBusy(f"memory {key!r} is written by many at once; try again")
 
@@ -139,8 +142,18 @@ def _expired(now: float) -> dict[str, Any]:
 
 
 def as_date(seconds: float) -> str:
-    """Returns a moment as a query takes it, which knows no exponents."""
-    return f"{seconds:.6f}"
+    """Returns a moment as OpenSearch takes it, which knows no exponents."""
+    return f"{seconds:.9f}"
+
+
+def _text(fields: Mapping[str, Any]) -> str:
+    """Returns what is written of a memory. Its moments are text: as numbers they would get an exponent from k-NN, which
+    writes the document anew for the recovery, and a server that crashed would leave the memory out."""
+    moments: dict[str, str] = {}
+    for name in DATES:
+        if fields[name] is not None:
+            moments[name] = as_date(float(fields[name]))
+    return json.dumps({**fields, **moments})
 
 
 def _memory(document: StoredDocument) -> Memory:
