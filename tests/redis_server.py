@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -69,6 +70,16 @@ class RedisServer:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+    @contextmanager
+    def frozen(self) -> Generator[None]:
+        """Has it answer nobody for the time of the block, though its port is open."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
 
 @pytest.fixture(scope="module")

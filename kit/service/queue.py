@@ -18,7 +18,7 @@ from kit.core.context import Principal
 from kit.core.documents.document import Plan
 from kit.core.value import Value
 from kit.stores.bus.bus import BusError
-from kit.stores.bus.redis_bus import in_own_task
+from kit.stores.bus.redis_bus import in_own_task, send
 
 log = logging.getLogger("kit.queue")
 NAME = "kit"
@@ -62,17 +62,11 @@ class PlanQueue:
         job = PlanJob(tenant_id=plan.tenant_id, user_id=plan.user_id, plan_id=plan.plan_id)
         task = self._worker.registry["run_plan"].enqueue(job.model_dump())
         task.id = plan.plan_id
-        try:
-            await task
-        except RedisError as error:
-            raise BusError("Redis cannot be reached, so the plan cannot be queued") from error
+        await send(task)
 
     async def check(self) -> None:
         """Raises BusError where nothing can be queued now."""
-        try:
-            await self._worker.redis.ping()
-        except RedisError as error:
-            raise BusError("Redis cannot be reached, so no plan can be queued") from error
+        await send(self._worker.redis.ping())
 
     async def work(self, run: Run, at_once: int) -> None:
         """Runs what the queue gives, so many plans at once, until it is cancelled.

@@ -199,6 +199,26 @@ async def test_without_redis_a_plan_is_refused_and_not_run_later(tmp_path: Path)
             assert answer.json()["status"] == "ok"
 
 
+@pytest.mark.req("AS-13")
+async def test_a_redis_that_does_not_answer_counts_as_gone_and_a_plan_that_was_refused_is_not_run_later(
+    tmp_path: Path,
+) -> None:
+    with redis_server(tmp_path) as server:
+        rows = Rows()
+        async with two_processes(tmp_path, rows, server.url) as api:
+            with server.frozen():
+                async with asyncio.timeout(30):
+                    replies = await asyncio.gather(
+                        api.run("the best two"), api.http.get("/ready", headers=ACME)
+                    )
+                for reply in replies:
+                    assert reply.status_code == 503 and "Redis cannot be reached" in reply.text
+            async with asyncio.timeout(60):
+                while (await api.run("the best three")).status_code != 200:
+                    await asyncio.sleep(0.2)
+        assert rows.tasks == ["find the best three", "rank the best three"]
+
+
 @pytest.mark.req("K-11", "AS-22")
 async def test_who_is_forgotten_while_a_plan_waits_for_a_worker_leaves_nothing_in_redis(
     tmp_path: Path, redis: RedisServer

@@ -108,3 +108,13 @@ async def test_a_redis_that_is_gone_is_said_without_its_address_and_found_again(
                 except BusError:
                     await asyncio.sleep(0.05)
             assert [entry.body["number"] for entry in await bus.read("steps")] == [1, 2]
+
+
+@pytest.mark.req("AS-13")
+async def test_a_redis_that_is_full_says_so_and_nothing_of_what_it_was_told(tmp_path: Path) -> None:
+    with redis_server(tmp_path) as server:
+        async with open_redis_bus(server.url) as bus:
+            server.ask("CONFIG SET maxmemory 1")
+            with pytest.raises(BusError, match=r"refused: .*maxmemory") as refused:
+                await bus.publish("steps", {"text": "my card is 4111"})
+            assert "4111" not in str(refused.value)

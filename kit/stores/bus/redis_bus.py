@@ -17,6 +17,8 @@ PREFIX = "kit:bus:"
 """What the key of every stream begins with."""
 LIFETIME = 3600
 """Seconds after which a stream goes that nobody adds to."""
+PATIENCE = 5.0
+"""Seconds without an answer after which a Redis counts as gone."""
 MOST_CONNECTIONS = 1000
 """A reader that waits has a connection for itself."""
 
@@ -32,7 +34,8 @@ class RedisBus:
         return await send(self._publish(PREFIX + stream, json.dumps(body)))
 
     async def _publish(self, key: str, text: str) -> str:
-        async with self._redis.pipeline(transaction=False) as pipe:
+        # An error that the pipeline raises itself repeats the command, and with it what the turn's user reads.
+        async with self._redis.pipeline(transaction=False, raise_on_error=False) as pipe:
             adding = pipe.xadd(
                 key,
                 {"body": text},
@@ -48,7 +51,7 @@ class RedisBus:
         Raises BusError."""
         key = PREFIX + stream
         milliseconds = max(1, round(wait * 1000)) if wait else None
-        reply = await send(self._redis.xread({key: after}, block=milliseconds))
+        reply = await send(self._redis.xread({key: after}, block=milliseconds), PATIENCE + wait)
         entries: list[Entry] = []
         for rows in (reply or {}).values():
             for row in rows:
@@ -118,11 +121,12 @@ async def in_own_task(opening: AbstractAsyncContextManager[object]) -> AsyncGene
         await holding
 
 
-async def send(command: Awaitable[T]) -> T:
-    """Sends a command to Redis. Raises BusError."""
+async def send(command: Awaitable[T], seconds: float = PATIENCE) -> T:
+    """Sends a command to Redis, and waits so many seconds for its answer. Raises BusError."""
     try:
-        return await command
-    except RedisGone as error:
+        async with asyncio.timeout(seconds):
+            return await command
+    except (RedisGone, TimeoutError) as error:
         # Its own words may hold the address, and that a password.
         raise BusError("Redis cannot be reached: start it, or unset KIT_REDIS") from error
     except RedisError as error:
