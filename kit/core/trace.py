@@ -10,6 +10,7 @@ from kit.core.bodies.call import (
     AgentStarted,
     CallFailure,
     ModelEnded,
+    ModelPause,
     ModelStarted,
     ToolEnded,
     ToolRetry,
@@ -197,7 +198,7 @@ def trace_of(events: Iterable[Event]) -> Trace:
             case TurnUsage(usage=turn_usage):
                 usage = turn_usage
             # A ToolRetry of an earlier attempt is overwritten: the trace shows that there was one.
-            case Replay() | Fork() | ToolRetry() if event.span_id in open_spans:
+            case Replay() | Fork() | ToolRetry() | ModelPause() if event.span_id in open_spans:
                 attribute = event.body.model_dump(exclude={"kind"}, exclude_none=True) or True
                 open_spans[event.span_id]["attributes"][event.kind] = attribute
             case _:

@@ -80,9 +80,13 @@ class Gate:
             requests=min(requests, default=None), tokens=min(tokens, default=None)
         )
 
-    async def enter(self, tokens: int) -> None:
-        """Waits until a call that reads about so many tokens may be made. Raises RateLimited where that is too late."""
+    async def enter(self, tokens: int) -> float:
+        """Waits until a call that reads about so many tokens may be made, and returns for how many seconds.
+
+        Raises RateLimited where that is too late.
+        """
         loop = asyncio.get_running_loop()
+        came_at = loop.time()
         minute = self._minute()
         async with minute.lock:
             while (pause := minute.pause(self.limits, tokens, loop.time())) > 0:
@@ -93,6 +97,7 @@ class Gate:
                 await asyncio.sleep(pause)
             minute.requests.append(loop.time())
             minute.tokens.append((loop.time(), tokens))
+        return loop.time() - came_at
 
     async def opened(self) -> None:
         """Waits, however long it takes, until a small call would be let through: the time of no turn runs yet."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -13,7 +14,7 @@ from kit.core.card import Tuning
 from kit.core.errors import SettingsError
 from kit.core.model import ModelSpec
 from kit.models.access import NO_KEY, OPENAI, same_url
-from kit.models.deadline import seconds_left
+from kit.models.deadline import ON_PAUSE, seconds_left
 from kit.models.json_routing import JsonRouting, NativeOrJson
 
 if TYPE_CHECKING:
@@ -123,10 +124,21 @@ class LoopClient(httpx.AsyncClient):
         if loop not in _clients:
             keeper = _client()
             _clients[loop] = (await anext(keeper), keeper)
-        response = await _clients[loop][0].send(request, **options)
-        if response.is_error and await _is_vain_to_repeat(response):
-            # The OpenAI client obeys this header before it looks at the status.
-            response.headers["x-should-retry"] = "false"
+        on_pause = ON_PAUSE.get()
+        # The OpenAI client sleeps and repeats inside of one call, and says so in this header alone.
+        if on_pause is not None and request.headers.get("x-stainless-retry-count", "0") != "0":
+            failed_at, reason = _last_failure.get()
+            on_pause(loop.time() - failed_at, reason)
+        try:
+            response = await _clients[loop][0].send(request, **options)
+        except httpx.HTTPError as error:
+            _last_failure.set((loop.time(), type(error).__name__))
+            raise
+        if response.is_error:
+            _last_failure.set((loop.time(), f"HTTP {response.status_code}"))
+            if await _is_vain_to_repeat(response):
+                # The OpenAI client obeys this header before it looks at the status.
+                response.headers["x-should-retry"] = "false"
         return response
 
 
@@ -152,6 +164,8 @@ async def _client() -> AsyncGenerator[httpx.AsyncClient]:
         yield client
 
 
+_last_failure: ContextVar[tuple[float, str]] = ContextVar("last_failure")
+"""When the last request of this task failed, by the loop's clock, and how."""
 _LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
 _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, object]] = (
     WeakKeyDictionary()

@@ -18,6 +18,7 @@ from langchain_core.messages.tool import ToolCall
 from kit.core.bodies.call import (
     PREFIX,
     ModelEnded,
+    ModelPause,
     ModelStarted,
     Purpose,
     RequestCall,
@@ -30,6 +31,7 @@ from kit.core.limits import excerpt
 from kit.core.model import ModelSpec
 from kit.core.outcome import ComponentPayload, Usage
 from kit.core.value import builder, new_list
+from kit.models.deadline import ON_PAUSE
 from kit.models.direct_call import open_reply
 from kit.models.message import CHARACTERS, CUT_OFF, ending_of, estimate, reasoning_of, usage_of
 from kit.runtime.bound_model import BoundModel, Voice
@@ -45,6 +47,8 @@ _model_ended = builder(ModelEnded)
 LONGEST = 100_000
 """Characters of one reply; a model that goes on is stopped, whatever its card allows."""
 MOST_PIECES = 20_000
+SHORTEST_PAUSE = 0.01
+"""Seconds at the gate below which a call did not wait: others were let through before it."""
 PAUSE = 256
 """Pieces after which the loop may go on."""
 MOST_CALLS = 64
@@ -274,7 +278,11 @@ async def _read(
     A reply that outgrows the agent's budget, or what any reply may have, is stopped where it is.
     """
     if model.gate is not None:
-        await model.gate.enter(reading.size)
+        on_pause = partial(_emit_pause, ctx, reading.agent, model.spec.key)
+        waited = await model.gate.enter(reading.size)
+        if waited >= SHORTEST_PAUSE:
+            on_pause(waited, "limits of the key")
+        ON_PAUSE.set(on_pause)
     place: Any = {} if reading.place is None else {"place": reading.place}
     reply = open_reply(model.runnable, messages, **place)
     if not isinstance(reply, AsyncIterator):
@@ -292,6 +300,10 @@ async def _read(
                         )
     _end(reading, ctx)
     return _merge(reading.chunks, ctx.turn.cap)
+
+
+def _emit_pause(ctx: RunContext, agent: str, model: str, seconds: float, reason: str) -> None:
+    ctx.emit(ModelPause(agent=agent, model=model, seconds=round(seconds, 6), reason=reason))
 
 
 def _take(chunk: Any, reading: _Stream, ctx: RunContext) -> None:

@@ -16,6 +16,8 @@ from kit.bench.grid.report import report
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import TRACES, Run, run_grid
 from kit.bench.run_page.page import run_page
+from kit.core.bodies.call import ModelPause
+from kit.core.context import OPERATOR
 from kit.experiment_kits import ExperimentKits
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
@@ -141,6 +143,31 @@ def test_what_a_model_did_not_tell_of_its_tokens_is_said_to_be_estimated(tmp_pat
     line = f"own: in 2 of {CASES} turns the model did not tell what it used."
     assert line in text and "offline: in" not in text
     assert line in run_page(tmp_path / "out")
+
+
+def test_seconds_that_an_endpoint_made_its_caller_wait_are_told_apart_from_the_models_own(
+    tmp_path: Path,
+):
+    refused = (Refuse(429, "too many", 0.6), HELLO)
+    with loopback() as server:
+        server.plays(*refused, *[HELLO] * (CASES - 3), *refused, Refuse(500, "boom"), HELLO)
+        _, text = played(
+            grid_of(tmp_path, server.url, verdicts=["seconds"]), tmp_path / "out", traces=True
+        )
+    line = f"own: in 3 of {CASES} turns a model call waited"
+    assert line in text and "offline: in" not in text
+    assert line in run_page(tmp_path / "out")
+    pauses = [row["paused"] for row in read_results(tmp_path / "out") if "paused" in row]
+    assert len(pauses) == 3 and sorted(pauses)[1] >= 0.6
+    with closing(SqliteStore(tmp_path / "out" / TRACES)) as traces:
+        turns = [traces.events(turn.id, OPERATOR) for turn in traces.turns(limit=100)]
+    reasons = [
+        event.body.reason
+        for events in turns
+        for event in events
+        if isinstance(event.body, ModelPause)
+    ]
+    assert sorted(reasons) == ["HTTP 429", "HTTP 429", "HTTP 500"]
 
 
 def test_what_a_failed_cell_has_cost_counts_against_the_limit(tmp_path: Path):

@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from typing import Any, Protocol, cast
@@ -31,7 +31,7 @@ from kit.bench.statistics.measures import COUNTS
 from kit.bench.systems.play import System
 from kit.compose.deck import Deck
 from kit.compose.models import load_models
-from kit.core.bodies.call import Hop
+from kit.core.bodies.call import ModelPause
 from kit.core.context import OPERATOR
 from kit.core.errors import KitError
 from kit.core.fault import Fault
@@ -218,7 +218,7 @@ class Player:
             fields = self._fields(case, observation, reply, record)
             played_turns.append(PlayedTurn(observation=observation, fields=fields))
             if not self._virtual:
-                turn_times.append(_times(record, hops_of(reply.events)))
+                turn_times.append(_times(record, reply))
         dollars = _sum(costs)
         if self._kinds[cell.model] == "measured":
             error = error_of(replies, faults=bool(case.faults))
@@ -425,7 +425,7 @@ class Player:
             fields |= hop_counts(hops)
         # Real time is no part of a result: it stands in timings.jsonl.
         if self._virtual:
-            fields |= _times(record, hops)
+            fields |= _times(record, reply)
         return fields
 
     def _line(
@@ -458,9 +458,9 @@ def _sum(dollars: Iterable[float | None]) -> float | None:
     return None
 
 
-def _times(record: TurnRecord, hops: Sequence[Hop]) -> dict[str, float | None]:
-    """Seconds of a turn by its own clock: whole, to the first text, to decide whom to ask, and of
-    its calls elsewhere."""
+def _times(record: TurnRecord, reply: Reply) -> dict[str, float | None]:
+    """Seconds of a turn by its own clock: whole, to the first text, to decide whom to ask, of pauses of its
+    model calls and of its calls elsewhere."""
     rounded: dict[str, float | None] = {}
     for name, seconds in (
         ("seconds", record.seconds),
@@ -468,6 +468,10 @@ def _times(record: TurnRecord, hops: Sequence[Hop]) -> dict[str, float | None]:
         ("routing_seconds", record.measures.routing),
     ):
         rounded[name] = None if seconds is None else round(seconds, 6)
+    pauses = [event.body for event in reply.events if isinstance(event.body, ModelPause)]
+    if pauses:
+        rounded["paused"] = round(sum(pause.seconds for pause in pauses), 6)
+    hops = hops_of(reply.events)
     if hops:
         return rounded | hop_times(hops)
     return rounded

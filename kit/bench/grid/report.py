@@ -65,7 +65,7 @@ def report(spec: GridSpec, run: Run) -> str:
         *_systems(spec, rows),
         *_told_the_answers(spec),
         *_impossible(spec),
-        *estimated_lines(rows, axes(chain(rows, failures))),
+        *caveat_lines(rows, axes(chain(rows, failures))),
         *_hops(spec, rows, failures),
         *_judges(spec, rows, failures),
     ]
@@ -231,15 +231,23 @@ def _told_the_answers(spec: GridSpec) -> list[str]:
     ]
 
 
-def estimated_lines(rows: Iterable[Row], by: Sequence[str]) -> list[str]:
-    """Says of each way in how many turns its tokens and dollars are no bill, where a model told none of its own."""
+def caveat_lines(rows: Iterable[Row], by: Sequence[str]) -> list[str]:
+    """Says of each way in how many turns its tokens and dollars are no bill, and its seconds not the model's own."""
     lines: list[str] = []
     for way, rows_of_way in rows_by_way(rows, by).items():
+        turns = many(len(rows_of_way), "turn")
         count = sum(row.get("estimated", False) for row in rows_of_way)
         if count:
             lines.append(
-                f"{way}: in {count:,} of {many(len(rows_of_way), 'turn')} the model did not tell what it used. Tokens "
+                f"{way}: in {count:,} of {turns} the model did not tell what it used. Tokens "
                 "and dollars are estimated there from the length of the texts, and so is every comparison by them."
+            )
+        pauses = [row["paused"] for row in rows_of_way if "paused" in row]
+        if pauses:
+            lines.append(
+                f"{way}: in {len(pauses):,} of {turns} a model call waited because its endpoint asked for a pause, "
+                f"failed at first, or let no more through: {sum(pauses):,.1f} s in all. These seconds are in "
+                "`seconds`, and so in every comparison by it."
             )
     return lines
 

@@ -13,8 +13,8 @@ from kit.bench.grid.decision import compare_rows
 from kit.bench.grid.failures import failure_lines, read_failures
 from kit.bench.grid.ledger import Ledger
 from kit.bench.grid.report import (
+    caveat_lines,
     differing_axes,
-    estimated_lines,
     rows_by_way,
     uncompared,
     unscored,
@@ -79,8 +79,8 @@ class RunContent(Value):
     uncompared: tuple[str, ...]
     """The comparisons that were asked for and that no case allows, in words."""
     spends: tuple[Spend, ...]
-    estimated: tuple[str, ...]
-    """A line for each way whose tokens and dollars are in part estimated."""
+    caveats: tuple[str, ...]
+    """A line for each way whose tokens and dollars are in part estimated, or whose calls waited."""
     measures: tuple[str, ...]
     """What its ways were compared by."""
     measure: str
@@ -114,7 +114,7 @@ def read_content(folder: Path) -> RunContent:
         comparisons=tuple(comparisons),
         uncompared=tuple(uncompared(summaries, comparisons, run.baseline, measures)),
         spends=tuple(_spend(way, of_way) for way, of_way in rows_by_way(rows, by).items()),
-        estimated=tuple(estimated_lines(rows, by)),
+        caveats=tuple(caveat_lines(rows, by)),
         measures=measures,
         measure=measure,
         failures=tuple(failure_lines(failures, by)),

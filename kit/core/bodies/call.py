@@ -107,6 +107,17 @@ class ModelEnded(Value):
     """Set where infrastructure lost the call of a real model."""
 
 
+class ModelPause(Value):
+    """A call of a model waited: for its key to let it through, or, after an attempt that failed, before the next."""
+
+    kind: Literal["model_pause"] = "model_pause"
+    agent: str
+    model: str
+    seconds: float
+    reason: str
+    """How the attempt failed, such as HTTP 429; `limits of the key` before the first."""
+
+
 class AgentStarted(Value):
     kind: Literal["agent_started"] = "agent_started"
     agent: str
@@ -253,6 +264,7 @@ class Envelope(Value):
 CallBody = (
     ModelStarted
     | Annotated[ModelEnded, BeforeValidator(earlier.model_end_fields)]
+    | ModelPause
     | AgentStarted
     | AgentEnded
     | AgentError
