@@ -54,7 +54,12 @@ class Judgement:
 def judge(scenario: Scenario, evidence: Evidence) -> Judgement:
     """Answers the scenario's questions."""
     if not _has_landed(scenario, evidence):
-        return Judgement("void", word="its fault did not happen")
+        word = "its fault did not happen"
+        if not evidence.receipts and not evidence.call_times:
+            word = "it asked neither its model nor a child"
+        if evidence.error:
+            word += f"; the turn ended with {evidence.error}"
+        return Judgement("void", word=word)
     answers: dict[Question, bool] = {}
     words: list[str] = []
     for question in scenario.questions:
@@ -81,15 +86,18 @@ def _has_landed(scenario: Scenario, evidence: Evidence) -> bool:
             return number > len(scenario.calls)
         case _:
             pass
-    if number < len(scenario.calls):
-        return False
     failing = [child for child in scenario.children if child.fault != "none"]
     events = set(evidence.receipts)
     requests = _requests(evidence)
     for child in failing:
-        if (child.name, child.fault) in events or not requests[child.name]:
+        if (child.name, child.fault) in events:
             return True
-    return not failing
+    if scenario.model == "none":
+        # A system may ask its children without a word of its model.
+        number = max(number, len(requests))
+    if number < len(scenario.calls):
+        return False
+    return not failing or any(not requests[child.name] for child in failing)
 
 
 def _survive(scenario: Scenario, evidence: Evidence) -> str:

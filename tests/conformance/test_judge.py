@@ -33,6 +33,7 @@ def evidence_of(scenario: Scenario, text: str) -> Evidence:
 RIGHT = evidence_of(
     RAISES, f"{FLIGHTS.answer} {TRAINS.answer} I could not get an answer about hotels."
 )
+WELL = evidence_of(BY_ID["all_well"], f"{FLIGHTS.answer} {HOTELS.answer} {TRAINS.answer}")
 WRONG: list[tuple[Question, Evidence]] = [
     ("survive", replace(RIGHT, text=f"{FLIGHTS.answer} I could not reach hotels.")),
     ("missing", replace(RIGHT, text=f"{FLIGHTS.answer} {TRAINS.answer} All is well with hotels.")),
@@ -60,7 +61,17 @@ def test_a_fault_that_did_not_happen_makes_a_play_void():
     assert judge(RAISES, replace(RIGHT, receipts=receipts)).verdict == "void"
     assert judge(BY_ID["storm_stays"], RIGHT).verdict == "void"
     assert judge(BY_ID["unknown_tool"], RIGHT).verdict == "void"
-    assert judge(RAISES, replace(RIGHT, tools_called=())).verdict == "void"
+    crashed = judge(RAISES, Evidence("", error="RuntimeError: x"))
+    assert crashed.verdict == "void"
+    assert crashed.word == (
+        "it asked neither its model nor a child; the turn ended with RuntimeError: x"
+    )
+    assert judge(BY_ID["skips_one"], replace(WELL, tools_called=())).verdict == "void"
+
+
+def test_a_system_that_asks_its_children_itself_is_judged_by_what_became_of_them():
+    assert judge(RAISES, replace(RIGHT, tools_called=())).verdict == "pass"
+    assert judge(BY_ID["all_well"], replace(WELL, tools_called=())).verdict == "pass"
 
 
 def test_a_system_that_never_asks_the_child_is_judged_by_what_it_says():
