@@ -13,6 +13,7 @@ from kit.core.errors import StoreError
 from kit.settings import Settings
 from kit.stores.documents.protocol import EventFilter, PlanFilter
 from kit.stores.opening import open_store
+from kit.stores.opensearch.address import address_of
 from tests.cli.test_cli import refused, run
 from tests.opensearch_server import new_documents, server
 from tests.plan_kits import Rows, opened_plans
@@ -135,6 +136,22 @@ async def test_souls_act_and_a_turn_that_cannot_read_them_is_refused_until_they_
                 kit.ask("Hello", session)
             assert time.monotonic() - began < 10
         assert (await kit.ask("rank the outlets", session)).text
+
+
+def test_doctor_says_of_indices_that_take_no_writes_that_they_take_none(tmp_path: Path) -> None:
+    """So OpenSearch makes them where its disk is full."""
+    # Takes a second, which whoever runs the other tests need not wait.
+    from opensearchpy import OpenSearch
+
+    place = {"KIT_STORE": str(tmp_path / "kit.db"), "KIT_DOCUMENTS": new_documents(dimension=256)}
+    checked = run("doctor", **place)
+    assert checked.returncode == 0, checked.stdout
+    with closing(OpenSearch(server().url)) as client:
+        name = address_of(place["KIT_DOCUMENTS"]).index("agent_memory", "acme")
+        block = {"index.blocks.read_only_allow_delete": True}
+        client.indices.put_settings(index=name, body=block)
+    blocked = run("doctor", **place)
+    assert blocked.returncode == 1 and "takes no writes" in blocked.stdout
 
 
 def test_a_forgotten_user_is_forgotten_there_and_old_events_go(tmp_path: Path) -> None:

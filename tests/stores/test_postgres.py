@@ -172,6 +172,15 @@ def test_no_refusal_shows_a_password(fault: str) -> None:
     assert "postgresql+psycopg://" in told
 
 
+def test_doctor_says_of_a_server_that_takes_no_writes_that_it_takes_none(url: str) -> None:
+    with closing(open_store(url)) as store:
+        store.open_documents()
+    read_only = f"{url}%20-cdefault_transaction_read_only%3Don"
+    checked = run("doctor", KIT_STORE=read_only)
+    assert checked.returncode == 1 and "read-only transaction" in checked.stdout
+    assert run("doctor", KIT_STORE=url).returncode == 0
+
+
 @pytest.mark.req("S-3", "K-35")
 def test_settings_know_the_password_as_a_secret_and_show_it_nowhere() -> None:
     url = server().new_url(secret=True)
