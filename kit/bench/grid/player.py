@@ -31,7 +31,6 @@ from kit.bench.statistics.measures import COUNTS
 from kit.bench.systems.play import System
 from kit.compose.deck import Deck
 from kit.compose.models import load_models
-from kit.core.bodies.call import ModelPause
 from kit.core.context import OPERATOR
 from kit.core.errors import KitError
 from kit.core.fault import Fault
@@ -468,9 +467,9 @@ def _times(record: TurnRecord, reply: Reply) -> dict[str, float | None]:
         ("routing_seconds", record.measures.routing),
     ):
         rounded[name] = None if seconds is None else round(seconds, 6)
-    pauses = [event.body for event in reply.events if isinstance(event.body, ModelPause)]
+    pauses = [event.body.seconds for event in reply.events if event.body.kind == "model_pause"]
     if pauses:
-        rounded["paused"] = round(sum(pause.seconds for pause in pauses), 6)
+        rounded["paused"] = round(sum(pauses), 6)
     hops = hops_of(reply.events)
     if hops:
         return rounded | hop_times(hops)
