@@ -52,6 +52,7 @@ BAD = [
         r"small.yaml:\d+: unknown model 'simulated-tset': did you mean 'simulated-test'",
     ),
     ({"scorers": ["exatc"]}, r"small.yaml:\d+: unknown scorer 'exatc': did you mean 'exact'"),
+    ({"margin": {"exact": 5}}, r"small.yaml:\d+: .*'exact'.* write 0\.05 for 5 points"),
     ({"modles": ["offline"]}, r"small.yaml:\d+: unknown field 'modles': did you mean 'models'"),
     (
         {"faults": {"down": ["reward=down"]}},

@@ -42,6 +42,10 @@ def test_runs_over_the_same_cases_are_paired_by_case(tmp_path: Path):
     for command in (("compare", str(good), str(bad)), ("grid", example)):
         misspelt = kit(*command, "--margin", "exat=0.1")
         refused(misspelt, "margin of 'exat', which is not compared: did you mean 'exact'")
+        for points in ("5", "exact=1"):
+            refused(kit(*command, "--margin", points), "'exact'", "write 0.05 for 5 points")
+    with pytest.raises(DataError, match=r"write 0\.05 for 5 points"):
+        compare_runs(good, bad, margin={"exact": 5})
 
 
 def test_other_cases_other_judges_and_other_ways_are_refused(tmp_path: Path):

@@ -39,19 +39,30 @@ def is_score(measure: str) -> bool:
 
 
 def margin_of(measure: str, margin: Margin | None) -> float | None:
-    """Returns the margin of a measure; None where none was stated for it."""
+    """Returns the margin of a measure; None where none was stated for it.
+
+    Raises DataError for points in the place of a share: within 5 every two scores would be equivalent.
+    """
     if isinstance(margin, Mapping):
-        return margin.get(measure)
-    if is_score(measure):
-        return margin
-    return None
+        margin = margin.get(measure)
+    elif not is_score(measure):
+        return None
+    if margin is not None and margin >= 1 and is_score(measure):
+        raise DataError(
+            f"margin {margin:g} of {measure!r}: scores lie between 0 and 1, so no two differ by more; "
+            "write 0.05 for 5 points"
+        )
+    return margin
 
 
 def check_margin(margin: Margin | None, measures: Collection[str]) -> None:
-    """Raises DataError for a margin of what is not compared: without it the verdict would be another."""
+    """Raises DataError for a margin of what is not compared: without it the verdict would be another. So does
+    `margin_of`, for points in the place of a share."""
     for name in margin if isinstance(margin, Mapping) else ():
         if name not in measures:
             raise DataError(f"margin of {name!r}, which is not compared: {nearest(name, measures)}")
+    for measure in measures:
+        margin_of(measure, margin)
 
 
 def figure_words(figure: float, measure: str) -> str:
