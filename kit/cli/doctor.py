@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kit.core.model import ModelSpec
     from kit.models.examination import Finding
     from kit.settings import Settings
+    from kit.stores.documents.protocol import SoulStore
 
 NO_LLM = ("offline", "simulated")
 """Providers of models that nobody has to reach."""
@@ -119,7 +120,6 @@ def _key(spec: "ModelSpec", settings: "Settings") -> str:
 
 
 def _store(settings: "Settings") -> "Finding":
-    from kit.core.documents.document import Memory
     from kit.core.errors import KitError
     from kit.models.examination import Finding
 
@@ -128,20 +128,18 @@ def _store(settings: "Settings") -> "Finding":
         with open_stored(settings) as store:
             # A server that takes no writes is opened all the same. This changes nothing, and is refused there.
             store.claim_turn("doctor")
-            # This one is of yesterday: nobody is given it, and the next sweep takes it along.
-            memory = Memory(
-                id="doctor",
-                tenant_id="doctor",
-                scope="tenant",
-                key="doctor",
-                source="doctor",
-                created_at=0.0,
-                ttl_at=0.0,
-            )
-            asyncio.run(store.open_documents().memory.write(memory))
+            asyncio.run(_write_soul(store.open_documents().souls))
     except KitError as error:
         return _print(Finding(name="written", state="failed", words=str(error)))
     return _print(Finding(name="written", state="ok", words=settings.store_name))
+
+
+async def _write_soul(souls: "SoulStore") -> None:
+    """Writes a document, and removes it. Raises StoreError."""
+    from kit.core.documents.document import Soul
+
+    await souls.put(Soul(id="doctor", tenant_id="doctor", updated_at=0.0))
+    await souls.remove("doctor")
 
 
 def _sandbox() -> "Finding":

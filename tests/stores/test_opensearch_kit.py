@@ -147,7 +147,7 @@ def test_doctor_says_of_indices_that_take_no_writes_that_they_take_none(tmp_path
     checked = run("doctor", **place)
     assert checked.returncode == 0, checked.stdout
     with closing(OpenSearch(server().url)) as client:
-        name = address_of(place["KIT_DOCUMENTS"]).index("agent_memory", "acme")
+        name = address_of(place["KIT_DOCUMENTS"]).index("agent_souls", "acme")
         block = {"index.blocks.read_only_allow_delete": True}
         client.indices.put_settings(index=name, body=block)
     blocked = run("doctor", **place)
