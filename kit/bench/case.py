@@ -3,7 +3,7 @@ lines, one case a line.
 
 A line is `{"id", "kind", "domain", "turns": [{"user", "expected_sub_agents", ...}]}`, the format of
 public routing sets; a case of one turn may put `user` and `expected_sub_agents` on the line itself.
-What a line holds beyond the fields below is left alone.
+What a line holds beyond the fields below is left alone, unless its name is nearly that of one of them.
 """
 
 import json
@@ -17,7 +17,7 @@ from pydantic import ConfigDict, Field, ValidationError, field_serializer
 
 from kit.bench.json_lines import first_fault, read_objects
 from kit.core.context import Principal
-from kit.core.errors import DataError, PictureError, nearest
+from kit.core.errors import DataError, PictureError, nearest, slip_in
 from kit.core.fault import Kind as FaultKind
 from kit.core.picture import Picture, mark_pictures
 from kit.core.record import Message
@@ -158,6 +158,15 @@ class Case(Value):
         return frozenset(names - {ANYBODY})
 
 
+_NAMES = frozenset(
+    (*Case.model_fields, *Ask.model_fields, "expected_sub_agents", "optional_sub_agents")
+)
+_NAMES_OF_OTHERS = frozenset(("answer", "sources", "topic", "turn"))
+"""What public sets call something of their own, although it is nearly a name of ours."""
+_LIKE_A_FIELD = 0.85
+"""How alike a name has to be to one of ours to be taken for a slip of the pen; `cluster_id` is not."""
+
+
 def read_cases(
     path: Path, agents: Collection[str] | None = None, *, with_labels: bool = True
 ) -> Iterator[Case]:
@@ -167,7 +176,7 @@ def read_cases(
     `agents` are the sub-agents there are; None takes any. Without `with_labels` only messages and
     replies are read, and whom a message is for where the line says so. Raises DataError, one
     sentence with file and line, for a file that cannot be read and for a line that is no JSON,
-    lacks a field, names an unknown agent or repeats an id.
+    lacks a field, has a slip in the name of one, names an unknown agent or repeats an id.
     """
     cases = (
         (where, make_case(fields, where, path.parent, with_labels=with_labels))
@@ -222,6 +231,12 @@ def make_case(
             f'{name} has no turns; it needs "turns", or "user" and "expected_sub_agents"'
         )
     try:
+        if with_labels:
+            for part in (fields, *cast("list[dict[str, Any]]", turns)):
+                names = [name for name in part if name not in _NAMES_OF_OTHERS]
+                slip = slip_in(names, _NAMES, _LIKE_A_FIELD)
+                if slip is not None:
+                    raise DataError(f"{name}: unknown field {slip[0]!r}: did you mean {slip[1]!r}?")
         asks = [_ask(turn, folder, with_labels) for turn in cast("list[dict[str, Any]]", turns)]
         labels: Mapping[str, Any] = fields if with_labels else {}
         kind = labels.get("kind") or kind_of(asks)

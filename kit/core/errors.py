@@ -142,6 +142,19 @@ def field_faults(faults: Iterable[Any], whole: str = "") -> list[str]:
     return sentences
 
 
+def slip_in(
+    names: Collection[str], candidates: Collection[str], alike: float
+) -> tuple[str, str] | None:
+    """Returns the first of these names that is none of the known ones but nearly one that is not among them, and
+    that one."""
+    for name in names:
+        if name not in candidates:
+            near = get_close_matches(name.casefold(), candidates, n=1, cutoff=alike)
+            if near and near[0] not in names:
+                return name, near[0]
+    return None
+
+
 def nearest(name: str, candidates: Iterable[str], count: int = 3) -> str:
     """Words a hint: the known ids closest to `wanted`, else the first few known ones."""
     ids = sorted(candidates)

@@ -279,9 +279,9 @@ async def _read(
     """
     if model.gate is not None:
         on_pause = partial(_emit_pause, ctx, reading.agent, model.spec.key)
-        waited = await model.gate.enter(reading.size)
-        if waited >= SHORTEST_PAUSE:
-            on_pause(waited, "limits of the key")
+        seconds = await model.gate.enter(reading.size)
+        if seconds >= SHORTEST_PAUSE:
+            on_pause(seconds, "limits of the key")
         ON_PAUSE.set(on_pause)
     place: Any = {} if reading.place is None else {"place": reading.place}
     reply = open_reply(model.runnable, messages, **place)

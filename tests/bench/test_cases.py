@@ -140,6 +140,14 @@ GOOD = {"id": "a", "turns": [{"user": "coffee deals", "expected_sub_agents": ["s
         (json.dumps({"id": "b"}), "case 'b' has no turns"),
         (json.dumps({"id": "b", "turns": ["hi"]}), "a turn is no object"),
         (json.dumps({**GOOD, "id": "b", "kind": "sinlge"}), "case 'b', kind: "),
+        (
+            json.dumps({**GOOD, "id": "b", "forbid": ["4975"]}),
+            "case 'b': unknown field 'forbid': did you mean 'forbids'",
+        ),
+        (
+            json.dumps({"id": "b", "turns": [{"user": "coffee", "optional_subagents": ["shop"]}]}),
+            "unknown field 'optional_subagents': did you mean 'optional_sub_agents'",
+        ),
     ],
 )
 def test_a_bad_line_is_one_sentence_with_file_and_line_and_earlier_cases_are_kept(
@@ -159,7 +167,7 @@ def test_a_bad_line_is_one_sentence_with_file_and_line_and_earlier_cases_are_kep
 
 def test_cases_of_ones_own_need_the_least_there_can_be(tmp_path: Path):
     (tmp_path / "mine.jsonl").write_text(
-        '{"id": 7, "user": "my bill?", "expected_sub_agents": ["Billing 1"], "extra": {}}\n'
+        '{"id": 7, "user": "my bill?", "expected_sub_agents": ["Billing 1"], "extra": {}, "topic": "bills", "cluster_id": 3}\n'
     )
     (case,) = read_cases(tmp_path / "mine.jsonl", {"Billing 1"})
     assert (case.id, case.kind, case.turns[0].expected) == ("7", "single", ("Billing 1",))

@@ -6,7 +6,6 @@ Other columns are left alone, unless their names are nearly one of these.
 
 import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any, cast
 
 from kit.bench.case import ANYBODY, Ask, Case, Kind, check_cases, kind_of, make_case, read_cases
 from kit.bench.json_lines import read_objects, read_text
-from kit.core.errors import DataError, nearest
+from kit.core.errors import DataError, nearest, slip_in
 
 COLUMNS = ("message", "expected_text", "expected_agents", "cluster", "id")
 _TABLES = (".csv", ".jsonl", ".parquet")
@@ -138,10 +137,9 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, Row]]:
 def _check_columns(names: Iterable[str], where: str) -> None:
     """Raises DataError where there is no message, or a name is nearly that of a column."""
     present = list(names)
-    for name in present:
-        near = get_close_matches(name.casefold(), COLUMNS, n=1, cutoff=_LIKE_A_COLUMN)
-        if near and name not in COLUMNS and near[0] not in present:
-            raise DataError(f"{where}: column {name!r}: did you mean {near[0]!r}?")
+    slip = slip_in(present, COLUMNS, _LIKE_A_COLUMN)
+    if slip is not None:
+        raise DataError(f"{where}: column {slip[0]!r}: did you mean {slip[1]!r}?")
     if "message" not in present:
         columns = ", ".join(map(repr, present)) or "none"
         raise DataError(
