@@ -101,6 +101,19 @@ class Service:
             raise HTTPException(404, "there is no such turn")
         return record
 
+    async def _record_now(self, turn_id: str, principal: Principal) -> TurnRecord | None:
+        """Returns the record of a turn of a principal, as interrupted where its process has died since."""
+        record = self.kit.store.turn(turn_id, principal)
+        if (
+            record is not None
+            and record.status == "running"
+            and not self.turns.of(turn_id, principal)
+        ):
+            # Only a look at its process tells a turn that runs elsewhere from one that died.
+            await asyncio.to_thread(self.kit.store.mark_interrupted)
+            record = self.kit.store.turn(turn_id, principal)
+        return record
+
     async def begin(
         self, caller: Caller, start: Callable[[], Turn], *, is_plan: bool
     ) -> ServedTurn:
@@ -124,6 +137,7 @@ class Service:
             await self.plan(name, caller.principal)
             is_plan = True
         else:
+            await self._record_now(name, caller.principal)
             is_plan = self.record(name, caller.principal).pattern == PLAN_EXECUTE.name
         start = partial(self.kit.resume, name, answers, who=caller.principal, key=caller.key)
         served = await self.begin(caller, start, is_plan=is_plan)
@@ -225,7 +239,7 @@ class Service:
         principal = caller.principal
         content = (session_id, self._as_stored(message, caller))
         served = self.turns.of(turn_id, principal)
-        record = self.kit.store.turn(turn_id, principal)
+        record = await self._record_now(turn_id, principal)
         plan = await self.documents.plans.read(principal, f"{PLAN}{turn_id}")
         if record is not None:
             earlier = (record.session_id, record.message)

@@ -205,6 +205,29 @@ async def test_a_request_whose_process_died_comes_again_and_is_answered(
         assert again["response"] == "It is tea." and len(second.kit.store.turns()) == 1
 
 
+@pytest.mark.req("AS-22")
+@pytest.mark.parametrize("way", ["the same request", "resume"])
+async def test_a_turn_whose_process_has_just_died_goes_on_at_a_server_that_has_run_all_the_while(
+    tmp_path: Path, way: str
+) -> None:
+    """Nobody has noticed the death so far: the store says that the turn runs."""
+    key = {"Idempotency-Key": "k-1"}
+    store = tmp_path / "kit.db"
+    async with chat(store=store) as api:
+        turn_id = (await api.run(headers=key)).json()["turn_id"]
+        with closing(sqlite3.connect(store)) as file, file:
+            file.execute("UPDATE turns SET status = 'running', ending = 'running', owner = 'dead'")
+            if way == "the same request":
+                file.execute("DELETE FROM logs")
+        if way == "resume":
+            path = f"/agent/turns/{turn_id}/resume"
+            again = await api.http.post(path, json={}, headers=ACME)
+        else:
+            again = await api.run(headers=key)
+        assert again.status_code == 200, again.text
+        assert (again.json()["turn_id"], again.json()["status"]) == (turn_id, "ok")
+
+
 @pytest.mark.req("AS-22", "AS-3")
 async def test_a_plan_whose_process_ended_goes_on_with_the_same_request_where_there_is_no_worker(
     tmp_path: Path,
