@@ -18,7 +18,7 @@ from fastapi.sse import format_sse_event
 from kit.core.bodies.turn import ApprovalAsked, Completed, PlanEnded, PlanTaken
 from kit.core.context import Principal, Session
 from kit.core.documents.document import WAITING, Plan
-from kit.core.errors import ResumeError, VersionConflict
+from kit.core.errors import ResumeError, SessionError, VersionConflict
 from kit.core.event import INTERNAL, Event
 from kit.core.record import TurnRecord
 from kit.core.secret import with_key, without_secret_words
@@ -296,6 +296,8 @@ class Service:
         if served is not None and not _broke_off(served.turn):
             return None
         record = self.kit.store.turn(turn_id, principal)
+        if record is not None and served is not None and _is_of_another_process(served.turn):
+            return self._follow(turn_id, principal)
         if record is None or record.status != "interrupted":
             return None
         plan_id = plan_of(self.kit.store.events(turn_id, principal)) or f"{PLAN}{turn_id}"
@@ -309,7 +311,7 @@ class Service:
                 running = self.turns.of(next_id, principal)
                 if running is not None:
                     return running
-                return self.turns.add(self.kit.join(next_id, principal), principal, is_plan=True)
+                return self._follow(next_id, principal)
             if is_at_rest or not self._will_go_on(plan):
                 return None
             await asyncio.sleep(SUCCESSION)
@@ -337,10 +339,14 @@ class Service:
         """
         served = self.turns.of(turn_id, principal)
         if served is None and await self._runs_elsewhere(turn_id, principal):
-            turn = self.kit.join(turn_id, principal)
-            # Nobody knows here who reads it there: it is not stopped for want of readers.
-            served = self.turns.add(turn, principal, is_plan=True)
+            served = self._follow(turn_id, principal)
         return served
+
+    def _follow(self, turn_id: str, principal: Principal) -> ServedTurn:
+        """Follows a turn of another process."""
+        turn = self.kit.join(turn_id, principal)
+        # Nobody knows here who reads it there: it is not stopped for want of readers.
+        return self.turns.add(turn, principal, is_plan=True)
 
     async def _runs_elsewhere(self, turn_id: str, principal: Principal) -> bool:
         if self.kit.store.turn(turn_id, principal) is not None:
@@ -526,6 +532,11 @@ def _broke_off(turn: Turn) -> bool:
     if reply.cancelled() or reply.exception() is not None:
         return True
     return reply.result().status == "interrupted"
+
+
+def _is_of_another_process(turn: Turn) -> bool:
+    """Whether a turn was refused because the same request had begun it elsewhere, at the same moment."""
+    return not turn.reply.cancelled() and isinstance(turn.reply.exception(), SessionError)
 
 
 async def _service(request: Request) -> Service:

@@ -181,9 +181,13 @@ async def test_a_request_that_comes_again_joins_its_turn_at_any_server_and_is_to
         assert replies == [again.json()] * 3 and again.json()["response"] == "It is tea."
         assert (await there.run("something else", headers=key)).status_code == 409
         assert len(there.kit.store.turns()) == 1
+        at_once = [api.run(headers={"Idempotency-Key": "k-2"}) for api in (here, there)]
+        first, second = await asyncio.gather(*at_once)
+        assert first.status_code == 200 and first.json() == second.json()
+        assert len(there.kit.store.turns()) == 2
         # Another user's key is another key.
         assert (await there.run(who=GLOBEX, headers=key)).status_code == 200
-        assert len(there.kit.store.turns()) == 2
+        assert len(there.kit.store.turns()) == 3
 
 
 @pytest.mark.req("AS-22")
