@@ -216,7 +216,7 @@ def _failure(manager: Manager) -> tuple[list[Outcome], list[AgentCall]]:
     reason: Reason = "insufficient"
     if plan.status == "needs_key":
         reason = "unavailable"
-        detail = "the request brought no key for the skill service"
+        detail = "there is no key for the skill service"
     elif kind == "budget" or kind == "uncertain":
         reason = kind
     elif manager.failure:

@@ -4,6 +4,7 @@ AES-GCM under `KIT_SEAL_KEY`; what is sealed for one plan opens for no other.
 """
 
 import base64
+import logging
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -16,6 +17,7 @@ from pydantic import SecretStr
 from kit.core.documents.document import Plan
 from kit.stores.bus.redis_bus import open_redis, send
 
+log = logging.getLogger("kit.worker")
 PREFIX = "kit:key:"
 LIFETIME = 3600
 """Seconds for which a key is there. A plan that is taken up later waits for its user to bring it again."""
@@ -48,6 +50,7 @@ class SealedKeys:
                 sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], _name(plan).encode()
             )
         except InvalidTag:
+            log.warning("the key of %s was sealed under another KIT_SEAL_KEY", plan.plan_id)
             return None
         return SecretStr(key.decode())
 

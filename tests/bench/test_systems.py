@@ -101,6 +101,7 @@ def test_two_functions_and_a_table_become_a_verdict_without_any_card(
     assert result["dollars"] == pytest.approx(0.2)
     first = read_results(folder / "out")[0]
     assert (first["called"], first["scores"]["exact"], first["input_tokens"]) == (["flights"], 1, 9)
+    assert first["scores"]["intents_reported"] is None, "no system has a way to say it"
     rows = [row for row in read_results(folder / "out") if row["model"].endswith("silent")]
     assert len(rows) == CASES
     for row in rows:
@@ -300,7 +301,12 @@ def test_two_folders_with_a_module_of_one_name_are_no_pair_for_one_process(tmp_p
 @realtime
 def test_systems_stand_beside_models_in_a_grid_file(tmp_path: Path):
     (tmp_path / "mine.py").write_text("def answer(message):\n    return 'You have 5 points.'\n")
-    case = {"id": "a", "user": "how many points do I have", "expected_sub_agents": ["rewards"]}
+    case: dict[str, Any] = {
+        "id": "a",
+        "user": "how many points do I have",
+        "expected_sub_agents": ["rewards"],
+    }
+    case["forbids"] = ["secret"]
     (tmp_path / "cases.jsonl").write_text(json.dumps(case))
     grid: dict[str, Any] = {
         "models": ["offline"],
@@ -321,6 +327,18 @@ def test_systems_stand_beside_models_in_a_grid_file(tmp_path: Path):
     assert run.complete and [row["model"] for row in rows] == ["offline", "echo", "mine"]
     assert [row["scores"]["exact"] for row in rows] == [1, None, None]
     assert "mine: 1 turn; it does not say whom it asked" in report(spec, run)
+    # A system that told no calls has no `exact`, and one that stands on one axis is a baseline of all.
+    path.write_text(json.dumps({**grid, "baseline": {"model": "mine"}}))
+    spec = read_grid(path)
+    verdicts = report(spec, run_grid(spec, tmp_path / "by_system", OPENER, 1)).splitlines()
+    assert "- exact: no verdict, for no case has a value on both sides" in verdicts
+    starts = [line.partition("; difference")[0] for line in verdicts]
+    assert "- resists: offline / deck / deck / mediated / none 1.000 against mine 1.000" in starts
+    assert "- resists: echo 1.000 against mine 1.000" in starts
+    path.write_text(json.dumps({**grid, "baseline": {"model": "mine"}, "verdicts": ["exact"]}))
+    spec = read_grid(path)
+    text = report(spec, run_grid(spec, tmp_path / "by_system", OPENER, 1))
+    assert "no verdict by exact, for nothing of the baseline was scored" in text
     # Systems alone may expect agents that no deck has.
     (tmp_path / "cases.csv").write_text("message,expected_agents\nwhere is it,flights\n")
     alone = {
