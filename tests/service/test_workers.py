@@ -134,6 +134,8 @@ async def test_a_key_reaches_the_worker_sealed_is_nowhere_else_and_is_left_alone
         async with open_queued_plans(others) as plans, working(there, plans):
             unread = (await api.run(TASK, headers=key)).json()
         assert unread["status"] == "needs_key"
+        assert "none came" not in unread["response"], "one did"
+        assert f"{unread['plan_id']} was sealed under another KIT_SEAL_KEY" in caplog.text
         path = f"/agent/plans/{unread['plan_id']}/resume"
         again = await api.http.post(path, json={}, headers={**ACME, **key})
         assert again.json()["status"] == "ok"

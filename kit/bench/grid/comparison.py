@@ -277,7 +277,7 @@ def comparable(
         free = {axis: name for axis, name in base.items() if axis not in baseline}
         for way in ways:
             # A whole system stands on no axis but that of its name, and agrees with everything.
-            own_axes = {axis: name for axis, name in free.items() if way[axis]}
+            own_axes = {axis: name for axis, name in free.items() if name and way[axis]}
             if way not in bases and is_of(way, own_axes):
                 yield base, way
 

@@ -142,6 +142,8 @@ def uncompared(
     axes_of_ways = set(chain.from_iterable(names.values()))
     baseline = {axis: name for axis, name in baseline.items() if axis in axes_of_ways}
     pairs = list(comparable(list(names.values()), baseline))
+    if names and not any(is_of(way, baseline) for way in names.values()):
+        return [f"no verdict by {', '.join(scorers)}, for nothing of the baseline was scored"]
     keys = {(one.scorer, *one.baseline.values(), *one.way.values()) for one in comparisons}
     lines: list[str] = []
     for scorer in scorers:
