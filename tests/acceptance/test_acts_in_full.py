@@ -1,6 +1,7 @@
 """The stand-in acts by words that say the whole of it, at once, and by nothing else: whatever it misreads is done."""
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 from typing import Literal
 
 import pytest
@@ -8,8 +9,10 @@ import pytest
 from kit.compose.deck import Deck
 from kit.compose.parts import DeckSettings
 from kit.core.card import AgentCard
+from kit.patterns import PATTERNS
+from kit.runtime.act_ledger import UNCERTAIN
 from kit.tools.tool import LimitedTool, ToolLimits
-from kit.wire import open_kit
+from kit.wire import Kit, open_kit
 from tests.kits import OFFLINE
 
 HELD_BACK = "I did nothing for this:"
@@ -36,10 +39,15 @@ class Bank:
     async def sit(
         self, *messages: str, pattern: str = "mediated", has_one_desk: bool = False
     ) -> str:
-        """Plays one sitting; returns the answer to its last message.
+        """Plays one sitting; returns the answer to its last message."""
+        async with self.opened(has_one_desk=has_one_desk) as kit:
+            text = ""
+            for message in messages:
+                text = (await kit.ask(message, kit.session("sitting"), pattern)).text
+        return text
 
-        `has_one_desk`: one agent has both tools.
-        """
+    def opened(self, *, has_one_desk: bool = False) -> AbstractAsyncContextManager[Kit]:
+        """The kit over the bank. `has_one_desk`: one agent has both tools."""
         cards = [
             AgentCard(
                 id="lead",
@@ -76,11 +84,7 @@ class Bank:
             cards = [cards[0].model_copy(update={"sub_agents": ("desk",)}), desk]
         deck = Deck.of(cards, settings=DeckSettings(orchestrator="lead"), required_blocks=[])
         once = LimitedTool(self.transfer_money, ToolLimits(once=True))
-        async with open_kit(OFFLINE, deck=deck, tools=[self.account_balance, once]) as kit:
-            text = ""
-            for message in messages:
-                text = (await kit.ask(message, kit.session("sitting"), pattern)).text
-        return text
+        return open_kit(OFFLINE, deck=deck, tools=[self.account_balance, once])
 
 
 @pytest.mark.parametrize(
@@ -199,3 +203,39 @@ async def test_a_change_to_an_act_is_no_act(correction: str):
         HELD_BACK
     )
     assert bank.transfers == [(50, "Ana"), (50, "Ana")]
+
+
+class SlowBank(Bank):
+    """A bank whose transfers are done at once and never end."""
+
+    def __init__(self):
+        super().__init__()
+        self.has_begun = asyncio.Event()
+
+    async def transfer_money(self, amount: int, to: Literal["Ana", "Ben", "Carla"]) -> str:
+        """Transfers an amount of euros to somebody."""
+        self.transfers.append((amount, to))
+        self.has_begun.set()
+        await asyncio.Event().wait()
+        return ""
+
+
+@pytest.mark.req("SO-12")
+@pytest.mark.parametrize("pattern", list(PATTERNS))
+async def test_trying_an_act_again_that_was_stopped_says_in_each_pattern_that_its_end_is_not_known(
+    pattern: str,
+):
+    bank = SlowBank()
+    async with bank.opened() as kit:
+        session = kit.session("sitting")
+        message = "what is my balance and transfer 50 euros to Ana"
+        if pattern in ("classifier_gateway", "a2a"):
+            # The one passes whole messages on, the other tries again what has not come back.
+            message = "transfer 50 euros to Ana"
+        turn = kit.ask(message, session, pattern)
+        await asyncio.wait_for(bank.has_begun.wait(), 20)
+        turn.cancel()
+        await turn
+        again = await kit.ask("try again", session, pattern)
+    assert bank.transfers == [(50, "Ana")]
+    assert UNCERTAIN in again.text

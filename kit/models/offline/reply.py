@@ -182,7 +182,8 @@ def _classify(request: Request) -> Reply | None:
         documents.append(Document(spoken(label), line[1], request.requests.get(label, ())))
     talk = request.talk
     in_play = frozenset(labels.index(label) for label in labels if f"ask_{label}" in talk.in_play)
-    situation = Situation(talk.request, tuple(documents), in_play, talk.last_reply, talk.embedder)
+    question = talk.open_question or talk.request
+    situation = Situation(question, tuple(documents), in_play, talk.last_reply, talk.embedder)
     decision = decide(situation, len(documents))
     words_of_tools: dict[int, str] = {}
     if isinstance(decision, Routes):
@@ -200,8 +201,9 @@ def _share_in_swarm(request: Request) -> Reply | None:
         return None
     own_part = Document("this", talk.role, request.own_requests)
     documents = (own_part, *_documents(peers))
-    decision = decide(Situation(talk.request, documents, embedder=talk.embedder), talk.most_calls)
-    parts = decision.parts if isinstance(decision, Routes) else (Part(0, talk.request, 0.0),)
+    question = talk.open_question or talk.request
+    decision = decide(Situation(question, documents, embedder=talk.embedder), talk.most_calls)
+    parts = decision.parts if isinstance(decision, Routes) else (Part(0, question, 0.0),)
     mine: str | None = None
     handover: list[Call] = []
     for part in parts:
@@ -212,7 +214,7 @@ def _share_in_swarm(request: Request) -> Reply | None:
         if not handover and peer not in talk.previous_speakers:
             handover.append((peer, {"query": part.text, "intent_count": 1}))
     if talk.results:
-        answer = composition.answer(mine or talk.request, talk.results)
+        answer = composition.answer(mine or question, talk.results)
         return _make_calls(talk, answer, handover)
     if mine is None:
         return _make_calls(talk, "", handover)
