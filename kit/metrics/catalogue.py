@@ -4,7 +4,7 @@ A new metric is one more entry of `METRICS`. The page Metrics, `python -m kit da
 `metrics(store).rows()` read this list and nothing else.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -14,7 +14,7 @@ from kit.core.timeout import Cause
 from kit.metrics import labelled, spending
 from kit.metrics.alert import MISMATCH
 from kit.metrics.estimate import share
-from kit.metrics.latency import PATHS, Spread, TimedPart, spread
+from kit.metrics.latency import PATHS, Spread, TimedPart, p95
 from kit.metrics.sample import Figures, Number, Sample
 from kit.metrics.spending import divide
 
@@ -102,23 +102,16 @@ def _agents_in_a_turn(sample: Sample) -> Figures:
     return figures
 
 
-def _p95(seconds: Iterable[float]) -> Number:
-    percentiles = spread(seconds)
-    if percentiles is None:
-        return None
-    return percentiles.p95
-
-
 def _orchestrator(sample: Sample) -> Figures:
     times: list[float] = []
     for key, seconds in sample.tally.samples.items():
         if key[0] == "routing":
             times += seconds
-    return {"": _p95(times)}
+    return {"": p95(times)}
 
 
 def _overhead(sample: Sample) -> Figures:
-    return {"": _p95(sample.tally.samples.get(("overhead",), ()))}
+    return {"": p95(sample.tally.samples.get(("overhead",), ()))}
 
 
 def _verbatim(sample: Sample) -> Figures:
@@ -187,7 +180,7 @@ def _statuses_of_agent(sample: Sample, agent: str, times: Spread) -> Number:
 
 
 def _first_status(sample: Sample, agent: str, times: Spread) -> Number:
-    return _p95(sample.tally.samples.get(("first_status", agent), ()))
+    return p95(sample.tally.samples.get(("first_status", agent), ()))
 
 
 def _longest_silence(sample: Sample, agent: str, times: Spread) -> Number:
@@ -541,6 +534,14 @@ METRICS: tuple[Metric, ...] = (
         "dollars",
         "The same over all turns.",
         spending.a_turn(spending.cost_by_purpose),
+    ),
+    Metric(
+        "spending_not_told_total",
+        "Spending",
+        "Not told",
+        "count",
+        "Where a model told no tokens, those above and their cost are estimates; what agents did not say they lack.",
+        spending.not_told,
     ),
     Metric(
         "extra_cost_dollars_per_turn",

@@ -57,3 +57,11 @@ def spread(values: Iterable[float]) -> Spread | None:
         return None
     p50, p95, p99 = np.quantile(every, (0.5, 0.95, 0.99), method=NEAREST_RANK).tolist()
     return Spread(count=len(every), p50=p50, p95=p95, p99=p99)
+
+
+def p95(seconds: Iterable[float]) -> float | None:
+    """The 95th percentile alone; None where there is no value."""
+    percentiles = spread(seconds)
+    if percentiles is None:
+        return None
+    return percentiles.p95

@@ -7,12 +7,12 @@ from typing import Any
 from kit.core.bodies.turn import Completed, TurnStarted
 from kit.core.display.turn_parts import NO_PARTS, TurnParts, turn_parts
 from kit.core.event import Event
-from kit.core.outcome import OF_MODEL, Usage
+from kit.core.outcome import OF_MODEL, Usage, total
 from kit.core.record import AgentMeasure, Measures, PurposeUsage
 from kit.core.status import UNKNOWN
 from kit.core.timeout import diagnoses
 from kit.core.trace import trace_of
-from kit.core.value import builder, new_dict, new_list
+from kit.core.value import builder, new_dict, new_list, new_set
 from kit.metrics.breakages import broken_parts, leaks
 
 _measures = builder(Measures)
@@ -61,6 +61,8 @@ class _Fold:
     purposes: dict[str, str] = field(default_factory=new_dict)
     """Span of a model call -> what it is for."""
     spending: dict[str, dict[str, Any]] = field(default_factory=new_dict)
+    counted: set[str] = field(default_factory=new_set)
+    """Agents whose spending other events tell: those of their model calls, or of agents that work for them."""
     is_fork: bool = False
     is_broken: bool = False
 
@@ -130,6 +132,7 @@ def _model_started(fold: _Fold, event: Event, body: Any) -> None:
     if purpose == "job":
         purpose = agent
     fold.purposes[event.span_id] = purpose
+    fold.counted.add(agent)
     if purpose in _ROUTING:
         fold.deciding[event.span_id] = event.at
     if agent == fold.lead:
@@ -164,6 +167,8 @@ def _replay(fold: _Fold, event: Event, body: Any) -> None:
     # What it plays was spent by the turn that it forks, which is stored beside it.
     if fold.is_fork:
         fold.purposes.pop(event.span_id, None)
+        if event.span_id in fold.running:
+            fold.counted.add(fold.running[event.span_id].agent)
 
 
 def _tool(fold: _Fold, event: Event, body: Any) -> None:
@@ -171,6 +176,8 @@ def _tool(fold: _Fold, event: Event, body: Any) -> None:
 
 
 def _agent_started(fold: _Fold, event: Event, body: Any) -> None:
+    if event.parent_span_id in fold.running:
+        fold.counted.add(fold.running[event.parent_span_id].agent)
     fold.running[event.span_id] = _Invocation(body.agent, event.at, event.at)
 
 
@@ -194,6 +201,12 @@ def _agent_ended(fold: _Fold, event: Event, body: Any) -> None:
     if by is None:
         return
     outcome = body.outcome
+    usage = outcome.usage
+    is_spending = usage.model_calls or usage.input_tokens or usage.cost or usage.untold_costs
+    if by.agent not in fold.counted and is_spending:
+        # Of an agent of another system nothing but its outcome tells it.
+        work = _usage(**fold.spending.get("work", _NOTHING))
+        fold.spending["work"] = total((work, usage)).model_dump()
     is_answer = outcome.kind == "answer"
     data_faults = 0
     if is_answer and outcome.data_faults:

@@ -47,6 +47,13 @@ def cost_by_purpose(sample: Sample) -> dict[str, Number]:
     return {purpose: sample.tally.dollars.get(("cost", purpose)) for purpose in purposes(sample)}
 
 
+def not_told(sample: Sample) -> dict[str, Number]:
+    """Returns how often what was spent is no bill, by why."""
+    estimated = sum(sample.tally.of("estimated").values())
+    untold = sum(sample.tally.of("untold_costs").values())
+    return {"purposes of turns, estimated": estimated, "agents of other systems": untold}
+
+
 def extra_cost(sample: Sample) -> dict[str, Number]:
     """Returns the dollars of all extra calls together; None where no price of them is known."""
     costs = cost_by_purpose(sample)

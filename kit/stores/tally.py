@@ -132,7 +132,7 @@ class Tally:
         for item in spent:
             purpose = item.purpose
             self.counts["purpose", purpose] += 1
-            for name in (*TOKENS, "estimated"):
+            for name in (*TOKENS, "estimated", "untold_costs"):
                 self.counts[name, purpose] += getattr(item.usage, name)
             if item.usage.cost is not None:
                 self.dollars["cost", purpose] += item.usage.cost

@@ -19,6 +19,7 @@ from kit.core.bodies.call import ToolEnded, ToolStarted
 from kit.core.errors import BindError, CodeError, DeckError
 from kit.core.fault import Fault
 from kit.core.outcome import Answer, Failure, Usage
+from kit.metrics.summary import metrics
 from kit.patterns import PATTERNS
 from kit.ui.shared.turn_facts import fault_lines
 from kit.ui.shared.turn_fold import advance
@@ -93,6 +94,20 @@ async def test_functions_of_a_file_answer_as_sub_agents_with_their_calls_and_the
     assert (flights, hotels) == (untold, told), "unknown is not 0"
     assert reply.usage.cost == pytest.approx(0.02)
     assert (reply.usage.untold_tokens, reply.usage.untold_costs) == (1, 1)
+
+
+async def test_metrics_hold_what_such_agents_spent_and_how_many_did_not_say(tmp_path: Path):
+    deck = write_deck(
+        tmp_path, {"flights": "./agents.py:flights", "hotels": "./agents.py:hotels"}, AGENTS
+    )
+    async with kit_over(deck, "flights", "hotels") as kit:
+        for _ in range(2):
+            await kit.ask("Please help me.", kit.session("s"))
+        told = metrics(kit.store)
+    assert told.number("cost_dollars_total", "work") == pytest.approx(0.04)
+    assert told.number("model_calls_total", "work") == 2
+    assert told.number("tokens_total", "work") == 220
+    assert told.number("spending_not_told_total", "agents of other systems") == 2
 
 
 @pytest.mark.parametrize(

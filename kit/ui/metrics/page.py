@@ -12,6 +12,7 @@ from kit.core.context import Principal
 from kit.core.display.command import command
 from kit.core.display.count import many
 from kit.core.errors import DataError
+from kit.core.outcome import Usage
 from kit.core.record import TurnRecord
 from kit.metrics import catalogue
 from kit.metrics.alert import alerts
@@ -29,7 +30,15 @@ from kit.ui.shared.frame import draw_link, with_store
 from kit.ui.shared.host import Host
 from kit.ui.shared.template import render, table_html
 from kit.ui.shared.visitor import visitor
-from kit.ui.shared.wording import dollars, label, literal, moment, simulated_words, took
+from kit.ui.shared.wording import (
+    cost_in_words,
+    dollars,
+    label,
+    literal,
+    moment,
+    simulated_words,
+    took,
+)
 
 WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "All time": None}
 """Words -> seconds back from now; None: everything stored."""
@@ -131,6 +140,12 @@ def _figures(tally: Tally) -> None:
     first_text = _spread_of(tally, "first_text")
     overhead = _spread_of(tally, "overhead")
     calls = sum(tally.of("model_calls").values())
+    spending = Usage(
+        model_calls=calls,
+        cost=sum(tally.dollars.values()) if tally.dollars else None,
+        estimated=any(tally.of("estimated").values()),
+        untold_costs=sum(tally.of("untold_costs").values()),
+    )
     rows = (
         (
             ("Answered whole", percent_words(share(endings.get("answered", 0), ended_count))),
@@ -146,7 +161,7 @@ def _figures(tally: Tally) -> None:
         ),
         (
             ("Model calls a turn", f"{calls / turns:.1f}"),
-            ("Cost", read(sum(tally.dollars.values()) if tally.dollars else None, "dollars")),
+            ("Cost", read(spending.cost, "dollars")),
             ("Replies checked", f"{counts['envelopes',]:,}"),
             ("Of somebody else, blocked", f"{len(tally.mismatches):,}"),
         ),
@@ -154,6 +169,8 @@ def _figures(tally: Tally) -> None:
     for row in rows:
         for column, (name, value) in zip(st.columns(4), row, strict=True):
             column.metric(name, value, border=True)
+    if spending.estimated or spending.untold_costs:
+        st.caption(f"Cost: {cost_in_words(spending)}.")
 
 
 def _spread_of(tally: Tally, kind: str) -> Spread | None:
