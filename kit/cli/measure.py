@@ -229,10 +229,11 @@ def grid_command(arguments: Namespace) -> int:
 
 
 def _compare(arguments: Namespace) -> int:
-    from kit.bench.grid.run_pair import compare_runs
+    from kit.bench.grid.run_pair import compare_runs, describe_runs
 
     limits = margins(arguments.margin)
     verdicts = compare_runs(arguments.before, arguments.after, arguments.by, margin=limits)
+    print("\n".join(describe_runs(arguments.before, arguments.after)))
     print("\n".join(map(str, verdicts)) or "no case was scored in both")
     return 0
 

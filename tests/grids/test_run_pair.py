@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kit.bench.grid.run import PROVENANCE
-from kit.bench.grid.run_pair import compare_runs
+from kit.bench.grid.run_pair import compare_runs, describe_runs
 from kit.core.errors import DataError
 from kit.home import HOME
 from tests.cli.test_cli import refused
@@ -37,7 +37,8 @@ def test_runs_over_the_same_cases_are_paired_by_case(tmp_path: Path):
     assert one.verdict == "worse" and one.difference.n == 8 and one.way == {"run": "after"}
     printed = kit("compare", str(good), str(bad), "--by", "exact", "--by", "seconds")
     names = [line.partition(":")[0] for line in printed.stdout.splitlines()]
-    assert printed.returncode == 0 and names == ["exact", "seconds"]
+    assert printed.returncode == 0 and names == ["before", "after", "exact", "seconds"]
+    assert "simulated; virtual time, sub-agents: stubs" in printed.stdout
     example = str(HOME / "data" / "grids" / "patterns_example.yaml")
     for command in (("compare", str(good), str(bad)), ("grid", example)):
         misspelt = kit(*command, "--margin", "exat=0.1")
@@ -46,6 +47,21 @@ def test_runs_over_the_same_cases_are_paired_by_case(tmp_path: Path):
             refused(kit(*command, "--margin", points), "'exact'", "write 0.05 for 5 points")
     with pytest.raises(DataError, match=r"write 0\.05 for 5 points"):
         compare_runs(good, bad, margin={"exact": 5})
+
+
+def test_runs_whose_figures_are_of_another_sort_say_so_beside_their_verdicts(tmp_path: Path):
+    simulated = stored(tmp_path, "simulated", models=["simulated-test"])
+    stand_in = stored(tmp_path, "stand_in", models=["offline"], sub_agents="cards")
+    text = json.loads((stand_in / PROVENANCE).read_text())
+    text["runs"]["1"]["clock"] = "real"
+    (stand_in / PROVENANCE).write_text(json.dumps(text))
+    lines = describe_runs(simulated, stand_in)
+    assert "simulated; virtual time" in lines[0] and "offline stand-in; real time" in lines[1]
+    assert [line.rpartition(" are no comparison")[0].split()[0] for line in lines[2:]] == [
+        "Simulated",
+        "Seconds",
+        "The",
+    ]
 
 
 def test_other_cases_other_judges_and_other_ways_are_refused(tmp_path: Path):

@@ -139,6 +139,7 @@ def provenance(spec: GridSpec) -> dict[str, object]:
         "date": datetime.now(UTC).date().isoformat(),
         "kinds": spec.kinds,
         "clock": "virtual" if spec.virtual else "real",
+        "sub_agents": spec.grid.sub_agents,
         "seed": spec.grid.seed,
         "revision": revision(),
         "inputs": inputs,

@@ -29,6 +29,7 @@ from kit.bench.grid.hops import hop_lines
 from kit.bench.grid.provenance import Plan, first_plan, plan_of
 from kit.bench.grid.results import AXES, Results, tidy
 from kit.bench.grid.run import Run
+from kit.bench.statistics.verdict import NO_COMPARISON
 from kit.bench.systems.disclosure import disclosures
 from kit.core.display.count import many
 from kit.core.errors import DataError
@@ -227,10 +228,7 @@ def _told_the_answers(spec: GridSpec) -> list[str]:
     kinds = set(spec.kinds.values())
     if "simulated" not in kinds or len(kinds) == 1:
         return []
-    return [
-        "Simulated models are told whom a case expects and err from there by a law: beside any other "
-        "model they are no comparison."
-    ]
+    return [NO_COMPARISON]
 
 
 def caveat_lines(rows: Iterable[Row], by: Sequence[str]) -> list[str]:

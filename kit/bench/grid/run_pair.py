@@ -8,7 +8,7 @@ from kit.bench.grid.comparison import Comparison, compare
 from kit.bench.grid.failures import read_failures
 from kit.bench.grid.results import AXES, Results, tidy
 from kit.bench.grid.stored_runs import StoredRun, read_run
-from kit.bench.statistics.verdict import Margin, check_margin
+from kit.bench.statistics.verdict import NO_COMPARISON, Margin, check_margin
 from kit.core.errors import DataError
 
 _EQUAL_INPUTS = {"cases": "other case files", "judges": "other judges"}
@@ -45,6 +45,32 @@ def compare_runs(
         margin=plan.margin if margin is None else margin,
         clusters=plan.clusters,
     )
+
+
+def describe_runs(before: Path, after: Path) -> list[str]:
+    """Says what the figures of two runs are, and what of them is no comparison, a line each."""
+    lines: list[str] = []
+    kinds: set[str] = set()
+    conditions: list[tuple[str, str]] = []
+    for label, run in (("before", read_run(before)), ("after", read_run(after))):
+        made_of = run.runs[-1]
+        clock = made_of.get("clock", "unknown")
+        sub_agents = made_of.get("sub_agents", "unknown")
+        lines.append(f"{label}: {run.folder}, {run}; {clock} time, sub-agents: {sub_agents}")
+        kinds.update(run.kinds)
+        conditions.append((clock, sub_agents))
+    (clock, sub_agents), (other_clock, other_sub_agents) = conditions
+    # A run of an earlier version does not say how its sub-agents were played.
+    is_known = "unknown" not in (sub_agents, other_sub_agents)
+    if "simulated" in kinds and len(kinds) > 1:
+        lines.append(NO_COMPARISON)
+    if clock != other_clock:
+        lines.append("Seconds of virtual and of real time are no comparison.")
+    if is_known and sub_agents != other_sub_agents:
+        lines.append(
+            "The sub-agents were played otherwise: tokens, dollars and seconds are no comparison."
+        )
+    return lines
 
 
 def _tidy_rows(run: str, folder: Path, names: Sequence[str]) -> Iterator[dict[str, Any]]:

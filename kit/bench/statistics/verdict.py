@@ -33,6 +33,13 @@ is smaller than the margin, to either side. `cannot tell`: the way may be ahead,
 same. `no verdict`: too many cells failed to compare the two."""
 
 
+NO_COMPARISON = (
+    "Simulated models are told whom a case expects and err from there by a law: beside any other model "
+    "they are no comparison."
+)
+"""Said wherever simulated figures stand beside others."""
+
+
 def is_score(measure: str) -> bool:
     """Whether its values lie between 0 and 1."""
     return measure not in MEASURES
