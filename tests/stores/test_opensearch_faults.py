@@ -90,6 +90,17 @@ async def test_an_index_that_takes_no_writes_says_so_and_is_still_read(opened: O
     assert await works(opened)
 
 
+async def test_a_kit_opens_though_what_has_expired_cannot_be_deleted(opened: Opened) -> None:
+    """So it is where its disk is full, and turns that make no plan still go."""
+    await opened.stores.memory.write(a_memory("old", ttl_at=1.0))
+    index = opened.place.index("agent_memory", "acme")
+    block = {"index.blocks.read_only_allow_delete": True}
+    opened.client.indices.put_settings(index=index, body=block)
+    began = time.monotonic()
+    opened.backend.open(opened.stores.sessions)
+    assert time.monotonic() - began < 20
+
+
 async def test_an_index_that_is_red_is_an_error_and_never_a_shorter_answer(opened: Opened) -> None:
     index = opened.place.index("agent_plans", "acme")
     nowhere = {"index.routing.allocation.require._name": "nobody"}

@@ -320,7 +320,7 @@ class Cluster:
         except TransportError:
             return False
 
-    def delete_by(self, index: str, query: Mapping[str, Any]) -> int:
+    def delete_by(self, index: str, query: Mapping[str, Any], seconds: float = BY_QUERY) -> int:
         """Deletes what a query finds, whatever was acknowledged before included; returns how many. Raises StoreError.
 
         What somebody writes meanwhile stays.
@@ -334,7 +334,7 @@ class Cluster:
                 "conflicts": "proceed",
                 "refresh": "true",
                 "ignore_unavailable": "true",
-                "request_timeout": BY_QUERY,
+                "request_timeout": seconds,
             },
         )
         if answer["failures"]:

@@ -1,6 +1,7 @@
 """Memories in OpenSearch: by key, by vector, by words; locks; expiry."""
 
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,12 +9,13 @@ from typing import Any
 from kit.core.context import Principal
 from kit.core.documents.check import check, document_of
 from kit.core.documents.document import OWNER, Memory, Scope
-from kit.core.errors import StoreBusy
+from kit.core.errors import StoreBusy, StoreError
 from kit.stores.documents.refusals import check_length, check_write
 from kit.stores.opensearch.address import id_of
 from kit.stores.opensearch.cluster import MOST, Cluster, StoredDocument
 from kit.stores.opensearch.templates import MEMORY, mapping_of
 
+log = logging.getLogger("kit.store")
 TRIES = 50
 """Writes of one key that may be overtaken by others before this one gives up."""
 DATES = tuple(
@@ -133,8 +135,13 @@ class OpenSearchMemory:
 
 
 def drop_expired(cluster: Cluster, now: float) -> None:
-    """Deletes the memories of all tenants that have expired. Raises StoreError."""
-    cluster.delete_by(cluster.address.every_index(MEMORY), _expired(now))
+    """Deletes the memories of all tenants that have expired; those that it cannot delete nobody is given either."""
+    index = cluster.address.every_index(MEMORY)
+    try:
+        # A server whose disk is full tries for a minute, and whoever opens a kit waits for it.
+        cluster.delete_by(index, _expired(now), cluster.address.timeout)
+    except StoreError as error:
+        log.warning("memories that have expired are not deleted: %s", error)
 
 
 def _expired(now: float) -> dict[str, Any]:
