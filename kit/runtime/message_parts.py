@@ -17,7 +17,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from kit.core.language.asides import ASIDE, HASTE, PROMPT, THANKS
+from kit.core.language.asides import ASIDE, HASTE, PROMPT, TERMS, THANKS
 from kit.core.language.clauses import (
     LONGEST,
     PREPOSITIONS,
@@ -222,8 +222,10 @@ class _Stretch:
 
     @property
     def names_nothing(self) -> bool:
-        """It holds no word: "(2)" or "4,975" says something only beside the request before it."""
-        return LETTER.search(self.text) is None
+        """It says something only beside the request before it: "(2)", "4,975", "ten dollars tops"."""
+        if LETTER.search(self.text) is None:
+            return True
+        return TERMS.fullmatch(self.text.strip()) is not None and not opens_as_request(self.text)
 
     @property
     def refers_back(self) -> bool:

@@ -174,6 +174,24 @@ def test_a_second_run_asks_nothing_and_an_edit_is_asked_anew(
     assert "20 cells played, 0 were there" in capsys.readouterr().out, "a file it imports"
 
 
+@realtime
+@pytest.mark.parametrize("file", ["words.py", "prompt.md"])
+def test_what_a_program_in_python_imports_and_reads_counts_for_its_cells(
+    file: str, folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    (folder / "tool.py").write_text("from words import GATE\nprint(GATE)\n")
+    (folder / "prompt.md").write_text("Say the gate.\n")
+    few = (folder / "cases.csv").read_text().splitlines()[:3]
+    (folder / "cases.csv").write_text("\n".join(few))
+    command = [f"command:{sys.executable} tool.py", "cases.csv", "--out", "out"]
+    main(["bench", *command])
+    main(["bench", *command])
+    assert "0 cells played, 2 were there" in capsys.readouterr().out
+    (folder / file).write_text('GATE = "gate 5"\n')
+    main(["bench", *command])
+    assert "2 cells played, 0 were there" in capsys.readouterr().out
+
+
 def test_an_object_is_told_from_another_by_its_name_and_a_function_by_its_source():
     class Agent:
         pass

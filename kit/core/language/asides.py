@@ -21,6 +21,13 @@ HASTE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Why somebody is in a hurry, up to the next mark: "soccer practice in ten minutes so be quick"."""
+TERMS = re.compile(
+    r"""(?:\$?\d[\d,.]*|\w+)\ (?:dollars|bucks|points|pts|euros|miles|minutes)
+        \ (?:tops|max|at\ (?:most|least)|or\ (?:less|more|under))
+        |(?:[^\W\d_]+\ ){1,3}(?:ok|okay|allowed|included)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Words that only say more of the request before them: "ten dollars tops", "sugar free ok"."""
 PROMPT = re.compile(
     r"""\b(?:your|system|hidden|secret|initial)\s+(?:(?:system|hidden|secret|initial|own|full|exact)\s+)*prompts?\b
         |\b(?:system|hidden|secret|initial|previous|prior|earlier)\s+(?:instructions?|messages?)\b
