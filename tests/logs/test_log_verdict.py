@@ -378,6 +378,26 @@ def test_a_file_that_is_no_log_ends_in_one_sentence(tmp_path: Path, name: str, c
 # Inspect's own values
 
 
+def test_a_run_that_was_stopped_says_so_and_its_verdict_has_to_hold_at_any_look(tmp_path: Path):
+    paths: dict[str, str] = {}
+    for status in ("success", "cancelled"):
+        source = FOLDER / "inspect-careful.eval"
+        with zipfile.ZipFile(source) as archive:
+            log = _json(archive, source, archive.getinfo("header.json"))
+            names = [name for name in archive.namelist() if name.startswith("samples/")]
+            log["samples"] = [_json(archive, source, archive.getinfo(name)) for name in names]
+        log["status"] = status
+        log["results"]["total_samples"] = 2 * len(names)
+        paths[status] = str(tmp_path / f"{status}.json")
+        Path(paths[status]).write_text(json.dumps(log))
+    plain = str(FOLDER / "inspect-plain.eval")
+    whole = kit("verdict", plain, paths["success"]).stdout
+    stopped = kit("verdict", plain, paths["cancelled"]).stdout
+    assert "at any look" not in whole and "status" not in whole
+    assert f"its status is 'cancelled', with {len(names)} of {2 * len(names)} samples" in stopped
+    assert "at any look" in stopped
+
+
 def test_values_of_inspect_become_the_numbers_that_inspect_makes_of_them(tmp_path: Path):
     """As its `value_to_float` says, and in a zip as its earlier versions packed it."""
     source = FOLDER / "inspect-plain.eval"

@@ -14,6 +14,7 @@ from zipfile import ZipFile, ZipInfo
 
 from kit.bench.grid.grid_file import digest
 from kit.bench.logs.log import Log, LoggedSample, cluster_in, number_of, whole
+from kit.core.display.count import many
 from kit.core.extra import require
 from kit.core.limits import read_json
 
@@ -50,7 +51,20 @@ def read_inspect(path: Path, cluster: str | None = None) -> Log:
             samples=tuple(sorted(samples, key=_order)),
             scorers=_scorers(evaluation),
             not_numeric=not_numeric,
+            early_end=_early_end(header, len(samples)),
         )
+
+
+def _early_end(header: Mapping[str, Any], count: int) -> str:
+    """How a run ended that was stopped, broke, or has not ended; empty for any other."""
+    status = header.get("status", "success")
+    if status == "success":
+        return ""
+    results: Mapping[str, Any] = header.get("results") or {}
+    total = results.get("total_samples")
+    if total is None or total <= count:
+        return f"its status is {status!r}"
+    return f"its status is {status!r}, with {count:,} of {many(total, 'sample')}"
 
 
 def _order(sample: LoggedSample) -> tuple[str, int]:

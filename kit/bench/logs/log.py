@@ -56,6 +56,8 @@ class Log(Value):
     """Score -> how its scorer was set up; empty where the log does not say."""
     not_numeric: Mapping[str, str] = {}
     """Score -> a value of it that is no number."""
+    early_end: str = ""
+    """How a run ended that did not play all of its samples, in words; empty where the log does not say so."""
 
     @property
     def scores(self) -> list[str]:

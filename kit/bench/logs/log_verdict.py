@@ -66,8 +66,8 @@ def compare_logs(
     `margin`: the difference that is too small to matter. `scales`: the least and the greatest value
     of scores that are not from 0 to 1; they are brought to that. `lower`: scores of which less is
     better. `any_look`: the logs were looked at before they were this long, so the verdict has to
-    hold however often one looks. Raises DataError for logs of other samples or by other scorers,
-    and for a score that is no number or is not there.
+    hold however often one looks; so it has to for a run that was stopped. Raises DataError for
+    logs of other samples or by other scorers, and for a score that is no number or is not there.
     """
     _check_samples(first, second)
     names = _scores_of(first, second, scores)
@@ -79,6 +79,8 @@ def compare_logs(
     pair = {first_name: first, second_name: second}
     values = _values(pair, names, scales or {})
     clusters = _clusters(first, second)
+    # Who stops a run has looked at it.
+    any_look = any_look or bool(first.early_end or second.early_end)
     keys = {(sample.sample, sample.epoch) for sample in first.samples}
     shared = keys & {(sample.sample, sample.epoch) for sample in second.samples}
 
@@ -131,6 +133,8 @@ def _sentence(name: str, log: Log) -> str:
     errors = [sample for sample in log.samples if sample.error is not None]
     if errors:
         text += f"; {many(len(errors), 'error')}, such as {str(errors[0].error)[:120]!r}"
+    if log.early_end:
+        text += f"; {log.early_end}, so a verdict has to hold however often one looks"
     return text
 
 
