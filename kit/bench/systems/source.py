@@ -3,6 +3,7 @@
 import hashlib
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -63,14 +64,7 @@ class SystemSource:
         """The modules beside that file which it imports, by name, those they import among them."""
         if self.file is None:
             return {}
-        # Which attributes a module has is not in the stubs.
-        finder: Any = ModuleFinder([str(self.file.parent)])
-        finder.run_script(str(self.file))
-        modules: dict[str, Path] = {}
-        for name, module in finder.modules.items():
-            if name != "__main__" and module.__file__:
-                modules[name] = Path(module.__file__)
-        return modules
+        return _imports(self.file)
 
     def bridge(self) -> Bridge:
         """Loads the system. Raises CodeError or DataError, which say what can stand there."""
@@ -88,14 +82,15 @@ class SystemSource:
         parts: list[Any] = []
         if isinstance(self.value, CommandLine):
             parts.append(self.value.command)
-            parts += _contents(self.folder / word for word in self.value.command)
+            for word in self.value.command:
+                path = self.folder / word
+                parts += _contents(_sources(path) if path.suffix == ".py" else [path])
         elif not isinstance(self.value, str):
             parts += _object_identity(self.name, self.value)
         else:
             parts.append(self.value)
             if self.file is not None:
-                texts = [path for path in self.file.parent.iterdir() if path.suffix in _TEXTS]
-                parts += _contents((self.file, *self.modules.values(), *texts))
+                parts += _contents(_sources(self.file))
             elif not self.is_address:
                 parts += _contents(_package_files(Reference.parse(self.value).module))
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
@@ -185,13 +180,35 @@ def file_of(reference: str, folder: Path) -> Path | None:
     return file
 
 
+def _sources(file: Path) -> list[Path]:
+    """A file of Python, what it imports from its folder, and the texts beside it; none where there is no such file."""
+    if not file.is_file():
+        return []
+    texts = [path for path in file.parent.iterdir() if path.suffix in _TEXTS]
+    return [file, *_imports(file).values(), *texts]
+
+
+def _imports(file: Path) -> dict[str, Path]:
+    """The modules beside a file of Python which it imports, by name, those they import among them."""
+    # Which attributes a module has is not in the stubs.
+    finder: Any = ModuleFinder([str(file.parent)])
+    # Who runs a file that is no Python of this version is told so by its interpreter.
+    with suppress(SyntaxError):
+        finder.run_script(str(file))
+    modules: dict[str, Path] = {}
+    for name, module in finder.modules.items():
+        if name != "__main__" and module.__file__:
+            modules[name] = Path(module.__file__)
+    return modules
+
+
 def _contents(paths: Iterable[Path]) -> list[tuple[str, str]]:
     """The files among these, each by its name and a digest of what it holds."""
-    contents: dict[str, str] = {}
-    for path in sorted(paths):
+    contents: list[tuple[str, str]] = []
+    for path in set(paths):
         if path.is_file():
-            contents[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return sorted(contents.items())
+            contents.append((path.name, hashlib.sha256(path.read_bytes()).hexdigest()))
+    return sorted(contents)
 
 
 def _package_files(module: str) -> list[Path]:
