@@ -147,7 +147,9 @@ def _remedy(error: BaseException, spec: ModelSpec, status: int | None) -> str:
         pause = f": it asks for {seconds} s" if seconds else ""
         return _REMEDIES[status].format(key=_key(spec), pause=pause)
     if status >= 500:
-        return "the server failed: try again later, or name a `fallback`"
+        return (
+            "the server failed: try again later; a card that names this model can have a `fallback`"
+        )
     return _NO_ANSWER_OF_THE_API
 
 
