@@ -55,7 +55,7 @@ async def test_a_plan_that_is_stopped_in_the_middle_of_an_act_says_that_nobody_k
     text = await stopped(tmp_path, Acts(FIND, honours_keys=honours_keys))
     assert text == (
         f"{FIND}: {UNCERTAIN}\n\nNot done: {RANK}.\n\n"
-        "You stopped me here, so this is only part of the answer."
+        "I was stopped here, so this is only part of the answer."
     )
 
 

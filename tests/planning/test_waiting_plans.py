@@ -121,7 +121,7 @@ async def test_a_plan_whose_process_ends_is_given_to_a_worker(tmp_path: Path) ->
     store = SqliteStore(tmp_path / "kit.db")
     (plan,) = await store.open_documents().plans.unfinished()
     assert (reply.status, plan.status) == ("interrupted", "executing")
-    assert "You stopped me" not in reply.text, "nobody did"
+    assert "was interrupted" in reply.text
     assert plan.plan_id == f"plan_{turn.id}"
     store.close()
 

@@ -76,8 +76,8 @@ async def test_followers_see_everything_from_wherever_they_join_and_awaiters_do_
     assert reply.status == "ok"
 
 
-STOP = "You stopped me here, so this is only part of the answer."
-EARLY = "You stopped me before I had an answer."
+STOP = "I was stopped here, so this is only part of the answer."
+EARLY = "I was stopped before I had an answer."
 
 
 @pytest.mark.req("K-23")

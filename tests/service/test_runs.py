@@ -232,6 +232,16 @@ async def test_a_turn_whose_process_has_just_died_goes_on_at_a_server_that_has_r
         assert (again.json()["turn_id"], again.json()["status"]) == (turn_id, "ok")
 
 
+async def test_a_turn_that_ends_with_its_server_does_not_say_that_its_user_stopped_it() -> None:
+    async with chat(seconds=30) as api:
+        asking = asyncio.create_task(api.run())
+        await until(lambda: api.kit.store.turns())
+        await api.kit.turns.drain()
+        told = (await asking).json()
+    assert told["status"] == "cancelled"
+    assert told["response"] == "I was stopped before I had an answer."
+
+
 @pytest.mark.req("AS-22", "AS-3")
 async def test_a_plan_whose_process_ended_goes_on_with_the_same_request_where_there_is_no_worker(
     tmp_path: Path,
