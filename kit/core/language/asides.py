@@ -11,10 +11,13 @@ THANKS = re.compile(
 ASIDE = re.compile(
     r"""(?:(?:(?:u+gh|argh|hm+|phew|sigh|lol|haha|omg|o[hk]|okay|well|so|listen)\b\W*+)++
         |while\ (?:you|we)(?:['’]re|\ are)\ (?:at\ it|there)
+        |(?:[\w']{1,12}\ ){0,4}sorry(?:\ (?:for|about)\ (?:the|this|all|my)\ [\w\ ]{1,40})?
+        |(?:ur|you(?:['’]re|\ are))\ (?:the\ best|great|awesome|a\ lifesaver)
         |(?:(?:kind|best|warm)\ )?regards(?:,?\ \w+)?|(?:un\ )?saludos?(?:,?\ \w+)?)""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Sighs ("omg ok so"), "while you're at it", or the end of a letter: a clause of nothing else asks for nothing."""
+"""Sighs ("omg ok so"), "while you're at it", excuses, praise, or the end of a letter: a clause of nothing else asks
+for nothing."""
 HASTE = re.compile(
     r"""\A[^,;:?!\n]{0,100}\bso\ (?:please\ |pls\ |plz\ )?(?:be\ |make\ (?:it|this)\ )?
         (?:quick(?:ly)?|fast|brief|short)(?:\s*[:,;–—]\s*|\Z)""",
@@ -22,9 +25,9 @@ HASTE = re.compile(
 )
 """Why somebody is in a hurry, up to the next mark: "soccer practice in ten minutes so be quick"."""
 TERMS = re.compile(
-    r"""(?:\$?\d[\d,.]*|\w+)\ (?:dollars|bucks|points|pts|euros|miles|minutes)
+    r"""(?:\$?\d[\d,.]{0,9}|\w{1,20})\ (?:dollars|bucks|points|pts|euros|miles|minutes)
         \ (?:tops|max|at\ (?:most|least)|or\ (?:less|more|under))
-        |(?:[^\W\d_]+\ ){1,3}(?:ok|okay|allowed|included)""",
+        |(?:[^\W\d_]{1,20}\ ){1,3}(?:ok|okay|allowed|included)|[^\W\d_]{1,20}\ wise""",
     re.IGNORECASE | re.VERBOSE,
 )
 """Words that only say more of the request before them: "ten dollars tops", "sugar free ok"."""
