@@ -7,7 +7,7 @@ from kit.runtime.agents.contract import refusal
 from kit.runtime.agents.llm_agent import Decision, LLMAgent
 from kit.runtime.answer.acknowledge import acknowledge, rescued
 from kit.runtime.answer.owed import is_unanswerable
-from kit.runtime.answer.raw_text import scrub
+from kit.runtime.answer.raw_text import is_written_call, scrub
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
 from kit.runtime.guards.checks import decide, tidy
@@ -77,6 +77,9 @@ async def compose_rounds(
             # it failed, and the words in which it was declined are the answer
             suggestion = scrub(declined.words, ctx) if declined.words else None
             return call.failed("refusal", declined.detail, suggestion)
+        if is_written_call(decision.text, (*lead.sub_cards, *lead.tools)):
+            # Nobody was asked, whatever is left of the text once the call is cut out.
+            return call.failed("contract_violation", "a tool call written as text")
         return outcome_of(scrub(decision.text, ctx), call)
     text = await acknowledge(decision.text, lead, thread, call, ctx, clean=clean)
     return outcome_of(text, call)

@@ -170,6 +170,16 @@ async def test_an_agent_that_only_hands_on_what_the_kit_told_its_model_has_not_a
     assert not isinstance(await outcome([f"{NO_SUCH_TOOL} Coffee is 200 points."]), Failure)
 
 
+async def test_a_call_that_a_lead_wrote_into_its_text_and_nobody_made_is_no_answer():
+    written = 'I will look. [ask_shop({"query": "coffee", "intent_count": 1})]'
+    kit = small_kit([written], {"shop": ScriptedModel("Coffee is 200 points.")})
+    reply = await run_turn("what is coffee", ALICE, kit)
+    assert reply.status == "failed" and not reply.outcomes
+    assert "wasn't able to" in reply.text
+    kit = small_kit(["Hello! I can ask the shop."], {"shop": ScriptedModel("")})
+    assert (await run_turn("hello", ALICE, kit)).status == "ok"
+
+
 @pytest.mark.parametrize("text", ["NO_ANSWER", "I'm sorry, but I can't help with that."])
 async def test_a_refusal_in_prose_is_no_answer(text: str):
     failure = await outcome([text])

@@ -250,9 +250,13 @@ _PYTHON = re.compile(r"\A\s*(?:```\w*\s|<\w+>\s*)?([A-Za-z_][\w.]*)\(")
 
 
 def is_written_call(text: str, tools: Collection[str] = ()) -> bool:
-    """Whether a reply is a tool call written as text: JSON of a name with arguments and nothing beside it, or one that
-    names a tool of `tools` anywhere in it.
+    """Whether a reply is a tool call written as text: JSON of a name with arguments and nothing beside it, or a call of
+    a tool of `tools` anywhere in it.
     """
+    # With its arguments: a person may be told to call `look_up(query)`.
+    for tool in tools:
+        if f"{tool}({{" in text:
+            return True
     python = _PYTHON.match(text)
     names = _NAME_FIELD.findall(text)
     if python is not None and text.rstrip("` \n").endswith(")"):
