@@ -110,6 +110,7 @@ async def test_a_redis_that_is_gone_is_said_without_its_address_and_found_again(
             assert [entry.body["number"] for entry in await bus.read("steps")] == [1, 2]
 
 
+@pytest.mark.realtime
 @pytest.mark.req("AS-13")
 async def test_a_redis_that_is_full_says_so_and_nothing_of_what_it_was_told(tmp_path: Path) -> None:
     with redis_server(tmp_path) as server:
