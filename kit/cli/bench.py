@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kit.cli.measure import MARGIN, grid_command, margin, margins, require_checkout
-from kit.core.display.count import many
 from kit.core.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def _bench(arguments: Namespace) -> int:
         print(json.dumps(_result(spec, run), indent=1))
     else:
         print(text)
-        print(f"{many(run.done, 'cell')} played, {run.before:,} were there; results in {folder}")
+        print(f"{run}; results in {folder}")
     if run.complete or run.decided:
         return 0
     return 1

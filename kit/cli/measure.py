@@ -218,7 +218,7 @@ def grid_command(arguments: Namespace) -> int:
     if run.complete:
         drop_stale_tracks(spec, cassette)
     print(report(spec, run))
-    print(f"{many(run.done, 'cell')} played, {run.before:,} were there; results in {folder}")
+    print(f"{run}; results in {folder}")
     if kits.has_opik and not arguments.on:
         from kit.bench.grid.experiment import copy_to_opik
 

@@ -4,6 +4,7 @@ fail by is owned up to."""
 import asyncio
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -190,6 +191,21 @@ def test_what_a_program_in_python_imports_and_reads_counts_for_its_cells(
     (folder / file).write_text('GATE = "gate 5"\n')
     main(["bench", *command])
     assert "2 cells played, 0 were there" in capsys.readouterr().out
+
+
+@realtime
+def test_a_judge_that_was_mended_scores_what_is_there_and_the_last_line_says_so(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    command = ["./mine.py:silent", "cases.csv", "--judge", "./judges.py:short", "--out", "out"]
+    for size in (12, 13):
+        (folder / "judges.py").write_text(
+            f"def short(case, observation):\n    return float(len(observation.text) < {size})\n"
+        )
+        main(["bench", *command])
+    first, second = re.findall(r"\d+ cells played.*(?=; results)", capsys.readouterr().out)
+    assert first == "20 cells played, 0 were there"
+    assert second.startswith("0 cells played, 0 were there, 20 were scored anew")
 
 
 def test_an_object_is_told_from_another_by_its_name_and_a_function_by_its_source():

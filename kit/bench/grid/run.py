@@ -61,6 +61,12 @@ class Run:
     def complete(self) -> bool:
         return self.before + self.done == self.total
 
+    def __str__(self) -> str:
+        text = f"{many(self.done - self.scored_again, 'cell')} played, {self.before:,} were there"
+        if self.scored_again:
+            text += f", {self.scored_again:,} were scored anew and asked nobody of a way"
+        return text
+
 
 def run_grid(
     spec: GridSpec,
