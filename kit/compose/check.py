@@ -129,6 +129,14 @@ class Check:
             self._card_fault(card, self._unknown("model", card.model, models), "model")
         fallback = self._unknown("model", card.fallback_model, models)
         self._card_fault(card, fallback, "fallback_model")
+        # What `rule` judges by comes with the kit.
+        if card.eval is not None and card.eval.judge != "rule":
+            judge = self._unknown("card", card.eval.judge, self.parts.cards, "judge")
+            self._card_fault(card, judge, "eval", "judge")
+            # The rubrics of a judge that is not there are nobody's.
+            if judge is None:
+                rubric = self._unknown("rubric", card.eval.rubric, self.parts.rubrics)
+                self._card_fault(card, rubric, "eval", "rubric")
         required = self.parts.settings.required_blocks
         for index, name in self._listed(card, "prompt_blocks", card.prompt_blocks):
             sentence = self._unknown("block", name, self.parts.blocks)

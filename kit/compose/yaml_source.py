@@ -164,6 +164,8 @@ def _sentence(model: type[BaseModel], detail: ErrorDetails) -> str:
         # YAML reads an unquoted 1.0, yes or 2026-01-01 as something else than a text.
         case "string_type" if isinstance(value, (bool, int, float, date)):
             return f"{name!r} must be a string, got {value!r}; put it in quotes"
+        case "tuple_type":
+            return f"{name!r} must be a list, such as [first, second], got {reprlib.repr(value)}"
         case "value_error":
             text = message.removeprefix("Value error, ")
             return f"{name!r}: {text}" if name else text

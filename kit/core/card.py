@@ -126,7 +126,7 @@ class EvalPolicy(CardPart):
     """`rule`, or the id of a card of the deck whose agent judges."""
     rubric: str
     """Name of the rubric it judges by: the deck's, or one of cards/rubrics."""
-    threshold: float = 0.95
+    threshold: float = Field(default=0.95, gt=0, le=1)
     """The share of answers that must pass before the card may go live."""
     tool_cases: tuple[ToolCase, ...] = ()
     """A tool with a grant needs one for each mode."""

@@ -193,7 +193,7 @@ FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
         card(
             "shop",
             tool_grants="{search_offers: {since: 2026-10-20}}",
-            eval="{judge: j, rubric: r, tool_cases: [{tool: search_offers, mode: fails, ask: a, never: [deal]}]}",
+            eval="{judge: rule, rubric: policy, tool_cases: [{tool: search_offers, mode: fails, ask: a, never: [deal]}]}",
         ),
         "demo/shop.yaml:8: 'search_offers' is new and no case in eval.tool_cases has mode "
         "returns_nothing for it; add one",
@@ -201,16 +201,32 @@ FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
     "case for a tool the card lacks": (
         card(
             "shop",
-            eval="{judge: j, rubric: r, tool_cases: [{tool: search_offer, mode: fails, ask: a, never: [deal]}]}",
+            eval="{judge: rule, rubric: policy, tool_cases: [{tool: search_offer, mode: fails, ask: a, never: [deal]}]}",
         ),
         "demo/shop.yaml:8: a case for 'search_offer', which the card does not list: did you mean 'search_offers'?",
     ),
     "case that any answer passes": (
         card(
             "shop",
-            eval="{judge: j, rubric: r, tool_cases: [{tool: search_offers, mode: fails, ask: a}]}",
+            eval="{judge: rule, rubric: policy, tool_cases: [{tool: search_offers, mode: fails, ask: a}]}",
         ),
         "demo/shop.yaml:8: any answer would pass this case; give says, never or both",
+    ),
+    "judge that is no card": (
+        card("shop", eval="{judge: critik, rubric: r}"),
+        "demo/shop.yaml:8: unknown judge 'critik': known are rewards, root, shop",
+    ),
+    "rubric that is nowhere": (
+        card("shop", eval="{judge: root, rubric: kind}"),
+        "demo/shop.yaml:8: unknown rubric 'kind': ",
+    ),
+    "threshold in points": (
+        card("shop", eval="{judge: rule, rubric: policy, threshold: 95}"),
+        "demo/shop.yaml:8: 'eval.threshold': input should be less than or equal to 1, got 95",
+    ),
+    "text for a list": (
+        card("shop", requests="coffee deals"),
+        "demo/shop.yaml:8: 'requests' must be a list, such as [first, second], got 'coffee deals'",
     ),
     "hand-off field that every call has": (
         card("shop", handoff="{fields: {query: {}}}"),

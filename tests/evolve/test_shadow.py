@@ -12,7 +12,7 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
 from kit.bench.shadow import CLOSING, PATIENCE, ShadowJudges, shadow_judges
-from kit.core.errors import UnknownId
+from kit.core.errors import DeckError
 from kit.metrics.judgement import Judgement, judgements, turns_shed
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
@@ -228,10 +228,9 @@ async def test_a_judge_reads_what_the_sub_agent_was_asked_and_what_its_tools_sai
 
 async def test_a_judge_that_there_is_not_is_named_when_the_kit_opens(tmp_path: Path):
     deck = write_deck(tmp_path, rewards_next=NEXT.replace("judge: rule", "judge: nobody"))
-    async with open_kit(settings(deck), models=models()) as kit:
-        with pytest.raises(UnknownId, match="nobody"):
-            async with shadow_judges(kit):
-                pass
+    with pytest.raises(DeckError, match="unknown judge 'nobody'"):
+        async with open_kit(settings(deck), models=models()):
+            pass
 
 
 @pytest.mark.req("SO-10")
