@@ -61,8 +61,8 @@ class _Fold:
     purposes: dict[str, str] = field(default_factory=new_dict)
     """Span of a model call -> what it is for."""
     spending: dict[str, dict[str, Any]] = field(default_factory=new_dict)
-    counted: set[str] = field(default_factory=new_set)
-    """Agents whose spending other events tell: those of their model calls, or of agents that work for them."""
+    counted: set[str | None] = field(default_factory=new_set)
+    """Spans of agents whose spending other events tell: those of their model calls, or of agents that work for them."""
     is_fork: bool = False
     is_broken: bool = False
 
@@ -132,7 +132,7 @@ def _model_started(fold: _Fold, event: Event, body: Any) -> None:
     if purpose == "job":
         purpose = agent
     fold.purposes[event.span_id] = purpose
-    fold.counted.add(agent)
+    fold.counted.add(event.parent_span_id)
     if purpose in _ROUTING:
         fold.deciding[event.span_id] = event.at
     if agent == fold.lead:
@@ -167,8 +167,7 @@ def _replay(fold: _Fold, event: Event, body: Any) -> None:
     # What it plays was spent by the turn that it forks, which is stored beside it.
     if fold.is_fork:
         fold.purposes.pop(event.span_id, None)
-        if event.span_id in fold.running:
-            fold.counted.add(fold.running[event.span_id].agent)
+        fold.counted.add(event.span_id)
 
 
 def _tool(fold: _Fold, event: Event, body: Any) -> None:
@@ -176,8 +175,7 @@ def _tool(fold: _Fold, event: Event, body: Any) -> None:
 
 
 def _agent_started(fold: _Fold, event: Event, body: Any) -> None:
-    if event.parent_span_id in fold.running:
-        fold.counted.add(fold.running[event.parent_span_id].agent)
+    fold.counted.add(event.parent_span_id)
     fold.running[event.span_id] = _Invocation(body.agent, event.at, event.at)
 
 
@@ -203,7 +201,7 @@ def _agent_ended(fold: _Fold, event: Event, body: Any) -> None:
     outcome = body.outcome
     usage = outcome.usage
     is_spending = usage.model_calls or usage.input_tokens or usage.cost or usage.untold_costs
-    if by.agent not in fold.counted and is_spending:
+    if event.span_id not in fold.counted and is_spending:
         # Of an agent of another system nothing but its outcome tells it.
         work = _usage(**fold.spending.get("work", _NOTHING))
         fold.spending["work"] = total((work, usage)).model_dump()
