@@ -111,6 +111,10 @@ def _check(arguments: Namespace) -> int:
     for card_id, newer in deck.next_cards.items():
         versions = f"version {newer.version}, the others {deck.cards[card_id].version}"
         print(f"{card_id:18} {canary_of(deck, card_id).share:.1%} of the sessions have {versions}")
+    if settings.model:
+        print(
+            f"KIT_MODEL={settings.model} is not looked at: every card is checked with its own model"
+        )
     has = deck.settings
     print(
         f"time: {has.turn_budget_ms} ms a turn, {has.model_call_budget_ms} ms a model call of the orchestrator, "

@@ -115,7 +115,10 @@ def test_a_cap_is_one_to_eight(cap: str, capsys: pytest.CaptureFixture[str]):
 
 
 def test_the_shipped_deck_passes_its_check_without_a_warning():
+    chosen = run("check", str(HOME / "cards" / "consumer"), KIT_MODEL="offline")
+    assert "KIT_MODEL=offline is not looked at" in chosen.stdout
     result = run("check", str(HOME / "cards" / "consumer"))
+    assert "KIT_MODEL" not in result.stdout
     assert result.returncode == 0 and "9 cards" in result.stdout and "0 warnings" in result.stdout
     assert "30000 ms a turn, 10000 ms a model call of the orchestrator" in result.stdout
 
