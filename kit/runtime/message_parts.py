@@ -57,8 +57,8 @@ CUT = 0.08
 """How much closer than the other's card each side of such a joiner must be to its own."""
 LEANS = 0.15
 """The closeness from which on a side leans to a card at all."""
-GOES_ON = word_set("only still already not just nothing")
-"""Words that begin the other half of a question, and no question of their own."""
+GOES_ON = word_set("only still already not just nothing gives pays has takes offers sells serves")
+"""Words that begin the other half of a question, and no question of their own: "... and gives points"."""
 FEWEST_WORDS = 8
 """Words of content that each card must have: "Answers questions about play." is close to anything or nothing."""
 LIST_MARK = re.compile(r"\n|;|/|\d[.)]|\b[a-h]\)|•", re.IGNORECASE)

@@ -179,6 +179,8 @@ def test_the_second_verb_of_a_question_is_no_part(cards: Cards, question: str):
         "see if the receipt I sent is approved or still pending. opening hours of the grocer on 5th",
         "what does the cola offer leave out, diet cans ok? and how many points do I have",
         "ideas for gifts on sale, ten dollars tops, and the hours of the grocer on 5th",
+        "dips on sale? Or forget that, is there a noodle bar in Astoria?",
+        "taco stands with good ratings? And what about a game that's about cooking and gives points?",
     ],
 )
 def test_both_halves_of_one_question_are_one_part(cards: Cards, message: str):
