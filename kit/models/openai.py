@@ -127,7 +127,7 @@ class LoopClient(httpx.AsyncClient):
         on_pause = ON_PAUSE.get()
         # The OpenAI client sleeps and repeats inside of one call, and says so in this header alone.
         if on_pause is not None and request.headers.get("x-stainless-retry-count", "0") != "0":
-            failed_at, reason = _last_failure.get()
+            failed_at, reason = _last_failure.get((loop.time(), "no connection"))
             on_pause(loop.time() - failed_at, reason)
         try:
             response = await _clients[loop][0].send(request, **options)

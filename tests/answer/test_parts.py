@@ -180,6 +180,7 @@ def test_the_second_verb_of_a_question_is_no_part(cards: Cards, question: str):
         "what does the cola offer leave out, diet cans ok? and how many points do I have",
         "ideas for gifts on sale, ten dollars tops, and the hours of the grocer on 5th",
         "dips on sale? Or forget that, is there a noodle bar in Astoria?",
+        "how many points do I have and what shampoo did I buy last time, the blue bottle one",
         "taco stands with good ratings? And what about a game that's about cooking and gives points?",
     ],
 )

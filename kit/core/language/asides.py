@@ -28,10 +28,11 @@ HASTE = re.compile(
 TERMS = re.compile(
     r"""(?:\$?\d[\d,.]{0,9}|\w{1,20})\ (?:dollars|bucks|points|pts|euros|miles|minutes)
         \ (?:tops|max|at\ (?:most|least)|or\ (?:less|more|under))
-        |(?:[^\W\d_]{1,20}\ ){1,3}(?:ok|okay|allowed|included)|[^\W\d_]{1,20}\ wise""",
+        |(?:[^\W\d_]{1,20}\ ){1,3}(?:ok|okay|allowed|included)
+        |[^\W\d_]{1,20}\ wise|(?:the|that)\ (?:[\w'’-]{1,20}\ ){1,3}one""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Words that only say more of the request before them: "ten dollars tops", "sugar free ok"."""
+"""Words that only say more of the request before them: "ten dollars tops", "the blue bottle one"."""
 PROMPT = re.compile(
     r"""\b(?:your|system|hidden|secret|initial)\s+(?:(?:system|hidden|secret|initial|own|full|exact)\s+)*prompts?\b
         |\b(?:system|hidden|secret|initial|previous|prior|earlier)\s+(?:instructions?|messages?)\b
