@@ -90,8 +90,11 @@ class Visitor:
             self.page.evaluate(f"{box}.scrollHeight - {box}.clientHeight - {box}.scrollTop")
         )
 
-    def at_end(self, otherwise: str, seconds: float = 1.0) -> None:
-        """Fails with `otherwise` unless the end of the page comes into view within so many seconds."""
+    def at_end(self, otherwise: str, seconds: float = 8.0) -> None:
+        """Fails with `otherwise` unless the end of the page comes into view within so many seconds.
+
+        A page that no longer follows its end never gets there; one that follows it glides, on a busy machine slowly.
+        """
         deadline = time.monotonic() + seconds
         while self.below() >= 2 and time.monotonic() < deadline:
             self.page.wait_for_timeout(20)

@@ -219,7 +219,7 @@ def test_a_session_of_fifty_turns_opens_and_goes_on_quickly(visitor: Visitor, se
     visitor.page.wait_for_timeout(500)
     assert visitor.below() > 500, "it went down under a reader who had scrolled up"
     visitor.page.get_by_role("button", name="Newest").click()
-    visitor.at_end("the newest is not in view after a click on it", 3.0)  # it glides there
+    visitor.at_end("the newest is not in view after a click on it")  # it glides there
 
 
 def test_twenty_sessions_cost_little_memory(served: Served):
