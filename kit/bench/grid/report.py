@@ -236,7 +236,9 @@ def caveat_lines(rows: Iterable[Row], by: Sequence[str]) -> list[str]:
     lines: list[str] = []
     for way, rows_of_way in rows_by_way(rows, by).items():
         turns = many(len(rows_of_way), "turn")
-        count = sum(row.get("estimated", False) for row in rows_of_way)
+        # Of a call that was cut off every count is an estimate; what stands in for a model has no bill anyway.
+        told = [row for row in rows_of_way if row["kind"] == "measured"]
+        count = sum(row.get("estimated", False) for row in told)
         if count:
             lines.append(
                 f"{way}: in {count:,} of {turns} the model did not tell what it used. Tokens "

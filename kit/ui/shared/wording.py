@@ -69,7 +69,7 @@ def tokens_in_words(usage: Usage) -> str:
     if usage.untold_tokens:
         text += f", without {many(usage.untold_tokens, 'agent')} that did not say"
     if usage.estimated:
-        text += ", in part estimated: the model did not tell"
+        text += ", in part estimated"
     return text
 
 
