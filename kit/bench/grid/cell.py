@@ -10,8 +10,6 @@ from typing import Any
 from kit.bench.grid.grid_file import GridSpec, digest
 from kit.bench.systems.source import code_digest
 from kit.compose.deck import Deck
-from kit.core.model import ModelSpec
-from kit.core.value import Value
 from kit.patterns.a2a import A2A
 
 FORMAT = 1
@@ -19,29 +17,6 @@ FORMAT = 1
 
 NO_OUTCOME = {"page", "tools", "environment", "statuses", "visitor"}
 """Settings of a deck that decide no outcome: what the app shows, who asks there, and where code lies."""
-
-FIRST = {
-    "key",
-    "provider",
-    "name",
-    "base_url",
-    "api",
-    "effort",
-    "context_window",
-    "price_in",
-    "price_out",
-    "routing",
-    "concurrent_tool_calls",
-    "fallback",
-    "law",
-    "seed",
-    "published",
-    "note",
-}
-"""Fields of a model that every kept cell was keyed by; each newer one counts where it is not at its default."""
-LATER = ("tool_limits", "resume", "danger", "requests", "run")
-"""Settings of a deck, and fields of a card, that kept cells were not keyed by: they count in the same way."""
-
 
 Sample = tuple[int, int]
 """A case and its repeat: what ways are paired by."""
@@ -104,7 +79,8 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
 
     A key changes with model, endpoint, params, law, seed, deck, prompt, setting, fault, case,
     scorers or judges, and with nothing else: neither the name of the grid, nor its limits, nor what
-    else is in it.
+    else is in it. A field that is at its default has no part in a key: a cell that was paid for keeps
+    its own when a later version of the kit adds one.
     """
     grid = spec.grid
     models = _model_identities(spec)
@@ -215,59 +191,26 @@ def _identity(spec: GridSpec, pattern: str) -> str:
 
 def _deck_identity(deck: Deck) -> str:
     """A digest of everything in a deck that an outcome may depend on."""
-    # What later versions of the kit added counts only where it is set: a cell that was paid for
-    # keeps its key.
-    settings = deck.settings
-    parts: list[Any] = [
-        settings.model_dump(mode="json", exclude=NO_OUTCOME | _at_default(settings, LATER))
-    ]
+    settings = deck.settings.model_dump(mode="json", exclude=NO_OUTCOME, exclude_defaults=True)
+    parts: list[Any] = [settings]
     for card in deck.cards.values():
-        parts.append(card.model_dump(mode="json", exclude=_at_default(card, LATER)))
+        parts.append(card.model_dump(mode="json", exclude_defaults=True))
     parts += deck.blocks.values()
-    parts += [sorted(deck.flags.items()), deck.tool_settings]
-    parts += _later_parts(deck)
+    parts += deck.dangers.values()
+    parts += deck.rubrics.values()
+    parts += [sorted(deck.flags.items()), sorted(deck.tool_flags.items())]
+    parts += [deck.tool_settings, deck.flag_settings, deck.environment_surface]
     return digest(*parts)
-
-
-def _later_parts(deck: Deck) -> Iterator[Any]:
-    """The parts of a deck that the first kept cells were not keyed by: each counts only where it is
-    at work, so that a cell it has no part in keeps its key."""
-    for locale in deck.settings.danger:
-        yield deck.dangers[locale]
-    for flag, tools in deck.flag_settings.items():
-        if deck.on(flag):
-            yield ["flag_settings", flag, tools]
-    if deck.tool_flags:
-        yield ["tool_flags", sorted(deck.tool_flags.items())]
-    if deck.environment_surface is not None:
-        yield ["surface", deck.environment_surface]
-    topologies = deck.settings.topologies.get(deck.surface, {})
-    for agent, topology in topologies.items():
-        test = deck.cards[agent].eval
-        if topology.judge is not None and test is not None and test.rubric in deck.rubrics:
-            yield deck.rubrics[test.rubric]
 
 
 def _model_identities(spec: GridSpec) -> dict[str, str]:
     """Model -> a digest of what it is and where it is reached."""
     identities: dict[str, str] = {}
     for key, model in spec.every_model.items():
-        parts: list[Any] = [model.model_dump(mode="json", exclude=_silent(model))]
+        parts: list[Any] = [
+            model.model_dump(mode="json", exclude={"limits"}, exclude_defaults=True)
+        ]
         if key in spec.endpoints:
             parts.append(spec.endpoints[key])
         identities[key] = digest(*parts) + spec.own.identity("model", (key,))
     return identities
-
-
-def _silent(model: ModelSpec) -> set[str]:
-    """The fields of a model that decide no outcome here."""
-    return {"limits", *_at_default(model, ModelSpec.model_fields.keys() - FIRST)}
-
-
-def _at_default(value: Value, names: Iterable[str]) -> set[str]:
-    fields = type(value).model_fields
-    texts: set[str] = set()
-    for name in names:
-        if name in fields and getattr(value, name) == fields[name].default:
-            texts.add(name)
-    return texts
