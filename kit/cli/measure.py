@@ -1,4 +1,4 @@
-"""`kit route`, `deck-routing`, `grid`, `compare`: models, prompts and patterns compared."""
+"""`kit route`, `deck-routing`, `grid`: models, prompts and patterns compared."""
 
 import asyncio
 import sys
@@ -29,7 +29,6 @@ def add(commands: Any) -> None:
     """Adds the commands to a parser's."""
     _add_route(commands)
     _add_grid(commands)
-    _add_compare(commands)
 
 
 def _add_route(commands: Any) -> None:
@@ -103,23 +102,6 @@ def _add_grid(commands: Any) -> None:
     grid.add_argument("--margin", action="append", default=[], type=margin, **MARGIN)
     taping(grid)
     grid.set_defaults(run=grid_command)
-
-
-def _add_compare(commands: Any) -> None:
-    pair = commands.add_parser(
-        "compare", help="two stored runs of grids, paired by case; refuses other cases or judges"
-    )
-    pair.add_argument("before", type=Path, metavar="FOLDER")
-    pair.add_argument("after", type=Path, metavar="FOLDER")
-    pair.add_argument(
-        "--by",
-        action="append",
-        default=[],
-        metavar="MEASURE",
-        help="a scorer or measure (default: the run's own)",
-    )
-    pair.add_argument("--margin", action="append", default=[], type=margin, **MARGIN)
-    pair.set_defaults(run=_compare)
 
 
 def _route(arguments: Namespace) -> int:
@@ -226,16 +208,6 @@ def grid_command(arguments: Namespace) -> int:
     if run.complete:
         return 0
     return 1
-
-
-def _compare(arguments: Namespace) -> int:
-    from kit.bench.grid.run_pair import compare_runs, describe_runs
-
-    limits = margins(arguments.margin)
-    verdicts = compare_runs(arguments.before, arguments.after, arguments.by, margin=limits)
-    print("\n".join(describe_runs(arguments.before, arguments.after)))
-    print("\n".join(map(str, verdicts)) or "no case was scored in both")
-    return 0
 
 
 def margin(text: str) -> tuple[str, float]:

@@ -6,8 +6,8 @@ from typing import Any
 from kit.cli.measure import MARGIN, margin, margins
 
 _FILE = (
-    "a log of Inspect, pydantic-evals, promptfoo or Opik, or a table (.csv, .jsonl); "
-    "FILE#SYSTEM where it holds several systems"
+    "a log of Inspect, pydantic-evals, promptfoo or Opik, a table (.csv, .jsonl), or the folder "
+    "of a grid's run; FILE#SYSTEM, or FOLDER#WAY, where it holds several"
 )
 
 
@@ -15,7 +15,7 @@ def add(commands: Any) -> None:
     """Adds the command to a parser's."""
     verdict = commands.add_parser(
         "verdict",
-        help="two logs of other tools over the same samples: which is better, and how sure that is",
+        help="two logs, or runs of grids, over the same samples: which is better, and how sure that is",
     )
     verdict.add_argument("first", metavar="A", help=_FILE)
     verdict.add_argument("second", metavar="B", help="the log that is set beside it")

@@ -237,7 +237,7 @@ def test_what_a_deck_has_none_of_is_named_with_the_place_for_it():
     refused(run("evolve", "decide", "rewardz"), "unknown card 'rewardz': did you mean 'rewards'?")
 
 
-@pytest.mark.parametrize("arguments", [("report", "nope"), ("compare", "kit", "kit")], ids=" ".join)
+@pytest.mark.parametrize("arguments", [("report", "nope"), ("verdict", "kit", "kit")], ids=" ".join)
 def test_a_folder_that_no_grid_wrote_is_said_to_be_that(arguments: tuple[str, ...]):
     words = (
         "no folder is called nope" if "nope" in arguments else "no grid wrote its results to kit"

@@ -223,7 +223,7 @@ from contextlib import redirect_stderr
 for name in ("a2a", "matplotlib", "opentelemetry", "opik", "pandas", "scipy", "statsmodels", "streamlit", "uvicorn"):
     sys.modules[name] = None
 from kit.cli import main
-for command in (["compare", "a", "b"], ["ask", "--pattern", "a2a", "hi"], ["app"], ["grid", "data/grids/patterns_small.yaml"]):
+for command in (["verdict", "a", "b"], ["ask", "--pattern", "a2a", "hi"], ["app"], ["grid", "data/grids/patterns_small.yaml"]):
     assert main(command) == 2, command
 import asyncio, os
 from kit import KitError, Settings, open_kit

@@ -115,6 +115,20 @@ def test_bad_input_is_one_sentence_with_file_and_line_and_the_nearest_name(
     assert said.startswith("kit: ") and said.count("\n") == 1 and re.search(sentence, said)
 
 
+@pytest.mark.parametrize(
+    ("margin", "sentence"),
+    [
+        ("exat=0.1", "margin of 'exat', which is not compared: did you mean 'exact'"),
+        ("5", "write 0.05 for 5 points"),
+    ],
+)
+def test_a_margin_of_nothing_and_one_in_points_are_refused_at_the_command_too(
+    margin: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["grid", str(write(tmp_path)), "--margin", margin]) == 2
+    assert sentence in capsys.readouterr().err
+
+
 @contextmanager
 def full_disk(room: int) -> Generator[None]:
     """No file of this process may grow beyond `room` bytes."""

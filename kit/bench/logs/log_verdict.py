@@ -8,7 +8,7 @@ from kit.bench.grid.comparison import Comparison, Summary, compare, summarise
 from kit.bench.grid.failures import CellCount, obstacle
 from kit.bench.grid.results import Row
 from kit.bench.logs.log import MEASURED, Log, LoggedSample
-from kit.bench.statistics.verdict import Margin, check_margin
+from kit.bench.statistics.verdict import NO_COMPARISON, Margin, check_margin
 from kit.core.display.count import many
 from kit.core.errors import DataError, nearest
 from kit.core.value import Value
@@ -103,10 +103,13 @@ def compare_logs(
     compared = {comparison.scorer for comparison in comparisons}
     reason = obstacle(_count(first), _count(second)) or "no sample has a value on both sides"
     uncompared = [f"{name}: no verdict, {reason}" for name in names if name not in compared]
+    sentences = [_sentence(name, log) for name, log in pair.items()]
+    if ("simulated" in first.tool) != ("simulated" in second.tool):
+        sentences.append(NO_COMPARISON)
     return LogVerdict(
         first=first_name,
         second=second_name,
-        logs=tuple(_sentence(name, log) for name, log in pair.items()),
+        logs=tuple(sentences),
         summaries=tuple(summarise(values, _BY, clusters=clusters)),
         comparisons=comparisons,
         with_errors_wrong=counted_wrong,

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from kit.bench.json_lines import read_text
+from kit.bench.logs.grid_run import read_grid_run
 from kit.bench.logs.inspect_log import read_inspect
 from kit.bench.logs.log import Log
 from kit.bench.logs.opik_experiment import read_opik
@@ -15,7 +16,7 @@ from kit.core.limits import read_json
 
 FORMATS = (
     "a log of Inspect (.eval or .json), a report of pydantic-evals, results of promptfoo, "
-    "an experiment of Opik (JSON), or a table (.csv or .jsonl)"
+    "an experiment of Opik (JSON), a table (.csv or .jsonl), or the folder of a grid's run"
 )
 
 
@@ -34,6 +35,8 @@ def read_log(reference: str, cluster: str | None = None) -> Log:
 
 
 def _read(path: Path, system: str, cluster: str | None) -> Log:
+    if path.is_dir():
+        return read_grid_run(path, system or None)
     if path.suffix == ".eval":
         return read_inspect(path, cluster)
     if path.suffix in (".csv", ".jsonl"):
