@@ -186,9 +186,9 @@ class Check:
 
     def _tool_fault(self, card: AgentCard, tool: str, holders: Mapping[str, str]) -> str | None:
         """What is wrong with a tool that a card lists; `holders`: tool -> the sub-agent that has it."""
-        for called in self.parts.cards.values():
-            if tool == called.tool_name:
-                return f"tool {tool!r} has the name under which card {called.id!r} is called; rename one"
+        for other in self.parts.cards.values():
+            if tool == other.tool_name:
+                return f"tool {tool!r} has the name under which card {other.id!r} is called; rename one"
         if not _TOOL_NAME.fullmatch(tool_name(tool)):
             return f"{tool!r} is no tool name; use letters, digits, _ and -, at most 64 of them"
         if tool in holders:
@@ -221,8 +221,8 @@ class Check:
             return
         # The first alone: each further one would say the same list again.
         for name in [*without_limits(card.tool_config[tool])][:1]:
-            known = f"of a tool that is no ConfiguredTool these can be set: {', '.join(ToolLimits.model_fields)}"
-            sentence = f"tool {tool!r} takes no setting {name!r}; {known}"
+            fix = f"of a tool that is no ConfiguredTool these can be set: {', '.join(ToolLimits.model_fields)}"
+            sentence = f"tool {tool!r} takes no setting {name!r}; {fix}"
             self._card_fault(card, sentence, "tool_config", tool, name)
 
     def _check_tool_limits(self) -> None:

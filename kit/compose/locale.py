@@ -74,12 +74,8 @@ class Sentences(Value):
     plan_steps: str
     plan_left: str
     plan_gone: str
-    plan_out_of: str
-    """Says of how many things a step chose."""
     plan_part: str
     """Says of how many things a list has so many."""
-    plan_each: str
-    """Says what all rows of a list have in common."""
     plan_empty: str
     plan_total: str
     plan_not: str

@@ -183,31 +183,31 @@ def _by_price(
     candidates: Sequence[ShownComponent], kinds: Mapping[str, Kind], *, cheapest: bool
 ) -> ShownComponent | None:
     # The first of those that cost the same.
-    chosen: ShownComponent | None = None
+    choice: ShownComponent | None = None
     limit = 0.0
     for component in candidates:
         price = component.payload.get(kinds[component.type].price or "")
         if not isinstance(price, int | float) or isinstance(price, bool):
             continue
-        if chosen is None or (price < limit if cheapest else price > limit):
-            chosen = component
+        if choice is None or (price < limit if cheapest else price > limit):
+            choice = component
             limit = price
-    return chosen
+    return choice
 
 
 def _by_source(candidates: Sequence[ShownComponent], source: str) -> ShownComponent | None:
     """The component that has most words of its source; the first word is one it must have."""
-    wanted: list[str] = []
+    source_words: list[str] = []
     for word in words(source):
-        wanted += content_words(word)
-    chosen: ShownComponent | None = None
+        source_words += content_words(word)
+    choice: ShownComponent | None = None
     most_words = 0
     for component in candidates:
-        shared = _content(component).intersection(wanted)
-        if wanted and wanted[0] in shared and len(shared) > most_words:
-            chosen = component
-            most_words = len(shared)
-    return chosen
+        common_words = _content(component).intersection(source_words)
+        if source_words and source_words[0] in common_words and len(common_words) > most_words:
+            choice = component
+            most_words = len(common_words)
+    return choice
 
 
 def _content(component: ShownComponent) -> frozenset[str]:

@@ -102,9 +102,9 @@ def _resume_plan(
     def origin(turn_id: str) -> Resumed:
         """What the other turns of the plan have settled by now, and what was answered here."""
         acts = ActLedger()
-        for record, stored in reversed(list(turns_of(kit, turn, plan_id))):
+        for record, turn_events in reversed(list(turns_of(kit, turn, plan_id))):
             if record.id != turn_id:
-                acts.take_over(acts_of(stored).resumed(record.id))
+                acts.take_over(acts_of(turn_events).resumed(record.id))
         acts.take_over(current)
         return acts.resumed(last.id).replace(asked=current.asked)
 

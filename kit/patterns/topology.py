@@ -188,8 +188,8 @@ _KINDS: Mapping[
 
 
 async def _ask_member(call: AgentCall, member: str, position: int, ctx: RunContext) -> Outcome:
-    asked = call.replace(agent=member, call_id=f"{call.call_id}-{position}")
-    return await dispatch(asked, ctx, f"1.{position}")
+    member_call = call.replace(agent=member, call_id=f"{call.call_id}-{position}")
+    return await dispatch(member_call, ctx, f"1.{position}")
 
 
 def _to_judge(asked_agent: TopologyAgent, call: AgentCall, answers: Sequence[Answer]) -> AgentCall:

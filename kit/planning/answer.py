@@ -1,8 +1,10 @@
 """What the user reads of a plan: an answer composed from the outputs of its steps, or fixed words
 for where it stopped."""
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
@@ -15,9 +17,8 @@ from kit.core.documents.document import Plan, PlanStep
 from kit.core.errors import StoreError
 from kit.core.outcome import AgentCall, Answer, Outcome, Reason
 from kit.models.message import tool_text
-from kit.planning.answer_sections import Section, sections_of
 from kit.planning.loop import Manager
-from kit.planning.output_words import earlier_steps, wordings, words_of
+from kit.planning.output_words import Wording, is_ids, size_of, words_of
 from kit.planning.plan import OVER, complete_steps, failed_step
 from kit.planning.record import outputs_of
 from kit.runtime.act_ledger import DECLINED, LedgerEntry
@@ -56,10 +57,10 @@ async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunC
             ctx.turn.record(*_failure(manager))
         ctx.emit(Acknowledged(path="rescued", owed=owed_by(ctx.turn).agents))
         return call.answered(text)
-    sections = sections_of(plan.steps, outputs, plan.original_task, sentences)
-    asks, results = _as_calls(plan, sections)
+    findings = step_words(plan, outputs, sentences)
+    asks, results = _as_calls(findings)
     ctx.turn.in_own_words = False
-    ctx.turn.record(*_step_answers(plan, sections, manager.settings.executor))
+    ctx.turn.record(*_step_answers(plan, findings, manager.settings.executor))
     thread = instructed(lead.open(call, ctx), SYNTHESIS)
     thread += [AIMessage("", tool_calls=asks), *results]
 
@@ -72,43 +73,87 @@ async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunC
         text = await acknowledge(outcome.text, lead, thread, call, ctx, clean=True)
     else:
         # What the steps came to is in words already.
-        text = scrub("\n\n".join([section.text for section in sections]), ctx)
+        text = scrub("\n\n".join([step.text for step in findings]), ctx)
     return call.answered(f"{text}\n\n{done_words(plan, sentences)}")
 
 
-def _as_calls(plan: Plan, sections: Sequence[Section]) -> tuple[list[ToolCall], list[ToolMessage]]:
-    """Returns the sections as the model that answers reads them: as results of what it asked for."""
-    steps = {step.step_index: step for step in plan.steps}
+@dataclass(frozen=True)
+class StepFinding:
+    """A complete step in words."""
+
+    step: PlanStep
+    words: str
+    """What it came to."""
+    is_owed: bool
+    """Whether the answer has to tell it: the number of what a later step chose from is not what was asked for."""
+    text: str
+    """The same under what it was to do, in markdown."""
+
+
+def step_words(plan: Plan, outputs: Mapping[int, Any], sentences: Sentences) -> list[StepFinding]:
+    """Returns what each complete step of a plan came to. Ids that a later step works on are told as their number."""
+    with_ids = re.search(r"\bids?\b", plan.original_task.lower()) is not None
+    wording = Wording(sentences, with_ids)
+    read_by_later: set[int] = set()
+    for step in plan.steps:
+        read_by_later.update(step.inputs)
+    findings: list[StepFinding] = []
+    for step in complete_steps(plan):
+        number = step.step_index
+        output = outputs.get(number)
+        is_pool = number in read_by_later and is_ids(output)
+        if output is None:
+            words = sentences.plan_gone
+        elif is_pool:
+            words = f"{size_of(output, sentences)}."
+        else:
+            words = words_of(output, wording)
+        text = f"**{number}. {_quote(step.task)}:** {words}"
+        findings.append(StepFinding(step, words, not is_pool, text))
+    return findings
+
+
+def _as_calls(findings: Sequence[StepFinding]) -> tuple[list[ToolCall], list[ToolMessage]]:
+    """Returns the steps as the model that answers reads them: as results of what it asked for."""
     asks: list[ToolCall] = []
     results: list[ToolMessage] = []
-    for section in sections:
-        of_section = [steps[number] for number in section.findings]
-        call_id = of_section[0].task_id or ""
-        query = "; ".join(step.task for step in of_section)
-        name = f"ask_step_{of_section[0].step_index}"
-        asks.append(ToolCall(name=name, args={"query": query}, id=call_id))
-        results.append(tool_text(section.text, call_id))
+    for finding in findings:
+        call_id = finding.step.task_id or ""
+        name = f"ask_step_{finding.step.step_index}"
+        asks.append(ToolCall(name=name, args={"query": finding.step.task}, id=call_id))
+        results.append(tool_text(finding.text, call_id))
     return asks, results
 
 
 def _step_answers(
-    plan: Plan, sections: Sequence[Section], executor: str
+    plan: Plan, findings: Sequence[StepFinding], executor: str
 ) -> tuple[list[Answer], list[AgentCall]]:
     """Returns what the steps say as answers, which no composition may lose, and the request of each."""
-    steps = {step.step_index: step for step in plan.steps}
     answers: list[Answer] = []
     calls: list[AgentCall] = []
-    for section in sections:
-        for number, words in section.findings.items():
-            if not words:
-                continue
-            # A step stands for what the steps before it were asked too: it was done with what they gave.
-            tasks = [steps[earlier].task for earlier in earlier_steps(number, plan.steps)]
-            query = "; ".join([*tasks, steps[number].task])
-            call = AgentCall(call_id=steps[number].task_id or "", agent=executor, query=query)
-            answers.append(call.answered(words))
-            calls.append(call)
+    for finding in findings:
+        if not finding.is_owed:
+            continue
+        # A step stands for what the steps before it were asked too: it was done with what they gave.
+        query = "; ".join([*_earlier_tasks(finding.step, plan.steps), finding.step.task])
+        call = AgentCall(call_id=finding.step.task_id or "", agent=executor, query=query)
+        answers.append(call.answered(finding.words))
+        calls.append(call)
     return answers, calls
+
+
+def _earlier_tasks(step: PlanStep, steps: Sequence[PlanStep]) -> list[str]:
+    """Returns what the steps were to do whose outputs one works on, and those that these work on, in order."""
+    inputs = {step.step_index: step.inputs for step in steps}
+    earlier: set[int] = set()
+    queue = list(step.inputs)
+    while queue:
+        number = queue.pop()
+        # a plan that was not verified may go round in a circle
+        if number not in earlier:
+            earlier.add(number)
+            queue += inputs.get(number, ())
+    return [other.task for other in steps if other.step_index in earlier]
 
 
 def done_words(plan: Plan, words: Sentences) -> str:
@@ -137,16 +182,11 @@ def stop_words(plan: Plan, ctx: RunContext, outputs: Mapping[int, Any]) -> str:
         return ""
     lead = "\n".join(parts)
     if complete:
-        by_step = wordings(plan.steps, outputs, plan.original_task, words)
         parts.append(words.plan_steps)
-        for done in complete:
-            heading = f"{done.step_index}. {_quote(done.task)}"
-            came_to = words.plan_gone
-            if done.step_index in outputs:
-                came_to = words_of(outputs[done.step_index], by_step[done.step_index])
-            block = f"**{heading}:** {came_to}"
+        for finding in step_words(plan, outputs, words):
+            heading = f"**{finding.step.step_index}. {_quote(finding.step.task)}**"
             # What a service put into its result is read by no guard here.
-            parts.append(f"**{heading}**" if leaks(block, ctx) else block)
+            parts.append(heading if leaks(finding.text, ctx) else finding.text)
     remaining: list[str] = []
     for other in plan.steps:
         task = _quote(other.task)

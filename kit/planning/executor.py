@@ -158,12 +158,12 @@ async def _arguments(
     properties: Mapping[str, Any] = {}
     if manifest is not None:
         properties = manifest.input_schema.get("properties", {})
-    known: dict[str, Any] = {}
+    file_values: dict[str, Any] = {}
     for name, value in file_arguments.items():
         # A file is the output of an earlier step as often as not, and holds more than the skill takes.
         if name in properties:
-            known[name] = value
-    return known | arguments
+            file_values[name] = value
+    return file_values | arguments
 
 
 def _read_json(scope: StepScope, services: PlanServices, file_id: str) -> Any:

@@ -1,13 +1,11 @@
 """What the steps of a plan came to, in words: for its user, for the model that answers, and for the page Plans."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kit.compose.locale import ENGLISH, Sentences
 from kit.core.display.count import enumeration
-from kit.core.documents.document import PlanStep
 from kit.core.schema.json_value import is_list, is_object
 
 MOST_CHARACTERS = 6_000
@@ -23,76 +21,16 @@ RANK = "rank"
 TOTAL = "total"
 """The field that says of how many things a list is a part."""
 Fields = Mapping[str, Any]
-Outputs = Mapping[int, Any]
 
 
 @dataclass(frozen=True)
 class Wording:
-    """What is known of an output before it is put in words."""
+    """How an output is put in words."""
 
     sentences: Sentences = ENGLISH.sentences
-    task: str = ""
-    """What the step was to do, in small letters: fields that it names come first."""
-    earlier_tasks: str = ""
-    """The same of the steps whose outputs it works on: what these were chosen by is not said again."""
-    names: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Id of a thing -> its name, wherever an output of the plan has both."""
     with_ids: bool = False
     """Whether ids were asked for; else a thing with a name is told without its id."""
     rows: int = MOST_ROWS
-
-
-def wordings(
-    steps: Sequence[PlanStep], outputs: Outputs, request: str, sentences: Sentences
-) -> dict[int, Wording]:
-    """Returns step -> what is known of its output by what was asked and by the other steps."""
-    tasks = {step.step_index: step.task.lower() for step in steps}
-    names = names_of(outputs)
-    with_ids = re.search(r"\bids?\b", request.lower()) is not None
-    by_step: dict[int, Wording] = {}
-    for number, task in tasks.items():
-        earlier = [tasks[step] for step in earlier_steps(number, steps)]
-        by_step[number] = Wording(
-            sentences=sentences,
-            task=task,
-            earlier_tasks=" ".join(earlier),
-            names=names,
-            with_ids=with_ids,
-        )
-    return by_step
-
-
-def earlier_steps(number: int, steps: Sequence[PlanStep]) -> list[int]:
-    """Returns the steps whose outputs one works on, and those that these work on, in order."""
-    inputs = {step.step_index: step.inputs for step in steps}
-    earlier: set[int] = set()
-    queue = list(inputs[number])
-    while queue:
-        step = queue.pop()
-        # a plan that was not verified may go round in a circle
-        if step not in earlier:
-            earlier.add(step)
-            queue += inputs.get(step, ())
-    return sorted(earlier & inputs.keys())
-
-
-def names_of(outputs: Outputs) -> dict[str, str]:
-    """Returns id of a thing -> its name, wherever an output has both."""
-    return dict(_names(list(outputs.values())))
-
-
-def _names(value: Any) -> Iterator[tuple[str, str]]:
-    """Yields each id of a value with the name that stands beside it."""
-    if is_list(value):
-        for item in value:
-            yield from _names(item)
-    elif is_object(value):
-        fields = value
-        title = title_of(fields)
-        for key, part in fields.items():
-            if title and is_id(key) and isinstance(part, str):
-                yield part, title
-            yield from _names(part)
 
 
 def title_of(fields: Fields) -> str:
@@ -132,6 +70,16 @@ def size_of(value: Any, sentences: Sentences = ENGLISH.sentences) -> str:
             items = part
             parts.append(count_words(len(items), _noun(_only_field(items), name), sentences))
     return enumeration(parts, sentences.and_)
+
+
+def is_ids(value: Any) -> bool:
+    """Whether a value is a list of ids, and nothing else."""
+    if not is_object(value) or len(value) != 1:
+        return False
+    (rows,) = value.values()
+    if not is_list(rows) or not rows:
+        return False
+    return all(is_object(row) and len(row) == 1 and is_id(*row) for row in rows)
 
 
 def is_empty(value: Any) -> bool:
@@ -184,7 +132,7 @@ def _object_lines(fields: Fields, wording: Wording, name: str) -> Iterator[str]:
 def _list_lines(
     items: list[Any], wording: Wording, name: str, total: int | None = None
 ) -> Iterator[str]:
-    """Yields a list of single values as one line; of objects their number, what all have, and a line for each.
+    """Yields a list of single values as one line; of objects their number, and a line for each.
 
     `total`: of how many the list is a part.
     """
@@ -194,53 +142,23 @@ def _list_lines(
         items = [item[key] for item in items]
     if not any(isinstance(item, Mapping | list) for item in items):
         count = _count_of(items, total, _noun(key, name), sentences)
-        words = [
-            wording.names.get(str(item)) or _word(item, sentences)
-            for item in items[: 10 * wording.rows]
-        ]
+        words = [_word(item, sentences) for item in items[: 10 * wording.rows]]
         if len(items) > len(words):
             words.append(_more(len(items) - len(words), sentences))
         yield _sentence(f"{count}: {', '.join(words)}" if items else count)
         return
-    common = _common_fields(items)
-    noun, features_of_all = _kind(common, wording)
-    fields = [_field(key, value, sentences) for key, value in features_of_all]
-    features = enumeration(fields, sentences.and_)
-    count = _count_of(items, total, noun or name, sentences)
-    if features:
-        count = sentences.plan_each.format(things=count, features=features)
-    yield f"{count}:"
+    yield f"{_count_of(items, total, name, sentences)}:"
     titles = [title_of(item) for item in items if is_object(item)]
     for item in items[: wording.rows]:
         if not is_object(item):
             yield f"- {_word(item, sentences)}"
             continue
-        row_fields = item
-        own = {key: part for key, part in row_fields.items() if key not in common}
         # Two things of one name are told apart by their ids.
-        is_shared = titles.count(title_of(row_fields)) > 1
-        row = row_words(own, replace(wording, with_ids=wording.with_ids or is_shared))
-        yield f"{_bullet(row_fields)} {row}"
+        is_shared = titles.count(title_of(item)) > 1
+        row = row_words(item, replace(wording, with_ids=wording.with_ids or is_shared))
+        yield f"{_bullet(item)} {row}"
     if len(items) > wording.rows:
         yield f"- {_more(len(items) - wording.rows, sentences)}"
-
-
-def _kind(common: Fields, wording: Wording) -> tuple[str, list[tuple[str, str]]]:
-    """Returns what rows are called by a field in which all are alike, where the task calls them so, and the
-    other such fields but for those that the earlier steps chose by."""
-    noun = ""
-    features_of_all: list[tuple[str, str]] = []
-    for key, value in common.items():
-        is_plural = value.endswith("s") and value.islower()
-        if not noun and is_plural and _mentions(wording.task, value):
-            noun = value
-        elif not _mentions(wording.earlier_tasks, value):
-            features_of_all.append((key, value))
-    return noun, features_of_all
-
-
-def _mentions(task: str, value: str) -> bool:
-    return re.search(rf"\b{re.escape(value.lower())}\b", task) is not None
 
 
 def _bullet(fields: Fields) -> str:
@@ -249,40 +167,22 @@ def _bullet(fields: Fields) -> str:
 
 
 def row_words(fields: Fields, wording: Wording) -> str:
-    """Returns an object in a line: its name and its fields, those first that the task names.
-
-    What an earlier step chose by is left out, and the id of what has a name, unless ids are asked for.
-    """
+    """Returns an object in a line: its name and its fields. The id of what has a name is left out, unless ids are
+    asked for."""
     title = title_of(fields)
     ids: list[str] = []
     parts: list[str] = []
-    for key in sorted(fields, key=lambda key: _bare(key) not in wording.task):
-        value = fields[key]
+    for key, value in fields.items():
         is_title = key in TITLES and bool(value)
-        if is_id(key) and (wording.with_ids or not title):
-            word = _word(value, wording.sentences)
-            ids.append(word if wording.with_ids else wording.names.get(word, word))
-        elif is_title or is_id(key) or key == RANK:
-            continue
-        elif not (isinstance(value, str) and value and _mentions(wording.earlier_tasks, value)):
+        if is_id(key):
+            if wording.with_ids or not title:
+                ids.append(_word(value, wording.sentences))
+        elif not is_title and key != RANK:
             parts.append(_field(key, value, wording.sentences))
     if title and ids:
         title = f"{title} ({', '.join(ids)})"
     head = title or ", ".join(ids)
     return ": ".join(part for part in (head, ", ".join(parts)) if part)
-
-
-def _common_fields(items: list[Any]) -> dict[str, str]:
-    """Returns the fields in which all of several rows have the same words."""
-    if len(items) < 2 or not all(is_object(item) for item in items):
-        return {}
-    rows = items
-    common: dict[str, str] = {}
-    for key, value in rows[0].items():
-        is_shared = isinstance(value, str) and all(row.get(key) == value for row in rows)
-        if is_shared and key not in TITLES:
-            common[key] = value
-    return common
 
 
 def _only_field(items: list[Any]) -> str | None:

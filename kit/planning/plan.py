@@ -71,11 +71,11 @@ def ready_steps(plan: Plan) -> tuple[PlanStep, ...]:
 
 def acts(plan: Plan, step: PlanStep) -> bool:
     """Says whether a step may call a skill that does more than look something up; so does one that nobody can read."""
-    stored: Any = plan.manifests
-    if not is_object(stored):
+    by_skill: Any = plan.manifests
+    if not is_object(by_skill):
         return True
     for skill in step.skills:
-        manifest = stored.get(skill)
+        manifest = by_skill.get(skill)
         if not is_object(manifest):
             return True
         if manifest.get("idempotent") is not True:
@@ -101,19 +101,19 @@ def with_draft(plan: Plan, draft: Draft, manifests: Mapping[str, Mapping[str, An
     steps = list(complete_steps(plan))
     for draft_step in draft.steps:
         steps.append(_step(plan.plan_id, draft_step, plan.replan_count))
-    stored: Any = plan.manifests
-    known: dict[str, Any] = {**(stored if is_object(stored) else {}), **manifests}
+    by_skill: Any = plan.manifests
+    all_manifests: dict[str, Any] = {**(by_skill if is_object(by_skill) else {}), **manifests}
     # A plan is run by the manifests that it was verified against, whatever the service says later.
-    needed: dict[str, Any] = {}
+    manifests_of_steps: dict[str, Any] = {}
     for step in steps:
         for skill in step.skills:
-            if skill in known:
-                needed[skill] = known[skill]
+            if skill in all_manifests:
+                manifests_of_steps[skill] = all_manifests[skill]
     steps.sort(key=lambda step: step.step_index)
     return plan.replace(
         status="executing",
         steps=tuple(steps),
-        manifests=needed,
+        manifests=manifests_of_steps,
         # It stays what it was first called, however the rest is planned anew.
         task_type=plan.task_type or draft.task_type,
     )

@@ -49,7 +49,7 @@ class LiveLogs:
 
     def _run(self) -> None:
         due = time.monotonic() + EVERY
-        said = ""
+        last_error = ""
         while True:
             self._wake.wait(max(0.0, due - time.monotonic()))
             self._wake.clear()
@@ -62,12 +62,12 @@ class LiveLogs:
             try:
                 if also is not None:
                     also()
-                said = ""
+                last_error = ""
             except StoreError as error:  # it is tried again in a second
                 # A database may be gone for hours, and one that was closed meanwhile is no fault.
-                if str(error) != said and not self._closed:
+                if str(error) != last_error and not self._closed:
                     log.warning("%s", error)
-                said = str(error)
+                last_error = str(error)
 
     def _keep_all(self) -> bool:
         keep = self._keep()

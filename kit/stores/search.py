@@ -92,11 +92,11 @@ def conversations(
         .order_by(_turn.started_at)
         .limit(1)
     )
-    found: list[Conversation] = []
+    listing: list[Conversation] = []
     for name, turns, newest_at in db.execute(page).all():
         question = db.execute(first, {"session": name}).scalar_one()
-        found.append(Conversation(name, question, turns, newest_at))
-    return found, count
+        listing.append(Conversation(name, question, turns, newest_at))
+    return listing, count
 
 
 def _conditions(principal: Principal, by: TurnFilter) -> list[Condition]:

@@ -167,8 +167,8 @@ class TurnStore(Database):
 
     def recall(self, key: SessionKey) -> SessionRecall | None:
         """The session, who was called last, and its notes, in one query; None when it was never opened."""
-        wanted: dict[str, Any] = {**key._asdict(), "unanswered": UNANSWERED, "newest": LINES}
-        rows = self.read(RECALL_SESSION, wanted)
+        query_values: dict[str, Any] = {**key._asdict(), "unanswered": UNANSWERED, "newest": LINES}
+        rows = self.read(RECALL_SESSION, query_values)
         if not rows:
             return None
         *session, in_play, routed, unanswered, notes, running = rows[0]
@@ -333,10 +333,10 @@ class TurnStore(Database):
         """
         values: dict[str, Any] = {**reader_values(reader), **key._asdict()}
         values |= {"turns": turns, "most": SHOWN_BYTES}
-        shown: list[ShownComponent] = []
+        components: list[ShownComponent] = []
         for turn_id, log, size in self.read(SHOWN, values):
-            shown += readable(partial(shown_in, turn_id), unpacked(log, size), turn_id) or ()
-        return shown
+            components += readable(partial(shown_in, turn_id), unpacked(log, size), turn_id) or ()
+        return components
 
     def keep_prompts(self, prompts: Sequence[CohortPrompt]) -> None:
         """Writes the prompts that are new, or whose tools are: what a cohort was shown before stays."""
@@ -367,8 +367,8 @@ class TurnStore(Database):
         limit: int = 50,
     ) -> list[TurnRecord]:
         """The newest turns that match, newest first; all of them with a limit below 0."""
-        wanted = {"session_id": session_id, "tenant_id": tenant_id, "user_id": user_id}
-        values = {name: value for name, value in wanted.items() if value is not None}
+        filters = {"session_id": session_id, "tenant_id": tenant_id, "user_id": user_id}
+        values = {name: value for name, value in filters.items() if value is not None}
         query = newest_turns(*values)
         rows = self.read(query, {**values, "limit": limit if limit >= 0 else ALL})
         return list(records_of(rows))

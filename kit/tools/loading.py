@@ -118,8 +118,8 @@ def load_each(
     sources: dict[str, str] = {}
     for number, reference in enumerate(references):
         try:
-            found = read(load_reference(reference, folder), reference)
-            for item_id in found:
+            new_items = read(load_reference(reference, folder), reference)
+            for item_id in new_items:
                 if item_id in sources:
                     raise CodeError(
                         f"{noun} {item_id!r} of {reference} is there already, from {sources[item_id]}; rename one"
@@ -127,8 +127,8 @@ def load_each(
         except CodeError as error:
             report(number, str(error))
         else:
-            items |= found
-            sources |= dict.fromkeys(found, reference)
+            items |= new_items
+            sources |= dict.fromkeys(new_items, reference)
     return items, sources
 
 
@@ -141,16 +141,16 @@ def named_items(value: object, reference: str) -> dict[str, Any]:
         items = cast("Iterable[Any]", value)
     else:
         items = [value]
-    named: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for item in items:
         name = getattr(item, "name", None) or getattr(item, "__name__", None)
         if not isinstance(name, str):
             kind = type(item).__name__
             raise CodeError(f"{reference}: holds a value of type {kind}; give functions")
-        if name in named:
+        if name in by_name:
             raise CodeError(f"{reference} holds two things called {name!r}; rename one")
-        named[name] = item
-    return named
+        by_name[name] = item
+    return by_name
 
 
 def _file(folder: Path, name: str) -> ModuleType:

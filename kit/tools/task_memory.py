@@ -167,21 +167,23 @@ class TaskMemory:
         key = memory_key(task, label, config.scope)
         memory = await self._memory(task, key, data, config)
         began = asyncio.get_running_loop().time()
-        waited = 0.0
+        waiting_seconds = 0.0
         while True:
             try:
                 await self.documents.memory.write(memory)
                 break
             except MemoryLockError:
-                if waited >= WAIT:
-                    lock_wait_ms = round(waited * 1000)
+                if waiting_seconds >= WAIT:
+                    lock_wait_ms = round(waiting_seconds * 1000)
                     await self._report(task, TIMEOUT, {"key": key}, lock_wait_ms)
                     raise
-            await self._hear(task.principal, min(PAUSE, WAIT - waited))
-            waited = asyncio.get_running_loop().time() - began
+            await self._hear(task.principal, min(PAUSE, WAIT - waiting_seconds))
+            waiting_seconds = asyncio.get_running_loop().time() - began
         await self._say(task.principal, "memory.upsert", key)
         details = {"key": key, "size_bytes": len(json.dumps(data)), "validated": True}
-        await self._report(task, "memory.written", details, lock_wait_ms=round(waited * 1000))
+        await self._report(
+            task, "memory.written", details, lock_wait_ms=round(waiting_seconds * 1000)
+        )
         return {"status": "written", "key": key}
 
     async def keep(

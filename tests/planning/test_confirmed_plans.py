@@ -133,8 +133,8 @@ async def test_where_no_model_words_the_answer_it_says_what_the_steps_came_to(
         reply = await kit.ask("the best three", kit.session("s"))
     assert reply.status == "ok"
     assert reply.text == (
-        "**find the best three:** 1 row: find the best three.\n\n"
-        "**rank the best three:** 1 row: rank the best three.\n\n"
+        "**1. find the best three:** 1 row: find the best three.\n\n"
+        "**2. rank the best three:** 1 row: rank the best three.\n\n"
         "I did this in 2 steps."
     )
 

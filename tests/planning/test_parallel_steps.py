@@ -68,8 +68,7 @@ async def test_steps_that_wait_for_nothing_take_the_time_of_one_and_a_join_gets_
     plan = await plan_of(kit, reply)
     assert [step.status for step in plan.steps] == ["complete"] * 5
     assert queries[-1] == ("join them", (1, 2, 3, 4))
-    # What only served a later step is not told.
-    assert reply.text == "1 row: join them.\n\nI did this in 5 steps."
+    assert reply.text.endswith("**5. join them:** 1 row: join them.\n\nI did this in 5 steps.")
 
 
 async def test_the_executor_of_a_join_reads_each_output_by_the_name_of_its_step(

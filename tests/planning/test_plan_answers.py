@@ -6,8 +6,10 @@ import pytest
 
 from kit.compose.locale import BY_LANGUAGE
 from kit.core.documents.document import PlanStep
-from kit.planning.answer_sections import sections_of
+from kit.planning.answer import step_words
 from kit.planning.output_words import is_empty
+from kit.planning.plan import new_plan
+from tests.kits import ALICE
 
 REQUEST = "For the two best active shops in Oakfield: the street of each, and the cakes of each"
 TASKS = (
@@ -40,50 +42,42 @@ def outputs(**changes: Any) -> dict[int, Any]:
 
 
 def told(values: dict[int, Any], language: str = "en") -> str:
+    plan = new_plan("p1", ALICE.principal, "s1", REQUEST, now=0.0)
     steps = [
         PlanStep(step_index=number, task=task, input_from_step=given, status="complete")
         for number, (task, given) in enumerate(TASKS, 1)
     ]
     sentences = BY_LANGUAGE[language].sentences
-    return "\n\n".join(section.text for section in sections_of(steps, values, REQUEST, sentences))
+    findings = step_words(plan.replace(steps=steps), values, sentences)
+    return "\n\n".join(step.text for step in findings)
 
 
-def test_what_was_found_of_each_thing_stands_under_its_name_and_the_figures_it_was_chosen_by() -> (
-    None
-):
+def test_each_step_is_told_under_its_task_and_ids_that_another_works_on_as_their_number() -> None:
     assert told(outputs()) == (
-        "Out of 348 shops (rank those shops by score, limit 2):\n\n"
-        "**1. Amber:** score 9.5, revenue $1,200.50\n\n"
-        "Street 1 Mill Road.\n\n"
-        "2 cakes:\n- Tart: price $4.50, vegan\n- Pie: price $3.00, not vegan\n\n"
-        "**2. Clover:** score 8.25, revenue $980.00\n\n"
-        "Street 2 Elm Street.\n\n"
+        "**1. List the active shops in Oakfield:** 348 shops.\n\n"
+        "**2. Rank those shops by score, limit 2:** 2 results:\n"
+        "1. Amber: score 9.5, revenue $1,200.50\n2. Clover: score 8.25, revenue $980.00\n\n"
+        "**3. Look up the street of shop number 1:** Amber: street 1 Mill Road, status active.\n\n"
+        "**4. Look up the street of shop number 2:** Clover: street 2 Elm Street, status active.\n\n"
+        "**5. List the cakes of shop number 1:** Shop Amber.\n2 items:\n"
+        "- Tart: category cakes, price $4.50, vegan\n- Pie: category cakes, price $3.00, not vegan\n\n"
+        "**6. List the cakes of shop number 2:** Shop Clover.\n2 items:\n"
         # Two things of one name are told apart.
-        "2 cakes:\n- Tart (i-1): price $4.50, vegan\n- Tart (i-3): price $3.00, not vegan"
+        "- Tart (i-1): category cakes, price $4.50, vegan\n"
+        "- Tart (i-3): category cakes, price $3.00, not vegan"
     )
 
 
-def test_things_of_one_name_are_not_told_as_one() -> None:
-    twins = outputs(
-        step_2={"results": [BEST, {**SECOND, "name": "Amber"}]},
-        step_4={"shop": {**CLOVER, "name": "Amber"}},
-    )
-    text = told(twins)
-    assert "1. Amber (s-7): score 9.5" in text and "2. Amber (s-9): score 8.25" in text
-    assert "**Look up the street of shop number 2:** Amber: street 2 Elm Street." in text
-
-
-def test_what_a_step_did_not_find_is_said_with_what_it_looked_for() -> None:
+def test_what_a_step_did_not_find_and_what_is_gone_is_said_under_its_task() -> None:
     text = told(outputs(step_6={"shop": "Clover", "items": []}, step_4=None))
-    assert "List the cakes of shop number 2: no items." in text
-    assert "**Look up the street of shop number 2:** It is done; its result is gone." in text
+    assert "**6. List the cakes of shop number 2:** Shop Clover.\nNo items." in text
+    assert "**4. Look up the street of shop number 2:** It is done; its result is gone." in text
 
 
 def test_a_spanish_session_reads_no_english_sentence() -> None:
     text = told(outputs(step_4=None, step_6={"items": []}), "es")
-    assert text.startswith("De 348 shops (rank those shops by score, limit 2):")
     assert "no vegan" in text and "Está hecho, pero su resultado ya no existe." in text
-    english = ("Out of", "each with", " and ", "gone", "not ")
+    english = ("each with", " and ", "gone", "not ")
     assert not any(words in text for words in english)
 
 

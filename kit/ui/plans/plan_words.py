@@ -6,8 +6,7 @@ from typing import Any, NamedTuple, cast
 
 from kit.core.display.count import enumeration, many
 from kit.core.documents.document import WAITING, AgentEvent, Plan, PlanStep
-from kit.core.schema.json_value import is_list, is_object
-from kit.planning.output_words import Wording, is_empty, is_id, size_of, words_of
+from kit.planning.output_words import Wording, is_empty, is_ids, size_of, words_of
 from kit.planning.plan import OVER, complete_steps, declined_steps
 from kit.ui.shared.tag import Tag
 from kit.ui.shared.template import render, table_html
@@ -193,7 +192,7 @@ def _step(
         facts.append(("Kept as", step.memory_key or ""))
     facts.append(("Failed because", step.failure_reason or ""))
     title = f"{step.step_index}. {step.task}"
-    result = _glance(values.get(step.step_index), step.task)
+    result = _glance(values.get(step.step_index))
     seconds = worked_seconds(step, events)
     return _Step(title, state, "" if seconds is None else f"{seconds:.2f} s", result, facts)
 
@@ -235,28 +234,18 @@ def worked_seconds(step: PlanStep, events: Sequence[AgentEvent]) -> float | None
     return min(last_at, step.finished_at) - step.started_at
 
 
-def _glance(value: Any, task: str) -> tuple[str, ...]:
+def _glance(value: Any) -> tuple[str, ...]:
     """Returns the first lines of what a step gave, in the words of the plan's answer; of ids alone how many they
     are, for they say nothing to a reader."""
     if value is None:
         return ()
-    if _is_ids(value):
+    if is_ids(value):
         return (size_of(value),)
     lines: list[str] = []
-    for line in words_of(value, Wording(task=task.lower(), rows=GLANCE)).splitlines():
+    for line in words_of(value, Wording(rows=GLANCE)).splitlines():
         line = line.removeprefix("- ")
         lines.append(line if len(line) <= WIDEST else f"{line[:WIDEST]} …")
     return tuple(lines)
-
-
-def _is_ids(value: Any) -> bool:
-    """Whether a value is a list of ids, and nothing else."""
-    if not is_object(value) or len(value) != 1:
-        return False
-    (rows,) = value.values()
-    if not is_list(rows) or not rows:
-        return False
-    return all(is_object(row) and len(row) == 1 and is_id(*row) for row in rows)
 
 
 def history_html(plan: Plan) -> str:
