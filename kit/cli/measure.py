@@ -1,4 +1,4 @@
-"""`kit route`, `deck-routing`, `grid`: models, prompts and patterns compared."""
+"""`kit route`, `cards routing`, `grid`: models, prompts and patterns compared."""
 
 import asyncio
 import sys

@@ -195,20 +195,20 @@ def test_from_stored_turns_to_a_verdict_by_command(tmp_path: Path):
             with (tmp_path / f"{name}.jsonl").open("a") as file:
                 file.write(json.dumps(line) + "\n")
     sheet, path = str(tmp_path / "sheet.jsonl"), str(tmp_path / "kit.db")
-    made = run("drift", sheet, "--per", "30", KIT_STORE=path)
+    made = run("data", "drift", sheet, "--per", "30", KIT_STORE=path)
     assert made.returncode == 0 and "35 turns to be labelled" in made.stdout
-    refused(run("drift", sheet, KIT_STORE=path), "may hold labels")
+    refused(run("data", "drift", sheet, KIT_STORE=path), "may hold labels")
     by_hand: list[Item] = []
     for item in read_sheet(tmp_path / "sheet.jsonl"):
         wanted = "shop" if "coffee" in item.message else "rewards"
         by_hand.append(item.replace(label=Label(turn_id=item.turn_id, agents=(wanted,))))
     write_sheet(tmp_path / "sheet.jsonl", by_hand)
     both = ("--cases", str(tmp_path / "cases.jsonl"), "--predictions", str(tmp_path / "pred.jsonl"))
-    told = run("drift", sheet, *both)
+    told = run("data", "drift", sheet, *both)
     assert told.returncode == 1
     lines = {line.split()[0].rstrip(":"): line for line in told.stdout.splitlines() if line}
     assert "DRIFT" in lines["shop"] and "nothing to compare" in lines["rewards"]
-    refused(run("drift", sheet, *both[:2]), "needs both")
+    refused(run("data", "drift", sheet, *both[:2]), "needs both")
 
 
 def test_a_sample_may_be_of_one_tenant(store: SqliteStore):

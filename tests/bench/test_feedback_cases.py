@@ -33,7 +33,7 @@ def test_a_disliked_turn_is_a_case_with_its_conversation_before_it_and_a_grid_pl
 ):
     store, file = tmp_path / "kit.db", tmp_path / "thumbs.jsonl"
     run_virtual(rated(store))
-    told = run("cases", str(file), KIT_STORE=str(store))
+    told = run("data", "cases", str(file), KIT_STORE=str(store))
     assert told.returncode == 0 and "2 cases of turns with a thumb down" in told.stdout
     mine, theirs = read_cases(file)
     assert [ask.user for ask in mine.turns] == ["hello", POINTS, DEALS] and mine.scored == (2,)

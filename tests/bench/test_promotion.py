@@ -162,7 +162,7 @@ def test_a_trial_plays_the_draft_judges_its_answers_and_writes_when_told_to(
     lines = FILE.read_text().splitlines(keepends=True)
     once = tmp_path / "once.jsonl"
     once.write_text("".join(line for line in lines if '-there"' in line))
-    trial = ["promote", "rewards", str(once), "--deck", str(card.parent)]
+    trial = ["cards", "promote", "rewards", str(once), "--deck", str(card.parent)]
     assert main(trial) == 0 and "status: draft" in card.read_text()
     assert re.search(r"answers: \d+ of 14 = 1.000", capsys.readouterr().out)
     assert main([*trial, "--write"]) == 0

@@ -181,7 +181,7 @@ def test_a_port_that_is_taken_says_so(
 
 
 def test_the_card_schema_is_for_editors():
-    schema = json.loads(run("schema").stdout)
+    schema = json.loads(run("cards", "schema").stdout)
     for name, part in [("AgentCard", schema), *schema["$defs"].items()]:
         for field_name, field in part["properties"].items():
             assert field.get("description"), f"{name}.{field_name}"

@@ -57,7 +57,9 @@ def test_a_gained_tool_is_named_and_is_gated_by_a_date_and_a_flag_that_is_off_fo
 ):
     commit(tmp_path, "2026-10-01")
     commit(tmp_path, day, ", refund", grants, flags)
-    assert main(["gained", "HEAD~1", "HEAD", "--deck", str(tmp_path / "cards/demo")]) == code
+    assert (
+        main(["cards", "gained", "HEAD~1", "HEAD", "--deck", str(tmp_path / "cards/demo")]) == code
+    )
     out = capsys.readouterr().out
     assert "shop" in out and "+ refund" in out and said in out
     assert "+ find" not in out
@@ -71,7 +73,7 @@ def test_a_new_agent_needs_no_grant_for_the_tools_it_comes_with(
         "id: play\ndescription: Games.\nmodel: offline\ntools: [scores]\n"
     )
     commit(tmp_path, "2026-10-02", ", refund")
-    assert main(["gained", "HEAD~1", "HEAD", "--deck", str(tmp_path / "cards/demo")]) == 1
+    assert main(["cards", "gained", "HEAD~1", "HEAD", "--deck", str(tmp_path / "cards/demo")]) == 1
     new, old, counted = capsys.readouterr().out.splitlines()
     assert (
         new.split() == ["play", "+", "scores", "with", "a", "new", "agent"]
@@ -84,8 +86,8 @@ def test_a_new_agent_needs_no_grant_for_the_tools_it_comes_with(
 def test_outside_a_checkout_or_with_an_unknown_revision_one_sentence_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    assert main(["gained", "a", "b", "--deck", str(tmp_path)]) == 2
+    assert main(["cards", "gained", "a", "b", "--deck", str(tmp_path)]) == 2
     assert "in no git checkout" in capsys.readouterr().err
     commit(tmp_path, "2026-10-01")
-    assert main(["gained", "nowhere", "HEAD", "--deck", str(tmp_path / "cards/demo")]) == 2
+    assert main(["cards", "gained", "nowhere", "HEAD", "--deck", str(tmp_path / "cards/demo")]) == 2
     assert "check both revisions" in capsys.readouterr().err

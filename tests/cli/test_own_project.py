@@ -33,10 +33,10 @@ def here(*arguments: str) -> Result:
 
 
 def test_cards_are_measured_by_the_projects_own_deck_and_cases(project: Path):
-    routed = here("deck-routing")
+    routed = here("cards", "routing")
     assert f"dialogues of {project}/cases.jsonl over 2 cards of {project}/deck" in routed.stdout
     assert "rewards" not in routed.stdout, "the demo's cards are not these"
-    trial = here("promote", "rooms")
+    trial = here("cards", "promote", "rooms")
     assert f"rooms on offline stand-in, over {project}/cases.jsonl" in trial.stdout
     assert "no case goes over to 'rooms' from another agent" in trial.stdout
     assert "0 of 0" not in trial.stdout and trial.returncode == 1

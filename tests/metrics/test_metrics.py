@@ -429,7 +429,7 @@ def test_the_command_prints_every_metric_and_says_no_while_there_is_an_alert(
 ):
     path = str(tmp_path / "kit.db")
     assert run("ask", "how many points do I have, and tea deals", KIT_STORE=path).returncode == 0
-    clean = run("metrics", "--json", KIT_STORE=path)
+    clean = run("data", "metrics", "--json", KIT_STORE=path)
     rows = [json.loads(line) for line in clean.stdout.splitlines()]
     assert clean.returncode == 0 and {"metric": "fan_out", "of": "2", "value": 1} in rows
     store = SqliteStore(path)
@@ -443,7 +443,7 @@ def test_the_command_prints_every_metric_and_says_no_while_there_is_an_alert(
     store.begin_turn(changed)
     store.end_turn(changed, [], [])
     store.close()
-    bad = run("metrics", "--labels", str(tmp_path / "labels.jsonl"), KIT_STORE=path)
+    bad = run("data", "metrics", "--labels", str(tmp_path / "labels.jsonl"), KIT_STORE=path)
     assert bad.returncode == 1 and f"ALERT {MISMATCH}: 1 within 5 minutes" in bad.stdout
     assert f"{rate.value:.4g} [{rate.low:.4g}, {rate.high:.4g}]" in bad.stdout
     assert "shop (1 labelled)" in bad.stdout

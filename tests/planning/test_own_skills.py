@@ -61,7 +61,7 @@ def test_the_service_of_the_page_is_planned_over_as_it_is_written(deck: Path) ->
         and "s-001" in again.stdout
         and "This plan had already ended" in again.stdout
     )
-    assert run("forget", "visitor", KIT_STORE="").returncode == 0
+    assert run("data", "forget", "visitor", KIT_STORE="").returncode == 0
 
 
 def test_what_a_service_lacks_is_named_on_stderr_and_never_in_the_answer(deck: Path) -> None:

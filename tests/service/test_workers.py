@@ -239,7 +239,7 @@ async def test_who_is_forgotten_while_a_plan_waits_for_a_worker_leaves_nothing_i
         asking.cancel()
         assert "alice" in redis.content()
     where = {"KIT_STORE": settings.store, "KIT_REDIS": redis.url, "KIT_DECK": "cards/outlets"}
-    forgotten = await asyncio.to_thread(run, "forget", "alice", "--tenant", "acme", **where)
+    forgotten = await asyncio.to_thread(run, "data", "forget", "alice", "--tenant", "acme", **where)
     assert forgotten.returncode == 0, forgotten.stderr
     assert "alice" not in redis.content() and not redis.keys("kit:key:*")
     async with (

@@ -81,7 +81,7 @@ def test_a_user_is_removed_from_every_table_and_from_the_bytes_of_the_file(tmp_p
     traces = (b"Zebulon", *logs)
     written = Path(f"{path}-wal").read_bytes()
     assert len(traces) > 1 and all(trace in written for trace in traces)
-    result = run("forget", "u-001", "--tenant", "acme", KIT_STORE=str(path))
+    result = run("data", "forget", "u-001", "--tenant", "acme", KIT_STORE=str(path))
     assert result.returncode == 0, result.stderr
     assert all(f"{count} {table}" in result.stdout for table, count in ours.items())
     assert "Opik" in result.stdout and not any(counts(path, mine).values())
@@ -120,7 +120,7 @@ def test_traces_of_grids_and_recordings_that_are_named_go_too(tmp_path: Path) ->
     for tape, message in zip(tapes, (SECRET, "show my receipts please"), strict=True):
         assert run("ask", message, "--cassette", str(tape), "--record").returncode == 0
     named = [argument for tape in tapes for argument in ("--cassette", str(tape))]
-    result = run("forget", "u-001", "--tenant", "acme", *named, KIT_STORE=str(path))
+    result = run("data", "forget", "u-001", "--tenant", "acme", *named, KIT_STORE=str(path))
     assert result.returncode == 0 and not any(
         counts(traces, "tenant_id = 'acme' AND user_id = 'u-001'").values()
     )
@@ -142,7 +142,7 @@ def test_what_processes_were_told_of_the_turns_of_a_user_goes_from_redis_and_its
         for user, word in words.items():
             run("ask", f"coffee deals in {word}", "--session", user, KIT_USER=user, **who)
             assert word in server.content()
-        result = run("forget", "u-001", KIT_STORE=store, KIT_REDIS=server.url)
+        result = run("data", "forget", "u-001", KIT_STORE=store, KIT_REDIS=server.url)
         assert result.returncode == 0 and "Redis: 1 key" in result.stdout
         assert words["u-001"] not in server.content() and words["u-002"] in server.content()
         # Redis writes its files anew beside what it does.
@@ -160,10 +160,10 @@ def files_of(folder: Path) -> list[Path]:
 
 def test_a_user_of_several_tenants_or_of_none_has_to_be_named_with_one(place: str) -> None:
     fill(place)
-    refused(run("forget", "u-001", KIT_STORE=place), "--tenant", "acme, globex")
-    refused(run("forget", "u-009", KIT_STORE=place), "--tenant", "no stored turn")
-    assert run("forget", "u-009", "--tenant", "acme", KIT_STORE=place).returncode == 1
-    assert run("forget", "u-002", KIT_STORE=place).returncode == 0
+    refused(run("data", "forget", "u-001", KIT_STORE=place), "--tenant", "acme, globex")
+    refused(run("data", "forget", "u-009", KIT_STORE=place), "--tenant", "no stored turn")
+    assert run("data", "forget", "u-009", "--tenant", "acme", KIT_STORE=place).returncode == 1
+    assert run("data", "forget", "u-002", KIT_STORE=place).returncode == 0
 
 
 def test_a_user_whose_turn_is_running_is_not_forgotten_by_half(store: TurnStore) -> None:
