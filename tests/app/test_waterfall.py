@@ -1,41 +1,33 @@
-"""The waterfall, without a page: what its data and its chart say."""
+"""The waterfall, without a page: what its rows say."""
 
-from typing import Any
+import re
 
 from kit.core.outcome import Failure
-from kit.core.trace import Trace, trace_of
-from kit.ui.traces.waterfall import waterfall_chart, waterfall_rows
+from kit.core.trace import trace_of
+from kit.ui.traces.waterfall import waterfall_html
 from tests.app.logs import begin, mixed, stamp
 
 
-def chart_of(trace: Trace) -> dict[str, Any]:
-    return dict(waterfall_chart(trace).to_dict())
+def row(html: str, span_id: str) -> str:
+    """The row of a span, without its marks but for the bar's."""
+    return next(part for part in html.split("<li>") if f'data-pick="{span_id}"' in part)
 
 
-def test_a_failed_span_is_named_with_its_raw_reason():
-    failure = Failure(
-        call_id="b",
-        agent="shop",
-        axis="invocation",
-        reason="timeout",
-        detail="no answer within 2 s",
-    )
-    by_id = {row["id"]: row for row in waterfall_rows(trace_of(mixed(failure)))}
-    assert by_id["s4"]["status"] == "error"
-    assert by_id["s4"]["beside"] == "0.90 s · timeout: no answer within 2 s"
-    assert by_id["s3"]["beside"] == "0.70 s"
+def words(html: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", "", html).split())
 
 
-def test_a_span_cut_off_with_its_parent_ends_with_it():
+def test_a_failed_span_stands_out_and_the_selected_one_is_marked():
+    failure = Failure(call_id="b", agent="shop", axis="invocation", reason="timeout")
+    html = waterfall_html(trace_of(mixed(failure)), "s3")
+    assert words(row(html, "s4")).endswith("0.90 s failed")
+    assert "bar agent error" in row(html, "s4")
+    assert words(row(html, "s3")).endswith("0.70 s")
+    assert [part.count("aria-current") for part in (row(html, "s3"), row(html, "s4"))] == [1, 0]
+
+
+def test_a_span_that_nobody_closed_says_so_and_a_trace_of_nothing_can_be_drawn():
     cut = [event for event in mixed() if event.kind != "tool_ended"]
-    by_id = {row["id"]: row for row in waterfall_rows(trace_of(cut))}
-    assert by_id["s5"]["ended"] == by_id["s3"]["ended"] == 0.9
-    assert by_id["s5"]["beside"] == "0.60 s · not finished"
-
-
-def test_a_running_or_empty_trace_can_be_drawn():
-    assert waterfall_rows(trace_of([])) == [] and chart_of(trace_of([]))["layer"]
-    running = waterfall_rows(trace_of(mixed()[:10]))
-    assert {row["status"] for row in running} == {"running", "ok"}
-    assert all(row["ended"] >= row["started"] for row in running)
-    assert waterfall_rows(trace_of(stamp(begin())))[0]["ended"] == 0.0
+    assert words(row(waterfall_html(trace_of(cut), ""), "s5")).endswith("0.60 s not finished")
+    assert "0 spans" in waterfall_html(trace_of([]), "")
+    assert "0 spans" not in waterfall_html(trace_of(stamp(begin())), "")

@@ -68,7 +68,7 @@ def trace(visitor: Visitor) -> None:
     """The trace of a turn."""
     answered(visitor)
     visitor.page.get_by_role("link", name="Open trace").first.click()
-    visitor.page.locator("path[aria-roledescription=bar]").first.wait_for()
+    visitor.page.locator(".waterfall button").first.wait_for()
     visitor.page.wait_for_timeout(600)
 
 

@@ -88,7 +88,7 @@ def see_traces_and_plans(visitor: Visitor, served: Served, look: Look) -> None:
     page.locator("[data-testid=stDataFrame] canvas").first.wait_for()
     look("traces, the list")
     page.goto(f"{served.url}/traces?turn={turn}")
-    page.locator("path[aria-roledescription=bar]").first.wait_for()
+    page.locator(".waterfall button").first.wait_for()
     page.locator("[data-span] h3").wait_for()
     look("traces, one")
     page.goto(f"{served.url}/plans?plan={plan_of_two_steps(served.store)}")

@@ -47,7 +47,7 @@ def test_a_reload_a_second_tab_and_its_trace_follow_a_turn_that_finishes_once(
     trace = visit(visitor.page.context, served.url)
     trace.page.goto(f"{served.url}/traces?turn={turn.id}")
     trace.page.locator(".stMarkdownBadge", has_text="Working").wait_for()
-    bars = "document.querySelectorAll('path[aria-roledescription=bar]').length"
+    bars = "document.querySelectorAll('.waterfall button').length"
     trace.page.wait_for_function(bars)
     before = trace.page.evaluate(bars)
     # Whoever reads a tab has it in front: the browser gives little time to those behind.

@@ -14,7 +14,7 @@ from tests.browser.stage import MIXED, Visitor, visit, within
 from tests.streamlit_server import Served
 
 pytestmark = pytest.mark.browser
-BAR = "[data-testid=stVegaLiteChart] svg path[aria-roledescription=bar]"
+BAR = ".waterfall button"
 DETAIL = ".st-key-span-detail [data-span]"
 
 
@@ -50,7 +50,7 @@ def test_a_click_on_a_bar_shows_its_span(visitor: Visitor, turn: tuple[str, Trac
     turn_id, trace = turn
     go(visitor, f"traces?turn={turn_id}")
     span = next(span for span in trace.spans if span.name == "search_offers")
-    bar = visitor.page.locator(f"{BAR}[aria-label*='search_offers']")
+    bar = visitor.page.locator(BAR, has_text="search_offers")
     bar.wait_for()
     visitor.page.evaluate(
         """id => new MutationObserver(() => {
@@ -83,13 +83,15 @@ def test_the_keyboard_alone_opens_a_span(visitor: Visitor, turn: tuple[str, Trac
     go(visitor, f"traces?turn={turn_id}")
     visitor.page.locator(BAR).first.wait_for()
     visitor.page.locator(DETAIL).wait_for()
-    box = visitor.page.get_by_role("combobox", name="Span")
-    for _ in range(40):
-        visitor.page.keyboard.press("Tab")
-        if box.evaluate("one => one === document.activeElement"):
-            break
-    visitor.page.keyboard.type("search_offers")
-    visitor.page.get_by_role("option", name="search_offers").wait_for()
-    visitor.page.keyboard.press("Enter")
     span = next(span for span in trace.spans if span.name == "search_offers")
+    row = visitor.page.locator(f"{BAR}[data-pick='{span.id}']")
+    for _ in range(80):
+        visitor.page.keyboard.press("Tab")
+        if row.evaluate("one => one === document.activeElement"):
+            break
+    visitor.page.keyboard.press("Enter")
     visitor.page.locator(f"{DETAIL.removesuffix(']')}='{span.id}']").wait_for()
+    visitor.page.wait_for_function(
+        "id => document.activeElement?.dataset.pick === id && document.activeElement.ariaCurrent",
+        arg=span.id,
+    )

@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from kit.core.display.count import many
 from kit.metrics.plan_health import PlanHealth
 from kit.ui.shared.tag import Tag
-from kit.ui.shared.wording import beginning, label, span_name
+from kit.ui.shared.wording import beginning, label, span_name, took
 
 
 def _base64(data: bytes) -> str:
@@ -38,6 +38,7 @@ _FILTERS["json"] = partial(json.dumps, indent=1, ensure_ascii=False)
 _FILTERS["label"] = label
 _FILTERS["many"] = many
 _FILTERS["span_name"] = span_name
+_FILTERS["took"] = took
 
 
 def render(name: str, **values: object) -> str:

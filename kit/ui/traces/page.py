@@ -19,7 +19,6 @@ from kit.ui.canvas.replay import draw_replay
 from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link, with_store
 from kit.ui.shared.host import Host
-from kit.ui.shared.selection import draw_list
 from kit.ui.shared.template import render
 from kit.ui.shared.turn_facts import answer_text, fault_lines, headline
 from kit.ui.shared.turn_fold import stored_view
@@ -40,8 +39,9 @@ from kit.ui.traces.conversation_list import draw_conversation, draw_conversation
 from kit.ui.traces.export import export
 from kit.ui.traces.fork import draw_fork
 from kit.ui.traces.routing_decision import decision_html
-from kit.ui.traces.span import choice, draw_span, log_html
+from kit.ui.traces.span import draw_span, log_html
 from kit.ui.traces.turn_list import draw_turns
+from kit.ui.traces.waterfall import draw_waterfall
 from kit.wire import Kit
 
 LISTS = ("Turns", "Conversations")
@@ -230,8 +230,6 @@ def _waits(trace: Trace) -> list[str]:
 
 
 def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> None:
-    from kit.ui.traces.waterfall import draw_waterfall
-
     spans = {span.id: span for _, span in trace.rows()}
     failed = None
     for failure in failures(trace):
@@ -242,11 +240,10 @@ def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> Non
     late = slowest([span for span in trace.spans if span.kind in ("model", "tool")])
     span_id = address.read("span")
     span = spans.get(span_id) or failed or late or trace.spans[0]
-    draw_list("Span", "span", list(spans), span.id, lambda span_id: choice(spans[span_id]))
     st.caption("What the turn waited for: " + literal(" → ".join(_waits(trace))))
     chart_column, detail = st.columns([3, 2], gap="medium")
     with chart_column:
-        draw_waterfall(trace, f"waterfall-{turn.id}", span.id)
+        draw_waterfall(trace, span.id)
     with detail.container(border=True, key="span-detail"):
         request = None
         if span.kind == "model":

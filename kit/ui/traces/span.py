@@ -18,7 +18,6 @@ from kit.ui.shared.wording import (
     cost_in_words,
     label,
     literal,
-    span_name,
     tokens_in_words,
     took,
 )
@@ -31,17 +30,6 @@ _STATUSES = {
 }
 LONGEST = 6_000
 """Characters of an input or output that are shown; the JSON file has all of them."""
-
-
-def choice(span: Span) -> str:
-    """Returns a span as one line of a list: its name, its agent, its time, whether it failed."""
-    words = span_name(span)
-    if span.agent and span.agent != span.name:
-        words += f" ({span.agent})"
-    words += f" · {took(span.seconds)}"
-    if span.status == "error":
-        words += " · failed"
-    return words
 
 
 def draw_span(
