@@ -282,7 +282,7 @@ def _reasons(reply: "Reply") -> "Iterator[str]":
                 yield f"tool {body.tool!r} of {body.agent}: {body.error}"
             case PlanTaken():
                 is_plan = True
-            case Completed(status="failed", error=error) if is_plan:
+            case Completed(status="failed", error=str(error)) if is_plan:
                 yield f"turn: {error}"
             case _:
                 pass

@@ -540,7 +540,7 @@ METRICS: tuple[Metric, ...] = (
         "Spending",
         "Not told",
         "count",
-        "Where a model told no tokens, those above and their cost are estimates; what agents did not say they lack.",
+        "Where a model told no tokens, those above are estimates, as is their cost. They lack what agents did not say.",
         spending.not_told,
     ),
     Metric(

@@ -70,6 +70,7 @@ def test_what_a_service_lacks_is_named_on_stderr_and_never_in_the_answer(deck: P
     words = "sample_list: .*output_schema: Field required"
     assert re.search(words, asked.stderr) and "plan: insufficient: " in asked.stderr, asked.stderr
     assert asked.returncode == 1, "nothing of the message was answered"
+    assert "None" not in asked.stderr
     assert "errors.pydantic.dev" not in asked.stderr and "infeasible" not in asked.stdout
 
 

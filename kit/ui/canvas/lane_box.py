@@ -112,11 +112,13 @@ class LaneBox:
             self._body.html(f'<p class="act">{entry.at:.1f} s · {escape(entry.text)}</p>')
 
     def _pace(self, step: Step, now: float) -> str:
-        """Says how a sub-agent at work does, and for how long; of how many seconds, once that matters."""
+        """Says how a sub-agent at work does; after a second for how long too, later of how many seconds."""
         pace = step.pace(now, self._page.quiet_after, self._page.stalled_after)
         if pace == "active":
             pace = "working"
         seconds = step.seconds(now)
+        if seconds < 1:
+            return pace
         limit = ""
         if self._budget and seconds > self._budget / 4:
             limit = f" of {self._budget:g} s"
