@@ -74,14 +74,12 @@ def bound(models: Mapping[str, Any], lead: Any = None, **deck: Any) -> Team:
 
 
 @asynccontextmanager
-async def wired(
-    team: Team, isolated: bool = False
-) -> AsyncGenerator[tuple[SmallKit, httpx.AsyncClient]]:
+async def wired(team: Team) -> AsyncGenerator[tuple[SmallKit, httpx.AsyncClient]]:
     """A kit whose sub-agents are called over HTTP, JSON and a stream of bytes, without a socket;
-    and the client it calls with. `isolated`: as if the far side were in another process."""
+    and the client it calls with."""
     peers = serve_team(team, URL)
     async with httpx.AsyncClient(
-        transport=StreamingASGITransport(peers.app, isolated=isolated), timeout=None
+        transport=StreamingASGITransport(peers.app, isolated=False), timeout=None
     ) as http:
         yield SmallKit(remote(team, URL, http), SqliteStore(":memory:")), http
     await peers.aclose()
@@ -91,11 +89,11 @@ async def wired(
 async def hopping(
     models: Mapping[str, Any], lead: Any = None, way: str = "inside", **deck: Any
 ) -> AsyncGenerator[SmallKit]:
-    """A small kit whose sub-agents are called over A2A inside the process: as in a grid, by way of the wire
-    format, or apart, as if they were in another process."""
+    """A small kit whose sub-agents are called over A2A inside the process: as in a grid, or by way of the wire
+    format."""
     team = bound(models, lead, **deck)
     if way != "inside":
-        async with wired(team, isolated=way == "apart") as (kit, _):
+        async with wired(team) as (kit, _):
             yield kit
         return
     team = PATTERNS["a2a"].team(team.deck, lambda _: team)
@@ -248,7 +246,7 @@ async def test_a_stopped_turn_stops_the_far_side_too(after: float, way: str):
 
 
 @WAYS
-async def test_the_far_side_remembers_each_caller_apart(way: str):
+async def test_the_far_side_is_told_what_its_agent_was_asked_before_in_this_conversation(way: str):
     model = ScriptedModel(*["Answer one.", "Answer two.", "Answer three."])
     async with hopping(
         {"shop": model}, ScriptedModel(*[asks("shop"), stitched] * 3), way=way
@@ -256,28 +254,22 @@ async def test_the_far_side_remembers_each_caller_apart(way: str):
         await ask(kit, "first")
         await ask(kit, "second")
         await ask(kit, "third", BOB.model_copy(update={"id": "e3"}))
-        agent = kit.team.agents["shop"]
-        assert isinstance(agent, RemoteAgent)
-        for stranger in (BOB.principal, ALICE.principal.model_copy(update={"tenant_id": "globex"})):
-            await _sent(agent.client, _request("shop", stranger, episode=ALICE.id))
     assert [m.content for m in model.seen[1][1:]] == ["about shop", "Answer one.", "about shop"]
     assert [m.content for m in model.seen[2][1:]] == ["about shop"]
-    strangers = [[m.content for m in thread[1:]] for thread in model.seen[3:]]
-    assert strangers == [["hello"], ["hello"]], (
-        "another user, and the same name in another tenant, under a known conversation"
-    )
 
 
+@pytest.mark.req("S-7")
 @WAYS
-async def test_who_names_nobody_is_turned_away(way: str):
+async def test_who_is_no_turn_of_this_process_is_turned_away_and_nobody_is_asked(way: str):
     model = ScriptedModel()
     async with hopping({"shop": model}, way=way) as kit:
         agent = kit.team.agents["shop"]
         assert isinstance(agent, RemoteAgent)
-        updates = await _sent(
-            agent.client, Message(message_id="m", role=Role.ROLE_USER, parts=[Part(text="hello")])
-        )
-    assert updates[-1].status.state == TaskState.TASK_STATE_REJECTED and model.seen == []
+        plain = Message(message_id="m", role=Role.ROLE_USER, parts=[Part(text="hello")])
+        for message in (plain, _request("shop")):
+            updates = await _sent(agent.client, message)
+            assert updates[-1].status.state == TaskState.TASK_STATE_REJECTED
+    assert model.seen == []
 
 
 @WAYS
@@ -324,7 +316,7 @@ async def test_a_lookup_that_met_a_foreign_principal_is_made_again_by_nobody_beh
 
 
 @pytest.mark.req("SO-22")
-@pytest.mark.parametrize("way", ["inside", "wire", "apart"])
+@WAYS
 async def test_a_personal_value_that_crossed_to_one_agent_is_in_no_event_of_another_behind_the_hop(
     way: str,
 ):

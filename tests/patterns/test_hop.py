@@ -1,6 +1,7 @@
 """What a call to a peer costs: the bytes that cross, the time they take, and what was spent there;
 in turn, cell and report."""
 
+import socket
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,13 @@ from kit.core.model import ModelSpec
 from kit.models.scripted import ScriptedModel
 from kit.patterns.a2a import remote
 from kit.patterns.a2a.client import RemoteAgent
+from kit.patterns.a2a.loopback import LoopbackTransport
 from kit.patterns.a2a.server import peer_card, serve_team
 from kit.runtime.context import Agent
 from kit.runtime.handle import Reply
 from kit.runtime.team import Team, bind
 from kit.stores.sqlite import SqliteStore
 from kit.tools.asgi_transport import StreamingASGITransport
-from kit.worlds.service.serve import listen, serving
 from tests.grids.test_grid import play, spec_of
 from tests.kits import SmallKit, answering, asks, bodies, small_deck, spans, stitched
 from tests.patterns.test_a2a import Foreign, ask, bound, hopping
@@ -49,8 +50,8 @@ def hops_of(reply: Reply) -> list[Hop]:
 class CountedBytes(httpx.AsyncBaseTransport):
     """A socket whose bodies are counted."""
 
-    def __init__(self) -> None:
-        self.wire, self.bytes_out, self.bytes_in = httpx.AsyncHTTPTransport(), 0, 0
+    def __init__(self, wire: httpx.AsyncBaseTransport) -> None:
+        self.wire, self.bytes_out, self.bytes_in = wire, 0, 0
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         self.bytes_out += len(request.content)
@@ -81,17 +82,15 @@ async def test_over_a_socket_a_hop_counts_what_crossed_what_that_took_and_what_t
     models: Any = {"shop": (answering("Deals at Café Zoë.", 0.1), PRICED)}
     models["orchestrator"] = ScriptedModel(asks("shop"), stitched)
     team = bind(small_deck(["shop"]), models)
-    with listen("127.0.0.1", 0) as free:
-        port = free.getsockname()[1]
-    peers, transport = serve_team(team, f"http://127.0.0.1:{port}"), CountedBytes()
-    async with (
-        serving(peers.app, port=port) as url,
-        httpx.AsyncClient(transport=transport, timeout=10) as http,
-        httpx.AsyncClient(timeout=10) as reader,
-    ):
-        card = await A2ACardResolver(reader, f"{url}/shop").get_agent_card()
-        assert (card.name, card.description) == ("shop", "Answers questions about shop.")
+    listening = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    peers = serve_team(team, url)
+    transport = CountedBytes(LoopbackTransport(peers.app, listening))
+    async with httpx.AsyncClient(transport=transport, timeout=10) as http:
         reply = await ask(SmallKit(remote(team, url, http), SqliteStore(":memory:")))
+        async with httpx.AsyncClient(timeout=10) as reader:
+            card = await A2ACardResolver(reader, f"{url}/shop").get_agent_card()
+        assert (card.name, card.description) == ("shop", "Answers questions about shop.")
         await peers.aclose()
     [hop], [span], [outcome] = hops_of(reply), spans(reply, "agent"), reply.outcomes
     # All but the envelope of JSON-RPC, and the frames of the stream.

@@ -8,11 +8,10 @@ from langchain_core.messages import BaseMessage, ToolMessage
 
 from kit.core.card import AgentCard
 from kit.core.errors import StoreError
-from kit.models.scripted import Line, ScriptedModel
+from kit.models.scripted import Line
 from kit.runtime.act_ledger import UNCERTAIN
 from kit.tools.tool import LimitedTool, ToolLimits
 from tests.kits import asks
-from tests.patterns.test_a2a import ask, bound, tool_of, wired
 from tests.runtime.test_pause import ONCE, QUESTION, Desk, FailingDesk, Says, ask_desk
 
 
@@ -138,25 +137,3 @@ async def test_what_became_of_an_act_behind_the_hop_is_said_in_the_language_of_t
         reply = await kit.ask(QUESTION, session, "a2a")
     assert "open ticket: No se sabe si esto se ha hecho" in reply.text
     assert UNCERTAIN not in reply.text
-
-
-# A peer in another process
-
-
-@pytest.mark.req("SO-12")
-async def test_an_act_of_an_agent_in_another_process_whose_hop_was_cut_off_is_said_to_be_unknown():
-    begun: list[str] = []
-
-    async def transfer() -> str:
-        """Transfer."""
-        begun.append("here")
-        await asyncio.sleep(60)
-        return "never"
-
-    deck = tool_of("transfer", transfer)
-    deck["tools"] = {"transfer": LimitedTool(transfer, ONCE)}
-    model = ScriptedModel(Line(calls=[("transfer", {})]))
-    async with wired(bound({"shop": model}, **deck), isolated=True) as (kit, _):
-        reply = await ask(kit, "one thing")
-    assert begun == ["here"]
-    assert f"transfer: {UNCERTAIN}" in reply.text
