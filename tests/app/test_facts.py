@@ -93,6 +93,6 @@ def test_a_fault_that_cost_nothing_says_so():
             events.append(event.replace(body=body))
         lines += fault_lines(advance(TurnView(), events))
     assert lines == [
-        "Shop fails in the middle of its work (its part was answered all the same)",
+        "Shop fails in the middle of its work (changed nothing in this turn)",
         "Shop fails in the middle of its work",
     ]

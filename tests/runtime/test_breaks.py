@@ -98,7 +98,7 @@ async def test_a_reply_that_is_still_to_come_is_somebody_elses_and_after_it_a_br
     [wanted] = wanted_faults(reply.events)
     [line] = fault_lines(advance(TurnView(), reply.events))
     is_late = moment is ToolEnded
-    assert line.endswith("(came too late: Rewards had answered)") is is_late
+    assert line.endswith("(changed nothing in this turn)") is is_late
     assert wanted.has_cost is not is_late and ("4,975" in reply.text) is is_late
     assert "Ember Hill Ground Coffee" in reply.text
     assert not [mark for mark in MARKS if mark in reply.text]

@@ -21,8 +21,6 @@ class WantedFault(Value):
     """When it was added, in seconds since the turn began; None for one that was there at the start."""
     was_asked: bool = False
     """Whether its agent was asked in the turn at all."""
-    is_bridged: bool = False
-    """Whether its agent has no prompt here: what that one looks up does not pass through the kit."""
     has_cost: bool = False
     """Whether its agent then ended without an answer, or with one that lacks data."""
 
@@ -31,7 +29,6 @@ def wanted_faults(events: Sequence[Event]) -> tuple[WantedFault, ...]:
     """Returns the faults of a turn, in the order in which they were wanted; one of a kind for each agent."""
     wanted: dict[str, WantedFault] = {}
     asked: set[str] = set()
-    bridged: set[str] = set()
     for event in events:
         match event.body:
             case TurnStarted(faults=faults):
@@ -41,11 +38,7 @@ def wanted_faults(events: Sequence[Event]) -> tuple[WantedFault, ...]:
                 text = str(Fault(where=agent, kind=kind))
                 if text not in wanted:
                     wanted[text] = WantedFault(fault=text, agent=agent, at=event.at)
-            case AgentStarted(agent=agent, cohort=cohort):
-                asked.add(agent)
-                if not cohort:
-                    bridged.add(agent)
-            case ModelStarted(agent=agent):
+            case AgentStarted(agent=agent) | ModelStarted(agent=agent):
                 asked.add(agent)
             case AgentEnded(agent=agent, outcome=outcome) if _lacks(outcome):
                 for text, fault in wanted.items():
@@ -53,10 +46,7 @@ def wanted_faults(events: Sequence[Event]) -> tuple[WantedFault, ...]:
                         wanted[text] = fault.replace(has_cost=True)
             case _:
                 pass
-    return tuple(
-        fault.replace(was_asked=fault.agent in asked, is_bridged=fault.agent in bridged)
-        for fault in wanted.values()
-    )
+    return tuple(fault.replace(was_asked=fault.agent in asked) for fault in wanted.values())
 
 
 def _agent_of(text: str) -> str:

@@ -58,10 +58,6 @@ OWNING_UP: dict[OwningUp, str] = {
 }
 DIRECT = "nobody: answered directly"
 EARLY = "nobody: it ended before anybody was asked"
-UNMET = " (it had no part in this turn, so this did not happen)"
-OUT_OF_REACH = " (changed nothing: what {agent} looks up by itself does not pass through here)"
-TOO_LATE = " (came too late: {agent} had answered)"
-NO_COST = " (its part was answered all the same)"
 
 
 class Fact(Value):
@@ -108,34 +104,27 @@ def fork_words(fork: Fork) -> str:
 
 def fault_lines(view: TurnView) -> tuple[str, ...]:
     """Returns a turn's faults in plain words; says of one that was added later when that was, and of
-    one that could not happen that it did not."""
+    one that changed nothing that it did not."""
     lines: list[str] = []
     for wanted in view.wanted_faults:
         line = fault_words(wanted.fault)
         if wanted.at is not None:
             line += f", from {wanted.at:.1f} s on"
-        if not view.running and view.bodies(AgentStarted, ModelStarted):
-            line += _unmet_words(wanted, view)
+        if not view.running and _changed_nothing(wanted, view):
+            line += " (changed nothing in this turn)"
         lines.append(line)
     return tuple(lines)
 
 
-def _unmet_words(wanted: WantedFault, view: TurnView) -> str:
-    """Returns why a fault of a turn that is over did not happen, or that it cost nothing; nothing where it did."""
-    try:
-        fault = Fault.from_text(wanted.fault)
-    except ValueError:
-        return ""
+def _changed_nothing(wanted: WantedFault, view: TurnView) -> bool:
+    """Whether a fault of a turn that is over did not happen, or all that its agent was asked was answered."""
+    if not view.bodies(AgentStarted, ModelStarted):
+        return False
     if not wanted.was_asked:
-        return UNMET if fault.needs_agent else ""
-    if wanted.is_bridged and not wanted.has_cost and not fault.needs_agent:
-        return OUT_OF_REACH.format(agent=label(fault.where))
-    if wanted.at is not None and not wanted.has_cost:
-        return TOO_LATE.format(agent=label(fault.where))
+        # A service that fails may be asked by somebody else, as in a monolith.
+        return bool(wanted.agent) and Fault.from_text(wanted.fault).needs_agent
     steps = [step for step in view.taken_on if step.agent == wanted.agent]
-    if steps and all(step.verdict == VERDICTS["ok"] for step in steps):
-        return NO_COST
-    return ""
+    return bool(steps) and all(step.verdict == VERDICTS["ok"] for step in steps)
 
 
 def headline(view: TurnView) -> Tag:
@@ -166,7 +155,7 @@ def _facts(view: TurnView) -> Iterator[Fact]:
         tags.append(Tag(text=name, tone="warn", why="left out"))
     if tags:
         ids = ",".join(agents)
-        yield Fact(name="agents", label="Asked", tags=tuple(tags), lines=view.shortfalls, value=ids)
+        yield Fact(name="agents", label="Asked", tags=tuple(tags), value=ids)
     elif not view.running:
         yield Fact(name="agents", label="Asked", text=DIRECT if view.status == "ok" else EARLY)
     yield from _routing_facts(view)

@@ -332,19 +332,6 @@ class TurnView(Value):
         return _REGRET.get(self.status, "")
 
     @property
-    def shortfalls(self) -> tuple[str, ...]:
-        """What went wrong, one plain clause for each part."""
-        clauses: list[str] = []
-        for step in self.taken_on:
-            if step.note:
-                clauses.append(f"{step.label}: {step.note}")
-        for agent in self.over_cap:
-            clauses.append(f"{label(agent)}: left out, over the limit")
-        for name in self.parts.left_out.names:
-            clauses.append(f"{name}: left out, nobody was asked")
-        return tuple(clauses)
-
-    @property
     def over_cap(self) -> tuple[str, ...]:
         if self.routing is None:
             return self.left_out
