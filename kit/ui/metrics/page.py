@@ -11,7 +11,6 @@ from streamlit.delta_generator import DeltaGenerator
 from kit.core.context import Principal
 from kit.core.display.command import command
 from kit.core.display.count import many
-from kit.core.errors import DataError
 from kit.core.outcome import Usage
 from kit.core.record import TurnRecord
 from kit.metrics import catalogue
@@ -19,7 +18,6 @@ from kit.metrics.alert import alerts
 from kit.metrics.catalogue import Group, Metric, Unit
 from kit.metrics.estimate import percent_words, share
 from kit.metrics.latency import Spread, spread
-from kit.metrics.sample import Label
 from kit.metrics.summary import Metrics, metrics
 from kit.metrics.watchdog import Silence
 from kit.stores.tally import Mismatch, Tally
@@ -34,7 +32,6 @@ from kit.ui.shared.wording import (
     cost_in_words,
     dollars,
     label,
-    literal,
     moment,
     simulated_words,
     took,
@@ -44,8 +41,8 @@ WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "
 """Words -> seconds back from now; None: everything stored."""
 NEWEST = 5_000
 """Turns that the lines over time are drawn of: older ones only count."""
-ALERTS = 20
-"""Alerts that are listed, the newest first."""
+SILENCES = 20
+"""Silences of the server that are listed, the newest first."""
 
 
 @with_store
@@ -72,7 +69,7 @@ def page(host: Host, _: DeltaGenerator) -> None:
     st.markdown(f"### {_headline(tally)}")
     _alerts(watch, tally.mismatches, now)
     _silences(host.silences(since or 0.0))
-    summary = metrics(store, since, principal.tenant_id, _labels(), tally)
+    summary = metrics(store, since, principal.tenant_id, tally=tally)
     st.caption(
         f"Turns of {principal.tenant_id}, all of its people. Percentiles are by nearest rank. Behind a share, in "
         "brackets: between which shares the true one lies, at 95% confidence. "
@@ -82,8 +79,6 @@ def page(host: Host, _: DeltaGenerator) -> None:
     _over_time([turn for turn in turns if turn.started_at >= (since or 0.0)], now)
     with st.container(key="m-figures"):
         _figures(tally)
-    if tally.mismatches:
-        _list_mismatches(tally.mismatches)
     draw_plans(watch)
     fold = st.expander(
         "Every figure, and what it means",
@@ -218,21 +213,6 @@ def _alerts(
         st.caption(f"{of_plans.quiet} No reply for another principal came in.")
 
 
-def _list_mismatches(mismatches: Sequence[Mismatch]) -> None:
-    """Draws, folded away, when replies for another principal came in."""
-    every = alerts(mismatches)
-    rows: list[tuple[str, ...]] = []
-    for alert in every[: -ALERTS - 1 : -1]:
-        turns = many(len(alert.turn_ids), "turn")
-        rows.append((moment(alert.since), _replies(alert.count), turns))
-    title = f"{many(len(every), 'alert')} about somebody else's data"
-    with st.expander(title, icon=":material/list:"):
-        if len(every) > ALERTS:
-            st.caption(f"The newest {ALERTS}; `{command('data', 'metrics')}` lists all.")
-        head = ("From, within five minutes", "Replies", "In")
-        st.html(table_html(title, rows, head, kind="metrics rows"))
-
-
 def _silences(noted: Sequence[Silence]) -> None:
     """Says in red how often one piece of code held up all others, and which it was."""
     if not noted:
@@ -244,9 +224,7 @@ def _silences(noted: Sequence[Silence]) -> None:
         icon=":material/heart_broken:",
     )
     with st.expander("What it was at", icon=":material/list:"):
-        if len(noted) > ALERTS:
-            st.caption(f"The newest {ALERTS} of {len(noted)}.")
-        for silence in reversed(noted[-ALERTS:]):
+        for silence in reversed(noted[-SILENCES:]):
             st.markdown(f"{moment(silence.at)}, {silence.seconds:.2f} s")
             st.code("\n".join(silence.stack), language=None)
 
@@ -255,34 +233,20 @@ def _replies(count: int) -> str:
     return f"{count} repl{'y' if count == 1 else 'ies'}"
 
 
-def _labels() -> Sequence[Label]:
-    file = st.session_state.get("m-labels")
-    if file is None:
-        return ()
-    from kit.bench.metrics_report import labels_in
-
-    try:
-        return labels_in(file.getvalue().decode(), file.name)
-    except (DataError, UnicodeDecodeError) as error:
-        st.error(literal(f"{error}. Nothing of the file was counted."), icon=":material/error:")
-        return ()
-
-
 def _groups(summary: Metrics, tally: Tally) -> None:
     for group in get_args(Group):
         st.markdown(f"### {group}")
         if group == "Sub-agents":
             _agents(summary)
             continue
-        empty = "needs labels" if group == "Judged by labels" else "none yet"
+        empty = (
+            f"needs labels: {command('data', 'metrics', '--labels', 'FILE')}"
+            if group == "Judged by labels"
+            else "none yet"
+        )
         st.html(group_html(group, summary, empty))
         if group == "Latency":
             _published(tally)
-    st.file_uploader(
-        "Labels, a line of JSON for each turn (docs/metrics.md says which fields)",
-        type=["jsonl"],
-        key="m-labels",
-    )
 
 
 def _published(tally: Tally) -> None:
