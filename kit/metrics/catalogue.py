@@ -85,10 +85,6 @@ def _endings(sample: Sample) -> Figures:
     return figures
 
 
-def _models(sample: Sample) -> Figures:
-    return dict(sorted(sample.tally.of("model").items()))
-
-
 def _calls_in_a_turn(sample: Sample) -> Figures:
     calls = {"0": 0, "1": 0, "2": 0, "3+": 0}
     return {**calls, **sample.tally.of("intents")}
@@ -230,14 +226,6 @@ METRICS: tuple[Metric, ...] = (
         "Turns by how they ended, in the words of the chat. Partly answered are those of which some parts "
         "were answered and others not.",
         _endings,
-    ),
-    Metric(
-        "turns_by_model",
-        "Routing",
-        "Turns by model",
-        "count",
-        "Turns by the model of their orchestrator. The offline stand-in is no model: its figures are simulated.",
-        _models,
     ),
     Metric(
         "intent_count",
@@ -486,22 +474,6 @@ METRICS: tuple[Metric, ...] = (
         "count",
         "Calls of a model, by what they were for; of a fork those that it made, not those that it played.",
         spending.by_purpose("model_calls"),
-    ),
-    Metric(
-        "model_calls_per_turn",
-        "Spending",
-        "Model calls a turn",
-        "each",
-        "The same over all turns.",
-        spending.a_turn(spending.by_purpose("model_calls")),
-    ),
-    Metric(
-        "turns_with_model_call",
-        "Spending",
-        "Turns with such a call",
-        "count",
-        "Turns in which a model was called for this.",
-        spending.purposes,
     ),
     Metric(
         "tokens_total",
