@@ -100,12 +100,12 @@ def words(page: str) -> str:
     [
         (
             "yes_no",
-            "into 2 steps, and Executor did step 1. You said no to step 2.",
+            "into 2 steps, and Executor has done step 1. You said no to step 2.",
             "you said no",
         ),
         (
             "no",
-            "and Executor did none of them. You said no to step 1. Not done either: step 2.",
+            "and Executor has done none of them. You said no to step 1. Not done either: step 2.",
             "not done",
         ),
         (

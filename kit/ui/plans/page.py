@@ -23,7 +23,6 @@ from kit.ui.plans.plan_words import (
     sentence_of,
     state_of,
     steps_html,
-    timeline_html,
 )
 from kit.ui.plans.step_picture import picture_html
 from kit.ui.shared import address
@@ -158,8 +157,6 @@ def _draw(host: Host, principal: Principal, plan_id: str) -> None:
     if history:
         st.markdown("#### Planned anew")
         st.html(history)
-    with st.expander(f"All {many(len(events), 'event')}", icon=":material/list:"):
-        st.html(timeline_html(events))
 
 
 def _roles(host: Host) -> tuple[str, str]:

@@ -93,9 +93,7 @@ def sentence_of(
     if not plan.steps:
         return f"A plan: {planner} splits a task into steps. State: {state_of(plan, is_held).text}."
     count = many(len(plan.steps), "step")
-    sentence = (
-        f"A plan: {planner} split this task into {count}, and {executor} {_deed(plan, is_held)}."
-    )
+    sentence = f"A plan: {planner} split this task into {count}, and {executor} {_deed(plan)}."
     failed = [step for step in plan.steps if step.status in ("failed", "uncertain")]
     missing = [step for step in plan.steps if step.status != "complete"]
     declined = declined_steps(plan)
@@ -119,19 +117,14 @@ def sentence_of(
     return sentence
 
 
-def _deed(plan: Plan, is_held: bool) -> str:
-    """Says what its executor does, or of a plan that nobody works on any more what it did."""
-    them = "it" if len(plan.steps) == 1 else "them"
+def _deed(plan: Plan) -> str:
+    """Says what its executor has done."""
     complete = complete_steps(plan)
-    if plan.status == "complete":
-        return f"did {them}"
-    if complete and (is_held or plan.status in ("paused", "needs_key")):
+    if not complete:
+        return "has done none of them"
+    if len(complete) < len(plan.steps):
         return f"has done {_numbers(complete).lower()}"
-    if complete:
-        return f"did {_numbers(complete).lower()}"
-    if is_held or plan.status in ("paused", "needs_key"):
-        return f"does {them}"
-    return "did not do it" if len(plan.steps) == 1 else "did none of them"
+    return "has done it" if len(plan.steps) == 1 else "has done them"
 
 
 def _ending(plan: Plan, outputs: Mapping[int, Any]) -> str:
@@ -257,37 +250,8 @@ def history_html(plan: Plan) -> str:
         rows.append((f"{replan.attempt}", f"step {replan.failed_step}", trigger, reason))
     if not rows:
         return ""
-    return _table("What was planned anew", rows, ("Attempt", "Because of", "What happened", "Why"))
-
-
-def timeline_html(events: Sequence[AgentEvent]) -> str:
-    """Returns the events of a plan in order, each with its time after the first and what it says."""
-    rows: list[Row] = []
-    for event in events:
-        seconds = event.ts - events[0].ts
-        rows.append((f"{seconds:.2f} s", event.event_type, _words(event)))
-    return _table("Timeline", rows, ("After", "Event", "What it says"))
-
-
-def _words(event: AgentEvent) -> str:
-    columns = (
-        "skill_id",
-        "status",
-        "duration_ms",
-        "response_size_bytes",
-        "exit_code",
-        "lock_wait_ms",
-    )
-    fields: dict[str, Any] = {}
-    for name in columns:
-        if getattr(event, name) is not None:
-            fields[name] = getattr(event, name)
-    fields |= cast("dict[str, Any]", event.payload or {})
-    return ", ".join(f"{name} {_json(value)}" for name, value in fields.items())[:LONGEST]
-
-
-def _table(label: str, rows: Sequence[Row], head: Sequence[str]) -> str:
-    return table_html(label, rows, head, kind="plan-table rows")
+    head = ("Attempt", "Because of", "What happened", "Why")
+    return table_html("What was planned anew", rows, head, kind="plan-table rows")
 
 
 def _json(value: Any) -> str:
