@@ -58,23 +58,14 @@ def test_a_choice_changes_the_address_and_the_address_chooses(page: AppTest):
     assert "no such card" in shown(page.run()) and 'data-card="orchestrator"' in shown(page)
 
 
-def test_a_card_says_its_size_model_limits_and_what_crosses():
-    rewards = DECK.cards["rewards"].model_copy(
-        update={
-            "handoff": Handoff(
-                fields={"reason": HandoffField(required=True, pii=True)}, min_confidence=0.4
-            )
-        }
-    )
+def test_a_card_says_what_its_file_says_with_the_limits_in_force():
+    handoff = Handoff(fields={"reason": HandoffField(required=True)}, min_confidence=0.4)
+    rewards = DECK.cards["rewards"].replace(handoff=handoff)
     said = card_html(rewards, DECK, "offline stand-in")
-    size = -(-len(rewards.description) // 4)
-    assert f"about {size} tokens" in said and "200 to 400 are the target" in said
-    assert "Here it runs on" in said and "<b>6</b> tool calls" in said and "8 s" in said
-    assert (
-        "redacted in traces" in said
-        and "confidence of 0.4" in said
-        and "Not bound here" in card_html(rewards, DECK, None)
-    )
+    assert "Here it runs on offline stand-in." in said and "min_confidence: 0.4" in said
+    assert "max_tool_calls: 6" in said and "time_budget_ms: 8000" in said
+    assert "requests" not in said
+    assert "Not bound here" in card_html(rewards, DECK, None)
 
 
 @pytest.mark.req("PC1-S5.5b")

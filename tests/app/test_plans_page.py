@@ -134,9 +134,9 @@ def test_a_stopped_plan_can_go_on_and_another_persons_is_not_there(
     page: AppTest, planned: Planned
 ) -> None:
     text = opened(page, planned.ids["stopped"])
-    assert ("Executor has done step 1. Not finished: step 2; state: stopped by you.") in text.replace(
-        "\\", ""
-    )
+    assert (
+        "Executor has done step 1. Not finished: step 2; state: stopped by you."
+    ) in text.replace("\\", "")
     assert "**1. first of all:** 1 row: first of all." in text, "what it had come to"
     assert "stopped by you" in text and [button.label for button in page.button] == [
         "All plans",
