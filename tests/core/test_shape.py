@@ -94,10 +94,7 @@ OUTLETS = {
                 "score": {"type": "integer"},
                 "rank": {"enum": [1, 2]},
             },
-            "anyOf": [
-                {"required": ["rank"]},
-                {"properties": {"rank": {"minimum": 1}}, "required": ["rank", "city"]},
-            ],
+            "required": ["rank"],
         }
     },
 }
