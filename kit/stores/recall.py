@@ -46,7 +46,7 @@ def recall_before(
     recollection = _recollection_of(store.events(turn.id, principal))
     earlier: dict[str, TurnRecord] = {}
     for record in store.turns_before(turn):
-        if recollection is None or record.id not in recollection.beside:
+        if record.id not in recollection.beside:
             earlier[record.id] = record
     first = store.turn(repeated_turn(session_id), principal)
     if first is not None and not earlier:
@@ -64,15 +64,6 @@ def recall_before(
     lines = history[-limit:]
     for agent in agents:
         lines += _history_of(store, turn, agent, earlier, waiting)[-limit:]
-    ended: list[TurnRecord] = []
-    for turn_id in reversed(order):
-        if earlier[turn_id].status != "interrupted":
-            ended.append(earlier[turn_id])
-    routed = _last_routed(ended)
-    unanswered: dict[str, None] = {}
-    for line in lines:
-        if routed and line.turn_id == routed.id and line.agent and line.text == UNANSWERED:
-            unanswered[line.agent] = None
     newest = set(order[-limit // 2 :])
     components: list[ShownComponent] = []
     for component in store.shown_components(turn.session_key, principal, turns=EVERY):
@@ -81,24 +72,19 @@ def recall_before(
     session = store.session(turn.session_key) or Session(id=session_id, principal=principal)
     return SessionRecall(
         session=session.replace(id=f"{AGAIN}{turn.id}:{uuid.uuid4().hex}"),
-        recollection=recollection
-        or Recollection(
-            in_play=ended[0].invoked if ended else (),
-            routed=routed and routed.invoked,
-            unanswered=tuple(unanswered),
-        ),
+        recollection=recollection,
         notes=notes,
         lines=tuple(lines),
         components=tuple(components),
     )
 
 
-def _recollection_of(events: Iterable[Event]) -> Recollection | None:
-    """Returns what a turn's log says that it was told of earlier turns; None where an earlier version wrote it."""
+def _recollection_of(events: Iterable[Event]) -> Recollection:
+    """Returns what a turn's log says that it was told of earlier turns; nothing where an earlier version wrote it."""
     for event in events:
-        if isinstance(event.body, TurnStarted):
+        if isinstance(event.body, TurnStarted) and event.body.recollection is not None:
             return event.body.recollection
-    return None
+    return Recollection()
 
 
 Questions = Mapping[str, Mapping[str, str]]
@@ -161,11 +147,3 @@ def _summary_before(
     if fields is None or fields["through"] not in order:
         return None
     return note, order.index(fields["through"])
-
-
-def _last_routed(ended: Iterable[TurnRecord]) -> TurnRecord | None:
-    """Returns the first of these turns that called anybody, or failed before it could."""
-    for turn in ended:
-        if turn.invoked or turn.status in ("failed", "deadline", "cancelled"):
-            return turn
-    return None
