@@ -96,6 +96,14 @@ def read_deck(folder: Path, environment: str, flags: Mapping[str, bool]) -> tupl
     return parts, draft
 
 
+def read_cards(folder: Path) -> tuple[Mapping[str, AgentCard], Mapping[str, bool], Faults]:
+    """Reads the cards of a folder by id, and the flags beside it; nothing of its code is imported."""
+    draft = Draft()
+    cards = _cards("card", _card_files(folder), draft)
+    flags = _environment(folder.parent / "settings", "default", draft).flags
+    return cards, flags, draft.faults
+
+
 @dataclass(frozen=True)
 class Outline:
     """What a deck's folder says before any of its code is imported."""
