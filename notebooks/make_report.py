@@ -15,8 +15,6 @@ from nbconvert import HTMLExporter
 from kit.home import HOME
 
 FOLDER = HOME / ".kit" / "report"
-TIMEOUT = 180
-"""Seconds a cell may take: a busy machine needs more than a minute for the longest."""
 NOTEBOOKS = sorted((HOME / "notebooks").glob("*.ipynb"))
 _ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \|$", re.MULTILINE)
 
@@ -37,9 +35,7 @@ def read(path: Path) -> Any:
 
 def run(notebook: Any) -> Any:
     """The notebook with its outputs, run in a kernel of its own. Raises CellExecutionError for a cell that fails."""
-    NotebookClient(
-        notebook, timeout=TIMEOUT, resources={"metadata": {"path": str(HOME / "notebooks")}}
-    ).execute()
+    NotebookClient(notebook, resources={"metadata": {"path": str(HOME / "notebooks")}}).execute()
     return notebook
 
 

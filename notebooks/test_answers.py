@@ -8,6 +8,8 @@ import pytest
 from kit.bench.grid.stored_runs import list_runs
 from make_report import NOTEBOOKS, answer, read, readme_answers, run
 
+pytestmark = pytest.mark.timeout(3600)
+"""One that hangs must not hold the run for good; how long a whole one takes is the machine's affair."""
 MODELS = re.compile(r"MODELS = \(.*?\n\)", re.DOTALL)
 
 

@@ -17,6 +17,9 @@ from kit.ui.shared.wording import model_words, simulated_words
 UNKNOWN = "–"
 PATTERN = "Pattern"
 ENDED = "How it ended"
+NO_WINNER = (
+    "It did not ask whoever was made to fail, so nothing was broken, and it is no fair winner."
+)
 NOTHING = "nothing"
 """Says something only beside other figures."""
 WAYS = {
@@ -116,9 +119,12 @@ def outcomes_html(turns: Mapping[str, TurnView]) -> str:
     `turns` are by label.
     """
     names: dict[str, list[str]] = {}
+    untouched = untouched_turns(turns)
     for name, view in turns.items():
         # A turn that asked nobody, such as a monolith's, has no sentence of sub-agents.
         words = turn_sentence(view) or f"{view.headline}. {owning_up_sentence(view)}"
+        if name in untouched:
+            words += f" {NO_WINNER}"
         names.setdefault(words, []).append(name)
     rows = [(enumeration(group), words) for words, group in names.items()]
     return render("outcomes", rows=rows)
