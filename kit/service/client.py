@@ -1,4 +1,4 @@
-"""A client of the API for one user: its turns, plans, souls and memories, typed."""
+"""A client of the API for one user: its turns and plans, typed."""
 
 import asyncio
 import uuid
@@ -10,7 +10,7 @@ import httpx
 from pydantic import SecretStr, ValidationError
 
 from kit.core.context import Principal
-from kit.core.documents.document import AgentEvent, Persona, Plan, Scope, Soul
+from kit.core.documents.document import AgentEvent, Plan
 from kit.core.errors import KitError
 from kit.core.event import Event
 from kit.core.value import Value
@@ -150,40 +150,6 @@ class ServiceClient:
             answers = dict(answers)
         body = bodies.AnswerRequest(answers=answers, stream=True)
         return EventStream(self, f"{_path_of(name)}/answer", body, {})
-
-    async def put_soul(
-        self,
-        persona: Persona,
-        policies: dict[str, Any],
-        user_id: str | None = None,
-        operator_key: SecretStr | None = None,
-    ) -> Soul:
-        """Writes how the assistant speaks to this user, or to all of the tenant with the key of its operator."""
-        body = bodies.SoulRequest(user_id=user_id, persona=persona, policies=policies)
-        headers: dict[str, str] = {}
-        if operator_key is not None:
-            headers["X-Operator-Key"] = operator_key.get_secret_value()
-        path = f"/agent/souls/{self.principal.tenant_id}"
-        return await self._ask(Soul, "PUT", path, body, headers=headers)
-
-    async def query_memory(
-        self, query_text: str, session_id: str, scope: Scope = "session", top_k: int = 5
-    ) -> tuple[bodies.FoundMemory, ...]:
-        """Returns the memories of a scope that answer the query best, the best first."""
-        params = {"query_text": query_text, "scope": scope, "top_k": top_k}
-        params |= self.principal.model_dump()
-        headers = {"X-Session-Id": session_id}
-        path = "/agent/memory/query"
-        memories = await self._ask(bodies.MemoryList, "GET", path, params=params, headers=headers)
-        return memories.memories
-
-    async def ready(self) -> bool:
-        """Returns whether the server can answer."""
-        try:
-            await self._ask(bodies.Health, "GET", "/ready")
-        except ServiceUnavailable:
-            return False
-        return True
 
     async def _ask(
         self, kind: type[V], method: str, path: str, body: Value | None = None, **options: Any

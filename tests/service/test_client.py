@@ -12,7 +12,6 @@ import pytest
 from kit import open_kit
 from kit.cli.story import reply_line
 from kit.core.context import Principal
-from kit.core.documents.document import Persona
 from kit.core.event import INTERNAL, Event
 from kit.runtime.act_ledger import DECLINED
 from kit.service.client import EventStream, ServiceClient, ServiceError, ServiceUnavailable
@@ -22,7 +21,7 @@ from kit.settings import HOME
 from kit.tools.tool import ToolLimits
 from tests.kits import OFFLINE
 from tests.plan_kits import Rows, opened_plans
-from tests.service.servers import Api, chat, serving_kit
+from tests.service.servers import ACME, Api, chat, serving_kit
 
 pytestmark = pytest.mark.realtime
 ALICE = Principal(tenant_id="acme", user_id="alice")
@@ -43,12 +42,11 @@ async def test_a_plan_is_asked_for_followed_told_of_and_found_again(tmp_path: Pa
         serving_kit(kit) as api,
         client_of(api) as client,
     ):
-        assert await client.ready()
-        soul = await client.put_soul(Persona(name="Ada"), {"prices": "in euros"}, user_id="alice")
-        assert (soul.persona.name, soul.tenant_id) == ("Ada", "acme")
-        with pytest.raises(ServiceError) as refused:
-            await client.put_soul(Persona(name="Eve"), {}, user_id="bob")
-        assert refused.value.status == 400
+        soul = {"user_id": "alice", "persona": {"name": "Ada"}, "policies": {"prices": "in euros"}}
+        written = await api.http.put("/agent/souls/acme", json=soul, headers=ACME)
+        assert written.json()["persona"]["name"] == "Ada"
+        others = await api.http.put("/agent/souls/acme", json={"user_id": "bob"}, headers=ACME)
+        assert others.status_code == 400
         stream = client.stream("s1", "the best three")
         events = await read(stream)
         result = stream.result
@@ -58,7 +56,10 @@ async def test_a_plan_is_asked_for_followed_told_of_and_found_again(tmp_path: Pa
         assert [plan.plan_id for plan in await client.plans()] == [result.plan_id]
         assert (await client.plan(result.plan_id)).status == "complete"
         assert (await client.trace(result.plan_id))[0].event_type == "user_message.received"
-        assert len(await client.query_memory("three", "s1")) == 2
+        params = {"tenant_id": "acme", "user_id": "alice", "query_text": "three"}
+        headers = {**ACME, "X-Session-Id": "s1"}
+        found = await api.http.get("/agent/memory/query", params=params, headers=headers)
+        assert len(found.json()["memories"]) == 2
         (turn,) = await client.turns("s1")
         assert (turn.message, turn.response) == ("the best three", result.response)
         assert await read(client.follow(result.turn_id, from_seq=5)) == events[5:]
@@ -105,7 +106,6 @@ async def test_a_plan_waits_for_its_users_answer_and_what_the_server_refuses_is_
             assert len(rows.tasks) == 2
         url = str(api.http.base_url)
     async with ServiceClient(url, ALICE) as client:
-        assert not await client.ready()
         with pytest.raises(ServiceUnavailable, match="does not answer"):
             await client.plans()
 

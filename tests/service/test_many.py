@@ -52,7 +52,17 @@ async def test_of_many_tenants_with_plans_of_equal_names_nothing_crosses(
                 told.append(await client.outputs(result.plan_id))
                 for scope in get_args(Scope):
                     everybodys = " ".join(f"secret-{other:02}" for other in range(TENANTS))
-                    told.append(await client.query_memory(everybodys, "same", scope, top_k=100))
+                    params = {**who.model_dump(), "query_text": everybodys, "scope": scope}
+                    headers = {
+                        "X-Tenant-Id": who.tenant_id,
+                        "X-User-Id": who.user_id,
+                        "X-Session-Id": "same",
+                    }
+                    memories = await api.http.get(
+                        "/agent/memory/query", params={**params, "top_k": 100}, headers=headers
+                    )
+                    assert memories.is_success
+                    told.append(memories.json())
                 return result, repr(told)
 
         results = await asyncio.gather(*(use(number) for number in range(TENANTS)))
