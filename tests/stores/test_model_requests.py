@@ -216,7 +216,7 @@ def test_a_request_on_the_page_folds_what_is_stable_and_lets_no_word_act() -> No
         messages=(message,),
         gap=evil,
     )
-    html = request_html(request, evil)
+    html = request_html(request)
     assert evil not in html and html.count("<details>") == 2 and "<details open" not in html
     assert json.loads(as_json(request))["messages"][1]["calls"] == [
         {"name": evil, "args": {"query": evil}}

@@ -10,14 +10,14 @@ LONGEST = 6_000
 """Characters of a message that are shown; its JSON has all of them."""
 
 
-def draw_request(request: ModelRequest, note: str = "") -> None:
-    """Draws a request; `note` says what is to be known of its prompt."""
+def draw_request(request: ModelRequest) -> None:
+    """Draws a request."""
     st.caption("Messages as sent")
-    st.html(request_html(request, note))
+    st.html(request_html(request))
     with st.expander("As JSON, to copy", icon=":material/data_object:"):
         st.code(as_json(request), language="json", wrap_lines=True)
 
 
-def request_html(request: ModelRequest, note: str = "") -> str:
+def request_html(request: ModelRequest) -> str:
     """Returns a request as HTML."""
-    return render("model_request", request=request, note=note, roles=ROLES, longest=LONGEST)
+    return render("model_request", request=request, roles=ROLES, longest=LONGEST)

@@ -11,7 +11,7 @@ from kit.core.display.count import many
 from kit.core.record import TurnRecord
 from kit.core.trace import Span, Trace, critical_path, failures, slowest
 from kit.metrics.judgement import judgements
-from kit.stores.model_request import ModelRequest, model_request
+from kit.stores.model_request import model_request
 from kit.stores.recall import repeated_turn
 from kit.ui.canvas.drawing import axis_end, canvas_html
 from kit.ui.canvas.lane import lanes_of, now_of
@@ -42,7 +42,6 @@ from kit.ui.traces.routing_decision import decision_html
 from kit.ui.traces.span import draw_span, log_html
 from kit.ui.traces.turn_list import draw_turns
 from kit.ui.traces.waterfall import draw_waterfall
-from kit.wire import Kit
 
 LISTS = ("Turns", "Conversations")
 WHOLE = 2_000
@@ -248,8 +247,7 @@ def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> Non
         request = None
         if span.kind == "model":
             request = model_request(host.kit.store, turn, span.id, view.events)
-        note = _prompt_note(host.kit, turn, request)
-        draw_span(trace, span, view, request, note)
+        draw_span(trace, span, view, request)
         _draw_judgements(host, turn, span, view)
         draw_fork(host, turn, span, request, view.faults)
 
@@ -265,14 +263,3 @@ def _draw_judgements(host: Host, turn: TurnRecord, span: Span, view: TurnView) -
         if (judgement.turn_id, judgement.span_id) == (turn.id, span.id):
             words = literal(f"Judged by {judgement.judge}: {judgement.why}")
             st.markdown(f":gray-badge[:material/gavel: {judgement.score:.0%}] {words}")
-
-
-def _prompt_note(kit: Kit, turn: TurnRecord, request: ModelRequest | None) -> str:
-    """Says that a card, a block or a flag has changed since a model was sent a prompt; nothing where none has."""
-    cohorts: set[str] = set()
-    for (stage, *_), team in kit.stages.bound.items():
-        if stage in ("", turn.pattern):
-            cohorts.update(prompt.cohort for prompt in team.prompts)
-    if request is None or not request.cohort or request.cohort in cohorts:
-        return ""
-    return "Its card has changed since: today the prompt is another."

@@ -37,9 +37,8 @@ def draw_span(
     span: Span,
     view: TurnView,
     request: ModelRequest | None = None,
-    note: str = "",
 ) -> None:
-    """Draws everything known of a span; of a model call what the model was sent, with a `note` about its prompt."""
+    """Draws everything known of a span; of a model call what the model was sent."""
     st.html(_head(span))
     if span.error:
         st.error(literal(span.error), icon=":material/error:")
@@ -50,7 +49,7 @@ def draw_span(
     if request is None:
         _text("Input", span.input)
     else:
-        draw_request(request, note)
+        draw_request(request)
     _text("Output", span.output)
     attributes: dict[str, Any] = {}
     for name, value in span.attributes.items():
