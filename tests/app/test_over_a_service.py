@@ -76,7 +76,7 @@ def test_chat_and_plans_run_over_a_service_and_other_pages_say_what_they_lack(
         # Which plan it is stands in the link of the chat's panel alone; the list has one.
         (plan_id,) = _plan_ids(service)
         told = shown(room("plans", plan=plan_id).run())
-        assert TASK in told and "Amber Oven" in told and "step_1.complete" in told
+        assert TASK in told and "Amber Oven" in told and "Steps of the plan" in told
         for name in ("traces", "metrics", "compare", "benchmarks"):
             page = room(name).run()
             assert "KIT_SERVICE_URL" in shown(page)
