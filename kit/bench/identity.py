@@ -1,7 +1,6 @@
 """What tells code and model objects apart, in the same words in every process: a grid in Python
 keys its cells by it."""
 
-import importlib.util
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -13,7 +12,6 @@ from langchain_core.tools import BaseTool
 from pydantic import BaseModel, SecretStr
 
 from kit.core.errors import DataError
-from kit.tools.loading import Reference
 from kit.tools.tool import ConfiguredTool, LimitedTool
 from kit.tools.tool_factory import ToolFactory
 
@@ -28,23 +26,6 @@ def code_identity(function: Callable[..., Any]) -> list[Any]:
     Of anything else it uses only the name counts. Raises DataError for code without a source.
     """
     return list(_code(function, set()))
-
-
-def source_of(reference: str, folder: Path) -> str:
-    """The text of the file that a reference to code leads to: an agent of a framework is an object,
-    which has no source of its own. Raises DataError for code without a source."""
-    code = Reference.parse(reference)
-    if code.module.endswith(".py"):
-        path = folder / code.module
-    else:
-        spec = importlib.util.find_spec(code.module)
-        path = Path((spec.origin if spec else None) or "")
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise DataError(
-            f"the source of {reference} cannot be read, so no other run could know it again: {error}"
-        ) from None
 
 
 def model_identity(key: str, model: BaseModel, *, named: bool) -> dict[str, Any]:

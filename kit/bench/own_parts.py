@@ -12,12 +12,12 @@ from kit.bench.identity import (
     code_identity,
     model_identity,
     plain_or_name,
-    source_of,
     stable,
     tool_identity,
 )
 from kit.bench.scoring.judge import Judge, LLMJudge
 from kit.bench.scoring.scorers import SCORERS, Scorer
+from kit.bench.systems.source import code_digest
 from kit.bridges.http import is_address
 from kit.compose.deck import Deck
 from kit.compose.models import spec_of_model
@@ -60,8 +60,7 @@ class OwnParts:
         for reference in deck.code.agents:
             # Of a service nothing is known but its address, which stands on its card.
             if not is_address(reference):
-                source = source_of(reference, deck.code.folder)
-                identities[f"agent {reference}"] = _digest(source)
+                identities[f"agent {reference}"] = code_digest([reference], deck.code.folder)
         return replace(self, identities=identities)
 
 

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,17 +77,13 @@ class GridResult:
         return self.text
 
     def _repr_html_(self) -> str:
-        rows = "<tr><th>way</th><th>by</th><th>figure</th></tr>"
-        for summary in self.ways:
-            way = escape(" / ".join(summary.way.values()))
-            figure = escape(str(summary.estimate))
-            rows += f"<tr><td>{way}<td>{escape(summary.scorer)}<td>{figure}"
-        sentences = ""
-        for verdict in self.verdicts:
-            sentences += f"<li>{escape(str(verdict))}</li>"
-        head, _, _ = self.text.partition("\n\n##")
-        title = escape(head.removeprefix("# "))
-        return f"<p>{title}</p><table>{rows}</table><ul>{sentences}</ul>"
+        """Returns what the page of the run says of its ways and verdicts."""
+        from kit.bench.run_page.content import read_content
+        from kit.bench.run_page.page import section
+
+        content = read_content(self.run.folder)
+        parts = [section(name, content, content.measures) for name in ("kinds", "verdicts", "ways")]
+        return "".join(parts)
 
 
 def compare(

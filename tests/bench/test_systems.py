@@ -346,7 +346,7 @@ def test_systems_stand_beside_models_in_a_grid_file(tmp_path: Path):
         "models": ["offline"],
         "systems": {
             "mine": "./mine.py:answer",
-            "echo": {"command": ["cat"]},
+            "echo": "command:cat",
         },
         "cases": [{"file": "cases.jsonl"}],
         "baseline": {"model": "offline"},
@@ -365,7 +365,7 @@ def test_systems_stand_beside_models_in_a_grid_file(tmp_path: Path):
     path.write_text(json.dumps({**grid, "baseline": {"model": "mine"}}))
     spec = read_grid(path)
     verdicts = report(spec, run_grid(spec, tmp_path / "by_system", OPENER, 1)).splitlines()
-    assert "- exact: no verdict, for no case has a value on both sides" in verdicts
+    assert "- echo, exact: no verdict, for no case has a value on both sides" in verdicts
     starts = [line.partition("; difference")[0] for line in verdicts]
     assert "- resists: offline / deck / deck / mediated / none 1.000 against mine 1.000" in starts
     assert "- resists: echo 1.000 against mine 1.000" in starts
@@ -376,7 +376,7 @@ def test_systems_stand_beside_models_in_a_grid_file(tmp_path: Path):
     # Systems alone may expect agents that no deck has.
     (tmp_path / "cases.csv").write_text("message,expected_agents\nwhere is it,flights\n")
     alone = {
-        "systems": {"mine": "./mine.py:answer", "echo": {"command": ["cat"]}},
+        "systems": {"mine": "./mine.py:answer", "echo": "command:cat"},
         "cases": [{"file": "cases.csv"}],
         "baseline": {"model": "mine"},
         "scorers": ["exact"],

@@ -74,14 +74,6 @@ BAD = [
         r"small.yaml:\d+: unknown axis 'patern': did you mean 'pattern'",
     ),
     (
-        {"baseline": "simulated-test / mediated"},
-        r"small.yaml:\d+: 'baseline': write it by axis: {model: simulated-test, pattern: mediated}",
-    ),
-    (
-        {"baseline": "simulated-test / nobody"},
-        r"small.yaml:\d+: 'baseline': no way is called 'nobody'; write it by axis: {pattern: mediated}",
-    ),
-    (
         {"verdicts": ["secondz"]},
         r"small.yaml:\d+: unknown scorer or measure 'secondz': did you mean 'seconds'",
     ),

@@ -233,7 +233,7 @@ def summarise(
     """Every way by every scorer, with an interval that takes a case's repeats and turns for one
     item, and the cases of a cluster for one cluster, in order of scorer and way."""
     summaries: list[Summary] = []
-    for way in _ways_of(rows, by, None):
+    for way in _ways_of(rows, by):
         for scorer, tallies in way.tallies.items():
             summary = _summary(way.names, scorer, tallies, clusters)
             if summary is not None:
@@ -286,7 +286,6 @@ def compare(
     rows: Iterable[Row],
     baseline: Mapping[str, str],
     by: Sequence[str] = WAYS,
-    scorers: Sequence[str] | None = None,
     *,
     planned: int | None = None,
     margin: Margin | None = None,
@@ -303,7 +302,7 @@ def compare(
     scorers beside LOWER of which less is better. Where too many cells failed there is no verdict.
     Raises DataError where no row is of the baseline.
     """
-    ways = _ways_of(rows, by, scorers)
+    ways = _ways_of(rows, by)
     if not any(is_of(way.names, baseline) for way in ways):
         name = _label(baseline)
         labels = [_label(way.names) for way in ways]
@@ -374,22 +373,18 @@ class _WayRows:
         return CellCount.of(self.ends)
 
 
-def _ways_of(
-    rows: Iterable[Row], by: Sequence[str], scorers: Sequence[str] | None
-) -> list[_WayRows]:
-    """The ways that a scorer in question has a row of, in order of their names."""
+def _ways_of(rows: Iterable[Row], by: Sequence[str]) -> list[_WayRows]:
+    """The ways, in order of their names."""
     ways: dict[tuple[str, ...], _WayRows] = {}
     for row in rows:
         names = way_of(row, by)
         way = ways.get(names)
         if way is None:
             way = ways[names] = _WayRows(dict(zip(by, names, strict=True)))
-        # Rows of every scorer count here: a cell failed as a whole, whoever scores it.
         way.ends[row["case"], row.get("repeat")] = bool(row.get("lost"))
-        if scorers is None or row["scorer"] in scorers:
-            tallies = way.tallies.setdefault(row["scorer"], {})
-            tallies.setdefault(row["case"], CaseTally()).add(row)
-    return [way for _, way in sorted(ways.items()) if way.tallies]
+        tallies = way.tallies.setdefault(row["scorer"], {})
+        tallies.setdefault(row["case"], CaseTally()).add(row)
+    return [way for _, way in sorted(ways.items())]
 
 
 def is_of(names: Row, wanted: Mapping[str, str]) -> bool:

@@ -1,14 +1,11 @@
 """What a grid compares, on what and how often: the values that its file holds (docs/bench.md)."""
 
-from collections.abc import Mapping
 from typing import Any, Literal, cast
 
-from pydantic import Field, PositiveFloat, ValidationInfo, field_validator, model_validator
+from pydantic import Field, PositiveFloat, model_validator
 
-from kit.bench.grid.results import AXES
 from kit.bench.scoring.scorers import ROUTING
 from kit.bench.statistics.verdict import check_margin
-from kit.bench.systems.source import CommandLine
 from kit.core.errors import DataError
 from kit.core.value import Value
 from kit.patterns import PATTERNS
@@ -72,8 +69,8 @@ class Grid(Value):
 
     name: str
     deck: str = "cards/consumer"
-    systems: dict[str, str | CommandLine] = {}
-    """Name -> a whole system: a reference to code, an address, or `{command: [PROGRAM, ...]}`."""
+    systems: dict[str, str] = {}
+    """Name -> a whole system: a reference to code, an address, or `command:PROGRAM ARGUMENTS`."""
     models: tuple[str, ...] = ()
     """Keys of models.yaml, or of `specs`; by role as `{orchestrator: KEYS, others: KEY}`, which
     varies the orchestrator alone."""
@@ -140,23 +137,6 @@ class Grid(Value):
             case _:
                 return data
 
-    @field_validator("baseline", mode="before")
-    @classmethod
-    def _by_axis(cls, baseline: Any, info: ValidationInfo) -> Any:
-        """Answers a baseline in the words of a report, which says no axis, with the same by its axes."""
-        if not isinstance(baseline, str):
-            return baseline
-        way: dict[str, str] = {}
-        for name in baseline.split(" / "):
-            axis = _axis_of(name, info.data)
-            if axis is None:
-                raise ValueError(
-                    f"no way is called {name!r}; write it by axis: {{pattern: mediated}}"
-                )
-            way[axis] = name
-        names = ", ".join(f"{axis}: {name}" for axis, name in way.items())
-        raise ValueError(f"write it by axis: {{{names}}}")
-
     @model_validator(mode="after")
     def _agrees(self) -> "Grid":
         if not self.models and not self.systems:
@@ -169,11 +149,3 @@ class Grid(Value):
         except DataError as error:
             raise ValueError(str(error)) from error
         return self
-
-
-def _axis_of(name: str, fields: Mapping[str, Any]) -> str | None:
-    """Returns the axis that one of a grid's names is on, from its fields; None for a name that it does not have."""
-    for axis in AXES:
-        if name in fields.get(f"{axis}s", ()):
-            return axis
-    return "model" if name in fields.get("systems", ()) else None

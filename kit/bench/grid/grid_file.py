@@ -295,10 +295,7 @@ def _systems(grid: Grid, source: Source) -> dict[str, SystemSource]:
     systems: dict[str, SystemSource] = {}
     for name, value in grid.systems.items():
         try:
-            if isinstance(value, str):
-                systems[name] = read_source(name, value, folder)
-            else:
-                systems[name] = SystemSource(name, value, folder)
+            systems[name] = read_source(name, value, folder)
         except KitError as error:
             raise DataError(f"{source.at('systems', name)}: {error}") from error
     check_apart(systems.values())

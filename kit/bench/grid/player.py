@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -185,8 +184,6 @@ class Player:
         host = await self._host_of_cell(cell, case, store)
         cassette = host.cassette
         landed: set[Fault] = set()
-        began = time.process_time()
-        wall = time.perf_counter()
         turns = await run_case(
             case,
             host,
@@ -197,8 +194,6 @@ class Player:
             run=self.run,
             landed=landed,
         )
-        cpu_seconds = time.process_time() - began
-        wall_seconds = time.perf_counter() - wall
         if cassette is not None and not (cassette.mode != "replay" and self._spec.virtual):
             # Before the cell counts as finished: what a model said once is not paid for twice.
             cassette.close()
@@ -223,12 +218,6 @@ class Player:
             error = error_of(replies, faults=bool(case.faults))
             if error is not None:
                 return self._failed(cell, case, Loss(*error, ""), dollars, dollars)
-        timing: dict[str, Any] = {"wall_ms": round(1e3 * wall_seconds, 3)}
-        # Of turns at the same time nobody can say whose CPU it was.
-        if self._concurrency == 1:
-            timing["cpu_ms"] = round(1e3 * cpu_seconds, 3)
-        if not self._virtual:
-            timing["turns"] = turn_times
         # A fault that was asked for and struck nobody makes the cell a sample of something else.
         void = ", ".join(map(str, faults)) if landed.isdisjoint(faults) else ""
         return PlayedCell(
@@ -236,7 +225,7 @@ class Player:
             turns=tuple(played_turns),
             void=void,
             dollars=dollars,
-            timing=timing,
+            times=turn_times,
         )
 
     async def _score_turns(self, cell: Cell, case: Case, played: PlayedCell) -> FinishedCell:
@@ -263,7 +252,7 @@ class Player:
         return FinishedCell(
             cell.key,
             "".join(lines),
-            json.dumps({"cell": cell.key, **played.timing}) + "\n",
+            json.dumps({"cell": cell.key, "turns": played.times}) + "\n",
             _sum((dollars, self._cost(total(bills)))),
             turn=cell.turn,
             played=text,

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 
 from kit.bench.grid.comparison import (
@@ -65,7 +65,6 @@ def report(spec: GridSpec, run: Run) -> str:
         _list(ways),
         *_systems(spec, rows),
         *_told_the_answers(spec),
-        *_impossible(spec),
         *caveat_lines(rows, axes(chain(rows, failures))),
         *_hops(spec, rows, failures),
         *_judges(spec, rows, failures),
@@ -138,26 +137,18 @@ def uncompared(
     baseline: Mapping[str, str],
     scorers: Sequence[str],
 ) -> list[str]:
-    """The comparisons that were asked for and that no case allows, in words: one line for each way, or for all."""
-    names = {tuple(summary.way.values()): summary.way for summary in ways}
-    axes_of_ways = set(chain.from_iterable(names.values()))
-    baseline = {axis: name for axis, name in baseline.items() if axis in axes_of_ways}
-    pairs = list(comparable(list(names.values()), baseline))
-    if names and not any(is_of(way, baseline) for way in names.values()):
+    """The comparisons that were asked for and that no case allows, a sentence each."""
+    names = {tuple(summary.way.values()): summary.way for summary in ways}.values()
+    baseline = {axis: name for axis, name in baseline.items() if any(axis in way for way in names)}
+    if names and not any(is_of(way, baseline) for way in names):
         return [f"no verdict by {', '.join(scorers)}, for nothing of the baseline was scored"]
-    keys = {(one.scorer, *one.baseline.values(), *one.way.values()) for one in comparisons}
+    compared = [(verdict.scorer, verdict.baseline, verdict.way) for verdict in comparisons]
     lines: list[str] = []
-    for scorer in scorers:
-        reason = "no verdict, for no case has a value on both sides"
-        if scorer == "cost":
-            reason += " (a model without a price costs nobody knows what)"
-        lacking: list[str] = []
-        for base, way in pairs:
-            if (scorer, *base.values(), *way.values()) not in keys:
-                lacking.append(f"{' / '.join(way.values())}, {scorer}: {reason}")
-        if len(lacking) == len(pairs) > 1:
-            lacking = [f"{scorer}: {reason}"]
-        lines += lacking
+    for (base, way), scorer in product(comparable(list(names), baseline), scorers):
+        if (scorer, base, way) not in compared:
+            lines.append(
+                f"{' / '.join(way.values())}, {scorer}: no verdict, for no case has a value on both sides"
+            )
     return lines
 
 
@@ -252,20 +243,6 @@ def caveat_lines(rows: Iterable[Row], by: Sequence[str]) -> list[str]:
                 "`seconds`, and so in every comparison by it."
             )
     return lines
-
-
-def _impossible(spec: GridSpec) -> list[str]:
-    """Says which faults of the grid its monolith cannot have: it asks nobody whose model could fail."""
-    lead = spec.deck.settings.orchestrator
-    names: dict[str, None] = {}
-    for fault in chain.from_iterable(spec.faults.values()):
-        if fault.needs_agent and fault.where != lead:
-            names[str(fault)] = None
-    if "monolith" not in spec.grid.patterns or not names:
-        return []
-    return [
-        f"The monolith asks nobody, so no sub-agent fails in it: {', '.join(names)} did not happen there."
-    ]
 
 
 def _judges(spec: GridSpec, rows: Iterable[Row], failures: Iterable[Row]) -> list[str]:

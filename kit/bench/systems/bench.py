@@ -43,7 +43,7 @@ _NO_DECK = Deck(
     code=DeckCode(),
 )
 Systems = Mapping[str, object] | Sequence[str]
-"""Name -> a reference, an address, a CommandLine or the system itself; or references alone."""
+"""Name -> a reference, an address, a command or the system itself; or references alone."""
 
 
 def compare_systems(
@@ -61,7 +61,7 @@ def compare_systems(
     """Asks every system every case, from wherever an earlier run was left, and says which is better.
 
     `systems`: by name an async function of one text, a graph or an agent, a reference such as
-    `./mine.py:answer`, an address, or a CommandLine; the last one is compared with where no
+    `./mine.py:answer`, an address, or `command:PROGRAM`; the last one is compared with where no
     `baseline` is named. `cases`: a file, or rows with the columns `message`, `expected_text`,
     `expected_agents`, `cluster`, `id`. `judges` are functions (case, observation) -> 0 to 1 or
     None. `limits` are those of a grid's file. Keeps all in .kit/grids/<name>. Blocks, in a notebook

@@ -143,14 +143,13 @@ class System:
                 costs.append(cost)
             if turn.error:
                 errors.append(turn.error)
-        seconds = sum(turn["seconds"] or 0.0 for turn in times)
         # No fault of a case can be made to happen in a system that is somebody else's.
         return PlayedCell(
             cell=cell,
             turns=tuple(played),
             void=", ".join(case.faults),
             dollars=sum(costs) if costs else None,
-            timing={"wall_ms": round(1e3 * seconds, 3), "turns": times},
+            times=times,
             error=errors[0] if len(errors) == len(played) else "",
         )
 

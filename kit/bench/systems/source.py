@@ -1,6 +1,7 @@
 """Where a system comes from, and what tells it from what it was before an edit."""
 
 import hashlib
+import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -13,22 +14,16 @@ from typing import Any, cast
 
 from kit.bench.identity import code_identity, plain_or_name
 from kit.bench.systems.command import command_bridge
+from kit.bridges.http import is_address
 from kit.bridges.part import Bridge
 from kit.bridges.recognise import bridge_of, load_bridge
 from kit.core.errors import CodeError, DataError, nearest
-from kit.core.value import Value
 from kit.tools.loading import Reference, load_reference
 
 COMMAND = "command:"
-"""What a command begins with on the command line."""
+"""What a command begins with."""
 _TEXTS = (".md", ".txt", ".yaml", ".yml", ".toml", ".jinja", ".jinja2", ".j2", ".prompt")
 """Files beside a system that it may read its prompts and settings from."""
-
-
-class CommandLine(Value):
-    """A program and its arguments, run without a shell."""
-
-    command: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -37,25 +32,19 @@ class SystemSource:
 
     name: str
     value: object
-    """A reference to code, an address, a CommandLine, or the thing itself."""
+    """A reference to code, an address, a command, or the thing itself."""
     folder: Path
     """What a relative path starts from."""
 
     @property
-    def is_address(self) -> bool:
-        return isinstance(self.value, str) and self.value.startswith(("http://", "https://"))
-
-    @property
     def words(self) -> str:
         """What it is, as a person reads it; of an object the name of its function, or of its class."""
-        if isinstance(self.value, CommandLine):
-            return COMMAND + " ".join(self.value.command)
         return str(plain_or_name(self.value))
 
     @cached_property
     def file(self) -> Path | None:
         """The file of Python that a reference names; None for all else."""
-        if not isinstance(self.value, str) or self.is_address:
+        if not isinstance(self.value, str) or _is_elsewhere(self.value):
             return None
         return file_of(self.value, self.folder)
 
@@ -68,31 +57,28 @@ class SystemSource:
 
     def bridge(self) -> Bridge:
         """Loads the system. Raises CodeError or DataError, which say what can stand there."""
-        if isinstance(self.value, CommandLine):
-            return command_bridge(self.value.command, self.folder)
         if not isinstance(self.value, str):
             return bridge_of(self.value, self.name)
-        if self.is_address:
+        if self.value.startswith(COMMAND):
+            return command_bridge(_words_of(self.value), self.folder)
+        if is_address(self.value):
             return load_bridge(self.value, self.folder)
         return bridge_of(load_code(self.value, self.folder), self.value)
 
     @cached_property
     def identity(self) -> str:
         """A digest of what the system is, as far as its files say: that of a service is its address."""
-        parts: list[Any] = []
-        if isinstance(self.value, CommandLine):
-            parts.append(self.value.command)
-            for word in self.value.command:
+        parts: list[Any] = [self.value]
+        if not isinstance(self.value, str):
+            parts = _object_identity(self.name, self.value)
+        elif self.value.startswith(COMMAND):
+            for word in _words_of(self.value):
                 path = self.folder / word
                 parts += _contents(_sources(path) if path.suffix == ".py" else [path])
-        elif not isinstance(self.value, str):
-            parts += _object_identity(self.name, self.value)
-        else:
-            parts.append(self.value)
-            if self.file is not None:
-                parts += _contents(_sources(self.file))
-            elif not self.is_address:
-                parts += _contents(_package_files(Reference.parse(self.value).module))
+        elif self.file is not None:
+            parts += _contents(_sources(self.file))
+        elif not is_address(self.value):
+            parts += _contents(_package_files(Reference.parse(self.value).module))
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
 
 
@@ -130,17 +116,21 @@ def check_apart(sources: Iterable[SystemSource]) -> None:
 
 def read_source(name: str, value: str, folder: Path) -> SystemSource:
     """A system as the command line names it. Raises CodeError or DataError for what is no system."""
-    if value.startswith(COMMAND):
-        import shlex
-
-        words = tuple(shlex.split(value.removeprefix(COMMAND)))
-        if not words:
-            raise DataError(f"{value!r} names no program; write '{COMMAND}PROGRAM ARGUMENTS'")
-        return SystemSource(name, CommandLine(command=words), folder)
-    source = SystemSource(name, value, folder)
-    if not source.is_address:
+    if value.startswith(COMMAND) and not _words_of(value):
+        raise DataError(f"{value!r} names no program; write '{COMMAND}PROGRAM ARGUMENTS'")
+    if not _is_elsewhere(value):
         reach(value, folder)
-    return source
+    return SystemSource(name, value, folder)
+
+
+def _is_elsewhere(value: str) -> bool:
+    """Whether a text names a program or a service, and no code that is imported here."""
+    return value.startswith(COMMAND) or is_address(value)
+
+
+def _words_of(value: str) -> list[str]:
+    """A program and its arguments; no shell has a part in them."""
+    return shlex.split(value.removeprefix(COMMAND))
 
 
 def load_code(reference: str, folder: Path) -> object:
