@@ -10,10 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kit.conformance.figure import figure
+from benchmarks.conformance.figure import figure
+from benchmarks.conformance.page import differences, page
 from kit.conformance.play import Result, play_system
 from kit.conformance.scenario import BY_ID
-from kit.conformance.table import Table, differences, page
+from kit.conformance.table import Table
 
 HERE = Path(__file__).resolve().parent
 HOME = HERE.parents[1]

@@ -2,9 +2,10 @@
 
 import copy
 
-from kit.conformance.figure import figure
+from benchmarks.conformance.figure import figure
+from benchmarks.conformance.page import differences, page
 from kit.conformance.scenario import COMPOSERS, SCENARIOS
-from kit.conformance.table import Table, differences, page
+from kit.conformance.table import Table
 from kit.settings import HOME
 
 RESULT = Table.read(HOME / "data" / "results" / "reference" / "conformance.json")

@@ -21,7 +21,7 @@ from kit.bench.charts.frame import frame
 from kit.bench.grid.cell import cells
 from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.ledger import Ledger
-from kit.bench.grid.report import compare_ways, report
+from kit.bench.grid.report import compare_ways
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import LEDGER, PROVENANCE, RESULTS, TIMINGS, TRACES, Run, run_grid
 from kit.bench.scoring.run_case import turn_id
@@ -348,17 +348,13 @@ def test_faults_of_the_grid_strike_and_are_owned_up_to(tmp_path: Path):
         faults={"none": [], "down": ["rewards=down", "support=raise"]},
         patterns=["mediated", "direct", "monolith"],
     )
-    run, rows = play(spec, tmp_path / "out")
+    _, rows = play(spec, tmp_path / "out")
     hit = [row for row in rows if row["fault"] == "down" and "rewards" in row["called"]]
     assert {row["pattern"] for row in hit} == set(spec.grid.patterns) and all(
         "rewards" in row["failed"] for row in hit
     )
     assert any(row["failed"] for row in rows if row["fault"] == "none"), (
         "the faults of a case hold without the grid's"
-    )
-    assert "no sub-agent fails in it: support=raise did not happen there." in report(spec, run)
-    assert "did not happen" not in report(
-        replace(spec, grid=spec.grid.model_copy(update={"patterns": ("mediated", "direct")})), run
     )
     owed = [
         row["scores"]["acknowledgement"]

@@ -146,9 +146,8 @@ def uncompared(
     lines: list[str] = []
     for (base, way), scorer in product(comparable(list(names), baseline), scorers):
         if (scorer, base, way) not in compared:
-            lines.append(
-                f"{' / '.join(way.values())}, {scorer}: no verdict, for no case has a value on both sides"
-            )
+            name = " / ".join(filter(None, way.values()))
+            lines.append(f"{name}, {scorer}: no verdict, for no case has a value on both sides")
     return lines
 
 
