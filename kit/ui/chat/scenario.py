@@ -7,13 +7,14 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from kit.core.display.command import command
 from kit.core.errors import KitError
 from kit.core.fault import CATALOGUE, Fault, parse, parse_all
 from kit.core.value import Value
 from kit.patterns import modes_of
 from kit.ui.shared import address
 from kit.ui.shared.host import Host
-from kit.ui.shared.model_choice import draw_missing, every_fault, usable_models
+from kit.ui.shared.model_choice import every_fault, usable_models
 from kit.ui.shared.turn_facts import fault_words
 from kit.ui.shared.visitor import is_demo, is_operator, visitor
 from kit.ui.shared.wording import is_simulated, label, literal, model_words
@@ -230,7 +231,7 @@ def _models(host: Host) -> None:
     usable = usable_models(host.kit)
     _choice("Model", "model", usable, usable[0], model_words)
     if is_operator():
-        draw_missing(host.kit)
+        st.caption(f"`{command('doctor')}` says what other models need.")
 
 
 def _person(host: Host) -> None:

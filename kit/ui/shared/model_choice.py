@@ -1,4 +1,4 @@
-"""Which models of a deck can be used here, what has to be set for the others, and what can be made to fail."""
+"""Which models of a deck can be used here, and what can be made to fail."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,46 +19,25 @@ from kit.ui.shared.wording import label, model_words
 from kit.wire import Kit
 
 
-def missing_variable(spec: ModelSpec, settings: Settings) -> str:
-    """Returns the variable that has to be set, or the line to be run, before a model can be used;
-    empty when it can be."""
+def is_usable(spec: ModelSpec, settings: Settings) -> bool:
+    """Whether a model has the key, the address and the packages that it needs."""
     if spec.embedder == "minilm":
-        return install_line(*ROUTER)
+        return not install_line(*ROUTER)
     if spec.provider in ("offline", "simulated"):
-        return ""
+        return True
     if spec.is_self_contained:
-        if spec.api_key_env and not settings.variables.get(spec.api_key_env):
-            return spec.api_key_env
-        if spec.model:
-            return missing_packages(spec.model)
-        return ""
+        has_key = not spec.api_key_env or bool(settings.variables.get(spec.api_key_env))
+        return has_key and not (spec.model and missing_packages(spec.model))
     if spec.key == "local":
-        if settings.openai_base_url:
-            return ""
-        return "OPENAI_BASE_URL"
-    if settings.has_model:
-        return ""
-    return "OPENAI_API_KEY"
+        return bool(settings.openai_base_url)
+    return settings.has_model
 
 
 def usable_models(kit: Kit) -> list[str]:
     """Returns the keys of the models that can be used here, the kit's own first."""
     default = kit.team.orchestrator.model.spec.key
-    usable = (
-        key for key, spec in kit.deck.models.items() if not missing_variable(spec, kit.settings)
-    )
+    usable = (key for key, spec in kit.deck.models.items() if is_usable(spec, kit.settings))
     return list(dict.fromkeys([default, *usable]))
-
-
-def draw_missing(kit: Kit) -> None:
-    """Draws a line for each variable that has to be set, or command to be run, before models can be used."""
-    models: dict[str, list[str]] = {}
-    for key, spec in kit.deck.models.items():
-        models.setdefault(missing_variable(spec, kit.settings), []).append(key)
-    models.pop("", None)
-    for variable, keys in sorted(models.items()):
-        verb = "run" if " " in variable else "set"
-        st.caption(f"With `{variable}` {verb}: {', '.join(keys)}")
 
 
 class Choice(Value):
