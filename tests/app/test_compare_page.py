@@ -290,5 +290,4 @@ async def test_where_a_fault_had_no_part_in_a_turn_the_comparison_says_so():
     )
     assert outcomes.count("no fair winner") == 1
     rows = re.findall(r'<tr><th scope="row">.*?</tr>', differences_html(turns))
-    assert ["nothing was broken" in row for row in rows] == [False, True]
     assert "one agent with every tool" in rows[1], "a name that nobody knows is explained"

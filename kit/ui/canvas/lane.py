@@ -5,20 +5,18 @@ All times are seconds since the turn began. The lanes are the same for a turn th
 one and for its replay: a drawing shows of them what had happened until a moment.
 """
 
-import contextlib
 import itertools
-import json
 import re
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from kit.core.bodies.speech import Text
 from kit.core.display.count import enumeration, many
 from kit.core.display.made_to_fail import WantedFault
-from kit.core.schema.json_value import is_list, is_object
 from kit.core.trace import Span, Trace
 from kit.core.value import Value
+from kit.models.json_prose import prose
 from kit.ui.shared.tag import Tone
 from kit.ui.shared.turn_facts import fault_words, headline
 from kit.ui.shared.turn_sentence import owning_up_sentence, part_words
@@ -217,23 +215,10 @@ def _agent(
 
 def _plain(text: str) -> str:
     """Returns the beginning of a finding without its markdown; of JSON what reads as words."""
-    with contextlib.suppress(ValueError):
-        text = " ".join(_texts(json.loads(text)))
-    words = " ".join(_MARKS_OF_MARKDOWN.sub(" ", text).split())
+    words = " ".join(_MARKS_OF_MARKDOWN.sub(" ", prose(text)).split())
     if len(words) > LONGEST:
         return words[:LONGEST] + "…"
     return words
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Yields the texts within a value of JSON that have several words: the others are ids and figures."""
-    if is_object(value):
-        value = list(value.values())
-    if is_list(value):
-        for part in value:
-            yield from _texts(part)
-    elif isinstance(value, str) and " " in value:
-        yield value
 
 
 def _in_turn(phrases: Sequence[Phrase]) -> tuple[Phrase, ...]:

@@ -53,14 +53,13 @@ def differences_html(turns: Mapping[str, TurnView]) -> str:
         elif text not in (UNKNOWN, NOTHING):
             alike.append(f"{head.lower()} ({text})")
     lines: list[list[str | Tag]] = []
-    untouched = untouched_turns(turns)
     for name, figures in rows.items():
         view = turns[name]
         row: list[str | Tag] = [_way(name, view)]
         for head in differing:
             row.append(figures[head])
         if ENDED in differing:
-            row[1 + differing.index(ENDED)] = _ending(view, is_untouched=name in untouched)
+            row[1 + differing.index(ENDED)] = headline(view)
         lines.append(row)
     table = table_html("What differs", lines, ("Way", *differing), kind="differences", stacks=True)
     summary = simulated_words(view.model for view in turns.values())
@@ -74,15 +73,6 @@ def _way(name: str, view: TurnView) -> Markup:
     if view.pattern not in WAYS:
         return escape(name)
     return Markup("{}<small>{}</small>").format(name, WAYS[view.pattern])
-
-
-def _ending(view: TurnView, *, is_untouched: bool) -> Markup:
-    """Returns how a turn ended, as a word in a colour; `is_untouched`: nothing was broken in it, so that it is no
-    better for having answered."""
-    tag = escape(headline(view))
-    if is_untouched:
-        return tag + Markup("<small>nothing was broken</small>")
-    return tag
 
 
 def _figures(view: TurnView) -> dict[str, str]:
