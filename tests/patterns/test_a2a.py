@@ -33,7 +33,7 @@ from starlette.applications import Starlette
 from kit.core.bodies.speech import Status
 from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import DynamicContext, InheritedContext, Principal
-from kit.core.outcome import AgentCall, Answer, Failure
+from kit.core.outcome import AgentCall, Failure
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns import PATTERNS
 from kit.patterns.a2a import remote
@@ -342,50 +342,25 @@ async def test_a_personal_value_that_crossed_to_one_agent_is_in_no_event_of_anot
         assert event.kind in shown or mail not in event.model_dump_json()
 
 
-class Foreign(AgentExecutor):
-    """A peer that is no kit: it knows text and nothing else."""
+class Liar(AgentExecutor):
+    """A peer that reports what it likes."""
 
-    def __init__(self, ending: str):
-        self._ending = ending
+    def __init__(self, metadata: dict[str, str]):
+        self._metadata = metadata
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
-        said = [Part(text=f"You asked: {context.get_user_input()}")]
-        if self._ending == "message":
-            await event_queue.enqueue_event(
-                Message(message_id="r", role=Role.ROLE_AGENT, parts=said)
-            )
-            return
         task_id, context_id = context.task_id or "", context.context_id or ""
         status = TaskStatus(state=TaskState.TASK_STATE_WORKING)
         await event_queue.enqueue_event(Task(id=task_id, context_id=context_id, status=status))
-        updater = TaskUpdater(event_queue, task_id, context_id)
-        if self._ending != "failure":
-            await updater.add_artifact(said)
-        if self._ending == "artifact":
-            await updater.complete()
-        elif self._ending != "cut off":
-            await updater.failed()
+        await TaskUpdater(event_queue, task_id, context_id).update_status(
+            TaskState.TASK_STATE_COMPLETED, metadata=self._metadata
+        )
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None: ...
 
 
-@pytest.mark.parametrize(
-    ("ending", "text"),
-    [
-        ("message", "You asked: about shop"),
-        ("artifact", "You asked: about shop"),
-        ("failure", None),
-        ("failure after words", None),
-        ("cut off", None),
-    ],
-)
-async def test_any_a2a_agent_can_stand_in_for_a_sub_agent(ending: str, text: str | None):
-    reply = await ask_stranger(Foreign(ending))
-    assert [o.text if isinstance(o, Answer) else None for o in reply.outcomes] == [text]
-
-
 async def ask_stranger(executor: AgentExecutor) -> Reply:
-    """A turn in which an A2A agent of somebody else stands in for the shop."""
+    """A turn in which a peer that is none of this process stands in for the shop."""
     card = AgentCard(id="shop", description="Deals.", model="offline")
     peer = peer_card(card, "http://foreign.internal/a2a")
     handler = DefaultRequestHandler(executor, InMemoryTaskStore(), peer)

@@ -7,15 +7,9 @@ from typing import Any
 
 import pytest
 from a2a.client.client import ClientCallContext
-from a2a.server.agent_execution import AgentExecutor, RequestContext
-from a2a.server.events import EventQueue
-from a2a.server.tasks import TaskUpdater
 from a2a.types import (
     GetTaskRequest,
     ListTasksRequest,
-    Task,
-    TaskState,
-    TaskStatus,
 )
 from a2a.utils.errors import A2AError, UnsupportedOperationError
 
@@ -36,6 +30,7 @@ from tests.kits import ALICE, SmallKit, answering, bodies
 from tests.patterns.test_a2a import (
     BOB,
     URL,
+    Liar,
     _request,
     _sent,
     ask,
@@ -46,23 +41,6 @@ from tests.patterns.test_a2a import (
 )
 
 CARD = AgentCard(id="shop", description="Deals.", model="offline")
-
-
-class Liar(AgentExecutor):
-    """A peer that reports what it likes."""
-
-    def __init__(self, metadata: dict[str, str]):
-        self._metadata = metadata
-
-    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
-        task_id, context_id = context.task_id or "", context.context_id or ""
-        status = TaskStatus(state=TaskState.TASK_STATE_WORKING)
-        await event_queue.enqueue_event(Task(id=task_id, context_id=context_id, status=status))
-        await TaskUpdater(event_queue, task_id, context_id).update_status(
-            TaskState.TASK_STATE_COMPLETED, metadata=self._metadata
-        )
-
-    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None: ...
 
 
 def event(body: Any, seq: int = 0) -> Event:
