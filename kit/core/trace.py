@@ -1,9 +1,8 @@
 """Spans and totals of a turn, derived from its events and from nothing else."""
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from kit.core.bodies.call import (
     AgentEnded,
@@ -210,33 +209,6 @@ def trace_of(events: Iterable[Event]) -> Trace:
             fields["ended"] = max(parent.get("ended", last), fields["started"])
     spans = tuple(Span(**fields) for fields in open_spans.values())
     return Trace(turn_id=turn_id, started_at=started_at, spans=spans, routing=routing, usage=usage)
-
-
-class Bar(NamedTuple):
-    """One span of a waterfall; times in seconds since the turn began."""
-
-    span: Span
-    depth: int
-    """0 for the turn, and one more for every span it lies in."""
-    row: int
-    """Among the model and tool calls of one agent: the first row in which no other call runs at that time."""
-
-
-def bars(trace: Trace) -> list[Bar]:
-    """Every span of a trace once, parents before children."""
-    # Span -> for each row of its calls, when the last call in it ends.
-    ends_by_parent: dict[str | None, list[float]] = defaultdict(list)
-    layout: list[Bar] = []
-    for depth, span in trace.rows():
-        row = 0
-        if span.kind in ("model", "tool"):
-            ends = ends_by_parent[span.parent_id]
-            while row < len(ends) and ends[row] > span.started:
-                row += 1
-            # Past the end this appends: a row of its own.
-            ends[row : row + 1] = [span.ended]
-        layout.append(Bar(span, depth, row))
-    return layout
 
 
 def waterfall(trace: Trace) -> Html:

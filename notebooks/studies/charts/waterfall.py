@@ -1,17 +1,43 @@
 """Draws one turn as a waterfall: a lane for each agent, with its model and tool calls on it."""
 
+from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from kit.bench.charts.canvas import BLUE, INK, ORANGE, PALE, RED, canvas
-from kit.core.trace import Bar, Span, Trace, bars
+from kit.core.trace import Span, Trace
 
 KINDS = {"agent": PALE, "model": BLUE, "tool": ORANGE}
 _LEGEND = {"agent": "agent at work", "model": "model call", "tool": "tool call"}
+
+
+class Bar(NamedTuple):
+    """One span of a waterfall; times in seconds since the turn began."""
+
+    span: Span
+    row: int
+    """Among the model and tool calls of one agent: the first row in which no other call runs at that time."""
+
+
+def bars(trace: Trace) -> list[Bar]:
+    """Every span of a trace once, parents before children."""
+    # Span -> for each row of its calls, when the last call in it ends.
+    ends_by_parent: dict[str | None, list[float]] = defaultdict(list)
+    layout: list[Bar] = []
+    for _, span in trace.rows():
+        row = 0
+        if span.kind in ("model", "tool"):
+            ends = ends_by_parent[span.parent_id]
+            while row < len(ends) and ends[row] > span.started:
+                row += 1
+            # Past the end this appends: a row of its own.
+            ends[row : row + 1] = [span.ended]
+        layout.append(Bar(span, row))
+    return layout
 
 
 def waterfall(trace: Trace, title: str | None = None) -> Figure:
