@@ -58,8 +58,7 @@ def _finished(spec: GridSpec, cell: Cell, turn: Mapping[str, Any]) -> FinishedCe
         "repeat": cell.repeat,
     }
     row = {**turn, **names, "case": spec.cases[cell.case].id, "cell": cell.key}
-    timing = {"cell": cell.key, "turns": []}
-    return FinishedCell(cell.key, json.dumps(row) + "\n", json.dumps(timing) + "\n", None)
+    return FinishedCell(cell.key, json.dumps(row) + "\n", None)
 
 
 def main(count: int = FULL) -> int:

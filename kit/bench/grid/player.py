@@ -90,7 +90,6 @@ class Player:
                 self._rules[name] = SCORERS[name]
         self._judge_kits: dict[str, Kit] = {}
         self._kinds = spec.kinds
-        self._virtual = spec.virtual
         self._concurrency = spec.concurrency
 
     async def play(
@@ -199,7 +198,6 @@ class Player:
             cassette.close()
         costs: list[float | None] = []
         played_turns: list[PlayedTurn] = []
-        turn_times: list[dict[str, float | None]] = []
         replies: list[Reply] = []
         for observation, reply in turns:
             replies.append(reply)
@@ -211,8 +209,6 @@ class Player:
                 self._traces.end_turn(record, reply.events, ())
             fields = self._fields(case, observation, reply, record)
             played_turns.append(PlayedTurn(observation=observation, fields=fields))
-            if not self._virtual:
-                turn_times.append(_times(record, reply))
         dollars = _sum(costs)
         if self._kinds[cell.model] == "measured":
             error = error_of(replies, faults=bool(case.faults))
@@ -225,7 +221,6 @@ class Player:
             turns=tuple(played_turns),
             void=void,
             dollars=dollars,
-            times=turn_times,
         )
 
     async def _score_turns(self, cell: Cell, case: Case, played: PlayedCell) -> FinishedCell:
@@ -252,7 +247,6 @@ class Player:
         return FinishedCell(
             cell.key,
             "".join(lines),
-            json.dumps({"cell": cell.key, "turns": played.times}) + "\n",
             _sum((dollars, self._cost(total(bills)))),
             turn=cell.turn,
             played=text,
@@ -291,7 +285,6 @@ class Player:
         return FinishedCell(
             cell.key,
             json.dumps(row) + "\n",
-            "",
             _sum((dollars, self._cost(judging))),
             loss.error_class,
             loss.blamed,
@@ -411,10 +404,7 @@ class Player:
             fields["estimated"] = True
         if hops:
             fields |= hop_counts(hops)
-        # Real time is no part of a result: it stands in timings.jsonl.
-        if self._virtual:
-            fields |= _times(record, reply)
-        return fields
+        return fields | _times(record, reply)
 
     def _line(
         self,
