@@ -291,3 +291,17 @@ async def test_where_a_fault_had_no_part_in_a_turn_the_comparison_says_so():
     assert outcomes.count("no fair winner") == 1
     rows = re.findall(r'<tr><th scope="row">.*?</tr>', differences_html(turns))
     assert "one agent with every tool" in rows[1], "a name that nobody knows is explained"
+
+
+async def test_of_many_turns_those_that_came_to_the_same_are_said_to_be_so_many():
+    turns: dict[str, TurnView] = {}
+    async with open_kit(EMBEDDED, faults=True) as kit:
+        for pattern in PATTERNS:
+            reply = await kit.ask(MIXED, kit.session(pattern), pattern, faults=["rewards=raise"])
+            turns[pattern] = advance(TurnView(question=MIXED), reply.events)
+    outcomes = re.findall("<li>(.*?)</li>", outcomes_html(turns))
+    assert outcomes[0] == (
+        "<b>6 of 7:</b> 2 of 3 answered. Rewards failed (had a problem on its side, broken on purpose)."
+        " The answer says so."
+    )
+    assert len(outcomes) == 2 and outcomes[1].startswith("<b>monolith:</b> Answered.")

@@ -16,7 +16,7 @@ from kit.runtime.handle import Turn
 from kit.runtime.turn import run_turn
 from kit.settings import Settings
 from kit.ui.canvas.lane import lanes_of
-from kit.ui.plans.plan_words import reason_of, sentence_of, steps_html
+from kit.ui.plans.plan_words import progress_of, reason_of, sentence_of, steps_html
 from kit.ui.plans.step_picture import picture_html
 from kit.ui.shared import frame
 from tests.app.rooms import app_over, room, shown
@@ -166,6 +166,11 @@ def test_a_step_says_how_many_it_found_and_one_that_found_nothing_is_missing(
     said = sentence_of(failed, False, *words, {})
     assert said == "A plan: Planner was to split this task into steps, and found none."
     assert reason_of(failed) == "I cannot plan this"
+    no_way = plan.replace(status="failed", failure_kind="infeasible")
+    assert "step 2 failed, and Planner found no other way." in sentence_of(
+        no_way, False, *words, {}
+    )
+    assert "planned anew" not in progress_of(no_way)
     view = host.view(plan.plan_id.removeprefix("plan_"), MINE.principal)
     assert view is not None and len(view.steps) > 3, "planned twice, and a run for each step"
     assert f"{len(view.steps)} sub-agent runs" in lanes_of(view)[0].sentence

@@ -10,13 +10,15 @@ from kit.core.display.count import enumeration
 from kit.ui.shared.tag import Tag
 from kit.ui.shared.template import render, table_html
 from kit.ui.shared.turn_facts import fault_words, headline
-from kit.ui.shared.turn_sentence import owning_up_sentence, turn_sentence
+from kit.ui.shared.turn_sentence import short_sentence, turn_sentence
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.wording import model_words, simulated_words
 
 UNKNOWN = "–"
 PATTERN = "Pattern"
 ENDED = "How it ended"
+FEW = 3
+"""Turns that are told apart by their names."""
 NO_WINNER = (
     "It did not ask whoever was made to fail, so nothing was broken, and it is no fair winner."
 )
@@ -104,7 +106,8 @@ def _figures(view: TurnView) -> dict[str, str]:
 
 
 def outcomes_html(turns: Mapping[str, TurnView]) -> str:
-    """Returns what became of each turn, in the words of its own page; turns of the same words stand together.
+    """Returns what became of each turn, in the words of its own page; of many turns in fewer words, by which those
+    that came to the same stand together.
 
     `turns` are by label.
     """
@@ -112,11 +115,18 @@ def outcomes_html(turns: Mapping[str, TurnView]) -> str:
     untouched = untouched_turns(turns)
     for name, view in turns.items():
         # A turn that asked nobody, such as a monolith's, has no sentence of sub-agents.
-        words = turn_sentence(view) or f"{view.headline}. {owning_up_sentence(view)}"
+        words = turn_sentence(view)
+        if not words or len(turns) > FEW:
+            words = short_sentence(view)
         if name in untouched:
             words += f" {NO_WINNER}"
         names.setdefault(words, []).append(name)
-    rows = [(enumeration(group), words) for words, group in names.items()]
+    rows: list[tuple[str, str]] = []
+    for words, group in names.items():
+        who = enumeration(group)
+        if len(group) > FEW:
+            who = f"{len(group)} of {len(turns)}"
+        rows.append((who, words))
     return render("outcomes", rows=rows)
 
 

@@ -70,14 +70,20 @@ def progress_of(plan: Plan) -> str:
     parts: list[str] = []
     if plan.steps:
         parts.append(f"{len(complete_steps(plan))} of {many(len(plan.steps), 'step')} done")
-    if plan.replan_count:
-        parts.append(f"planned anew {many(plan.replan_count, 'time')}")
+    replans = plan.replan_count - _is_without_plan(plan)
+    if replans > 0:
+        parts.append(f"planned anew {many(replans, 'time')}")
     if usage:
         parts.append(f"{usage.get('seconds', 0):.1f} s")
     tokens = round(usage.get("tokens_in", 0) + usage.get("tokens_out", 0))
     if tokens:
         parts.append(f"{tokens:,} tokens")
     return " · ".join(parts)
+
+
+def _is_without_plan(plan: Plan) -> bool:
+    """Whether the planner, when it was asked last, made no plan."""
+    return plan.failure_kind in ("infeasible", "no_plan")
 
 
 def sentence_of(
@@ -113,7 +119,12 @@ def sentence_of(
     replans = dict.fromkeys(replan.failed_step for replan in plan.replan_history)
     if replans:
         again = enumeration([f"{number}" for number in replans])
-        sentence += f" On the way step {again} failed, and the rest was planned anew."
+        then = (
+            f"{planner} found no other way"
+            if _is_without_plan(plan)
+            else "the rest was planned anew"
+        )
+        sentence += f" On the way step {again} failed, and {then}."
     return sentence
 
 
