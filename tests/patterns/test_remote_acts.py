@@ -56,32 +56,6 @@ async def test_an_act_behind_the_hop_has_the_key_and_the_events_that_it_has_here
     assert len(keys) == 2 and keys[0] == keys[1]
 
 
-async def test_an_agent_behind_the_hop_knows_in_another_process_what_it_was_asked_before(
-    tmp_path: Path,
-):
-    """Whoever is asked to try again must not act on less than was asked."""
-    histories: list[list[str]] = []
-
-    class ListeningDesk(Desk):
-        """Notes what the desk is sent."""
-
-        def scripts(self) -> dict[str, Says]:
-            def listen(messages: list[BaseMessage]) -> Line:
-                histories.append([str(message.content) for message in messages[1:]])
-                return Line("It is open.")
-
-            return {**super().scripts(), "desk": listen}
-
-    for pattern in ("mediated", "a2a"):
-        (tmp_path / pattern).mkdir()
-        for message in (QUESTION, "try again"):
-            async with ListeningDesk(tmp_path / pattern, ONCE).opened() as kit:
-                await ask_desk(kit, pattern, message)
-    _, here, _, behind_the_hop = histories
-    assert "It is open." in here
-    assert behind_the_hop == here
-
-
 async def book(words: str) -> str:
     """Book a visit."""
     return f"Booked: {words}."
