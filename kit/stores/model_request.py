@@ -16,7 +16,7 @@ from kit.core.bodies.turn import TurnStarted
 from kit.core.event import Body, Event
 from kit.core.record import Message, TurnRecord
 from kit.core.value import Value
-from kit.stores.recall import repeated_turn
+from kit.stores.recall import recollection_of, repeated_turn
 
 if TYPE_CHECKING:
     from kit.stores.turn_store import TurnStore
@@ -159,11 +159,10 @@ def model_request(
         else:
             request = request.replace(prompt=prompt.text, tools=prompt.tools)
     if request.earlier:
-        moment = next(event.at for event in events if event.span_id == span_id)
         if request.purpose == "job":
-            lines = _job_lines(store, turn, request, events, moment)
+            lines = _job_lines(store, turn, request, events)
         else:
-            lines = _lines(store, turn, request, moment)
+            lines = _lines(store, turn, request)
         request = request.replace(history=lines)
         if not lines:
             gaps.append(f"{request.earlier} earlier messages are not in this store")
@@ -171,14 +170,10 @@ def model_request(
 
 
 def _lines(
-    store: "TurnStore", turn: TurnRecord, request: ModelRequest, moment: float
+    store: "TurnStore", turn: TurnRecord, request: ModelRequest
 ) -> tuple[RequestMessage, ...]:
     """Returns the lines of earlier turns in a request: its agent's own, else the conversation's;
-    none where neither fits.
-
-    Earlier are turns that ended before this one; where that makes too many, those of them that had
-    ended by the time of the call.
-    """
+    none where neither fits."""
     principal = turn.principal
     # A turn that is asked again was told what came before the first one.
     turn = store.turn(repeated_turn(turn.session_id), principal) or turn
@@ -186,26 +181,14 @@ def _lines(
     order = list(dict.fromkeys(line.turn_id for line in conversation))
     if turn.id in order:
         order = order[: order.index(turn.id)]
-    earlier = set(order)
-    ended = earlier & _ended_by(store, turn, turn.started_at + moment)
+    earlier = set(order).difference(recollection_of(store.events(turn.id, principal)).beside)
     readers = (request.agent, "") if request.purpose == "work" else ("",)
     for agent in readers:
         history = store.history(turn.session_key, agent, ALL, reader=principal)
-        for turn_ids in (earlier, ended):
-            lines = [line for line in history if line.turn_id in turn_ids]
-            if _fits(lines, request):
-                return tuple(map(_message, lines[-request.earlier :]))
+        lines = [line for line in history if line.turn_id in earlier]
+        if _fits(lines, request):
+            return tuple(map(_message, lines[-request.earlier :]))
     return ()
-
-
-def _ended_by(store: "TurnStore", turn: TurnRecord, moment: float) -> set[str]:
-    """Returns the turns of a turn's session that had ended by a moment, in seconds since the epoch."""
-    records = store.turns(turn.session_id, turn.tenant_id, turn.user_id, limit=ALL)
-    ended: set[str] = set()
-    for record in records:
-        if record.seconds is not None and record.started_at + record.seconds <= moment:
-            ended.add(record.id)
-    return ended
 
 
 def _fits(lines: Sequence[Message], request: ModelRequest) -> bool:
@@ -221,7 +204,6 @@ def _job_lines(
     turn: TurnRecord,
     request: ModelRequest,
     events: Sequence[Event],
-    moment: float,
 ) -> tuple[RequestMessage, ...]:
     """Returns what a helper is told: the oldest of the lines that the orchestrator reads, under the
     summary of earlier ones."""
@@ -239,7 +221,7 @@ def _job_lines(
         text = summary.partition(SHOWN)[0]
         messages.append(RequestMessage(role="ai", text=f"Earlier: {text}"))
     if lead.earlier:
-        lines = _lines(store, turn, lead, moment)
+        lines = _lines(store, turn, lead)
         messages += lines[: request.earlier - len(messages)]
     return tuple(messages)
 

@@ -43,7 +43,7 @@ def recall_before(
     """
     session_id = turn.session_id
     principal = turn.principal
-    recollection = _recollection_of(store.events(turn.id, principal))
+    recollection = recollection_of(store.events(turn.id, principal))
     earlier: dict[str, TurnRecord] = {}
     for record in store.turns_before(turn):
         if record.id not in recollection.beside:
@@ -79,7 +79,7 @@ def recall_before(
     )
 
 
-def _recollection_of(events: Iterable[Event]) -> Recollection:
+def recollection_of(events: Iterable[Event]) -> Recollection:
     """Returns what a turn's log says that it was told of earlier turns; nothing where an earlier version wrote it."""
     for event in events:
         if isinstance(event.body, TurnStarted) and event.body.recollection is not None:

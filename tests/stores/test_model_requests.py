@@ -1,5 +1,6 @@
 """What a model was sent is put together again from the store: its prompt, its tools, earlier turns, every message."""
 
+import asyncio
 import json
 import time
 from collections import Counter
@@ -140,6 +141,18 @@ async def test_a_conversation_that_was_summed_up_is_told_as_it_was_sent() -> Non
     assert [lines(request) for request in every if request.agent == "orchestrator"] == seen(lead)
     assert [lines(request) for request in every if request.agent == "summary"] == seen(helper)
     assert len(helper.seen) >= 2 and all(request.gap == "" for request in every)
+
+
+@pytest.mark.req("K-31")
+async def test_a_turn_that_was_at_work_beside_is_no_earlier_one() -> None:
+    kit = small_kit(leading(asks("a", intents=1)), {"a": answering("A", 1.0)})
+    await play(kit, "first")
+    beside = run_turn("beside", ALICE, kit)
+    await asyncio.sleep(0.5)
+    reply = await run_turn("last", ALICE, kit)
+    await beside
+    for request in told(kit, reply.turn_id):
+        assert request.gap == "" and "beside" not in as_json(request)
 
 
 @pytest.mark.req("K-31")
