@@ -271,14 +271,12 @@ def drift_claims(random: Random) -> bool:
     names = [f"vertical-{place}" for place in range(8)]
     evaluated = [
         RoutedTurn(
-            case_id=f"{name}-{place}",
-            turn=0,
             query="q",
             expected=(name,) if random.random() < 0.85 else ("other",),
             called=(name,),
         )
         for name in names
-        for place in range(100)
+        for _ in range(100)
     ]
     sheet: list[Item] = []
     for name in names:

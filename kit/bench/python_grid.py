@@ -82,7 +82,7 @@ class GridResult:
         from kit.bench.run_page.page import section
 
         content = read_content(self.run.folder)
-        parts = [section(name, content, content.measures) for name in ("kinds", "verdicts", "ways")]
+        parts = [section(name, content) for name in ("kinds", "verdicts", "ways")]
         return "".join(parts)
 
 

@@ -16,8 +16,6 @@ NOBODY = "(nobody)"
 class RoutedTurn(Value):
     """One labelled turn: whom it was for, and who was called."""
 
-    case_id: str
-    turn: int
     query: str
     expected: tuple[str, ...]
     called: tuple[str, ...]
@@ -30,8 +28,6 @@ class RoutedTurn(Value):
         ask = case.turns[turn]
         previous = case.turns[turn - 1].expected if turn else ()
         return cls(
-            case_id=case.id,
-            turn=turn,
             query=ask.user,
             expected=ask.expected,
             called=tuple(called),

@@ -20,10 +20,6 @@ async def route_questions(questions: Mapping[str, Sequence[str]], team: Team) ->
             session = study_session(f"{agent}-{number}")
             reply = await run_turn(question, session, kit)
             called = reply.routing.invoked
-            turns.append(
-                RoutedTurn(
-                    case_id=session.id, turn=0, query=question, expected=(agent,), called=called
-                )
-            )
+            turns.append(RoutedTurn(query=question, expected=(agent,), called=called))
     kit.store.close()
     return turns

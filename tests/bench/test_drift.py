@@ -77,8 +77,6 @@ def evaluated() -> list[RoutedTurn]:
     """The evaluation: two hundred cases a vertical, 95 of 100 calls right."""
     return [
         RoutedTurn(
-            case_id=f"{name}{n}",
-            turn=0,
             query="q",
             expected=() if name == NOBODY else (name if n < 190 else "retailer_context",),
             called=() if name == NOBODY else (name,),

@@ -39,9 +39,7 @@ def switches() -> list[RoutedTurn]:
         for _ in range(10):
             turns.append(
                 RoutedTurn(
-                    case_id=f"c{len(turns)}",
-                    turn=1,
-                    query="q",
+                    query=f"q{len(turns)}",
                     expected=(after,),
                     called=(after,),
                     previous=(before,),
@@ -76,7 +74,7 @@ async def test_a_deck_routes_its_dialogues_as_a_file_is_routed(tmp_path: Path):
 @pytest.mark.req("PC2-S5.9")
 def test_the_report_says_which_description_loses_which_questions_to_which_card():
     def turn(query: str, expected: tuple[str, ...], called: tuple[str, ...]) -> RoutedTurn:
-        return RoutedTurn(case_id="c", turn=0, query=query, expected=expected, called=called)
+        return RoutedTurn(query=query, expected=expected, called=called)
 
     found = report(
         [

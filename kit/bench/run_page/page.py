@@ -1,6 +1,5 @@
 """The page of a run: one HTML file that holds all it shows."""
 
-from collections.abc import Collection
 from pathlib import Path
 
 from kit.bench.grid.comparison import LOWER
@@ -35,7 +34,6 @@ def run_page(folder: Path, figures: Path | None = None) -> str:
     return section(
         "page",
         content,
-        content.measures,
         run=content.run,
         last=content.run.runs[-1],
         figures=page_figures(content, figures),
@@ -49,12 +47,11 @@ def run_page(folder: Path, figures: Path | None = None) -> str:
 def section(
     name: str,
     content: RunContent,
-    measures: Collection[str],
     *,
     folds: bool = False,
     **values: object,
 ) -> str:
-    """Returns a template of this folder as HTML, such as `verdicts`, `ways` or `spends`, by these measures alone.
+    """Returns a template of this folder as HTML, such as `verdicts`, `ways` or `spends`.
 
     `folds`: what cannot be told apart is shown on a click; on paper nobody can click.
     """
@@ -71,7 +68,6 @@ def section(
     environment.filters["way_name"] = way_name
     return environment.get_template(f"{name}.html").render(
         content=content,
-        measures=measures,
         verdicts=verdicts_by_measure(content),
         folds=folds,
         lower=LOWER,

@@ -13,12 +13,10 @@ from kit.bench.grid.report import rows_by_way
 from kit.bench.grid.results import AXES
 from kit.bench.grid.run import TRACES
 from kit.bench.scoring.run_case import turn_of
-from kit.bench.statistics.measures import MEASURES
 from kit.core.context import OPERATOR
 from kit.core.display.command import command
 from kit.core.display.count import many
 from kit.stores.sqlite import SqliteStore
-from kit.ui.benchmarks.measures import words
 from kit.ui.canvas.drawing import axis_end, canvas_html
 from kit.ui.canvas.lane import lanes_of, now_of
 from kit.ui.shared import address
@@ -33,7 +31,7 @@ Row = Mapping[str, Any]
 def draw_cases(folder: Path, rows: Sequence[Row], axes: Sequence[str], measure: str) -> None:
     """Draws the scored turns of one way of a run, and the trace of the one that the address names.
 
-    `axes` are those on which ways differ; turns are in the order of the `measure`, the worst first.
+    `axes` are those on which ways differ; turns are in the order of the score `measure`, the worst first.
     """
     ways = rows_by_way(rows, axes or AXES[:1])
     with st.expander(
@@ -57,18 +55,12 @@ def draw_cases(folder: Path, rows: Sequence[Row], axes: Sequence[str], measure: 
 
 def _rank(row: Row, measure: str) -> tuple[bool, float]:
     """Returns the place of a turn among others: the worst first, those without a value last."""
-    value = _value(row, measure)
+    value = row["scores"].get(measure)
     if value is None:
         return True, 0.0
     if measure in LOWER:
         return False, -value
     return False, value
-
-
-def _value(row: Row, measure: str) -> Any:
-    if measure in MEASURES:
-        return row.get(measure)
-    return row["scores"].get(measure)
 
 
 def _table(rows: Sequence[Row], measure: str) -> list[dict[str, Any]]:
@@ -80,7 +72,7 @@ def _table(rows: Sequence[Row], measure: str) -> list[dict[str, Any]]:
         cells = {
             "Case": row["case"],
             "Turn": row["turn"] + 1,
-            words(measure).capitalize(): _value(row, measure),
+            label(measure): row["scores"].get(measure),
             "For": label(row["domain"]),
             "Asked": agent_labels(row["called"], row.get("failed", ())),
             "Tokens": tokens,

@@ -3,7 +3,7 @@
 import threading
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -52,15 +52,13 @@ def _results(runs: "dict[str, StoredRun]") -> None:
         if current:
             st.warning("There is no such run here. Choose one below.", icon=":material/search_off:")
         current = next(iter(runs))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        # A choice is known by its words: no two may be alike.
-        draw_list("Run", "run", list(runs), current, lambda name: f"{name} ({runs[name]})")
-        choices = st.container(horizontal=True, vertical_alignment="bottom")
+    # A choice is known by its words: no two may be alike.
+    draw_list("Run", "run", list(runs), current, lambda name: f"{name} ({runs[name]})")
     with report_errors(st.empty()):
-        _draw_run(runs[current], choices)
+        _draw_run(runs[current])
 
 
-def _draw_run(run: "StoredRun", choices: Any) -> None:
+def _draw_run(run: "StoredRun") -> None:
     if run.failed:
         classes = ", ".join(f"{name} {count:,}" for name, count in run.failed.items())
         st.error(
@@ -77,39 +75,35 @@ def _draw_run(run: "StoredRun", choices: Any) -> None:
                 icon=":material/hourglass_empty:",
             )
         return
-    # They bring the bench.
+    # It brings the bench.
     from kit.ui.benchmarks.cases import draw_cases
-    from kit.ui.benchmarks.measures import words
 
-    with choices:
-        key = f"bench-by-{run.folder.name}"
-        measure = st.selectbox("By", content.measures, format_func=words, key=key, width=260)
-    _verdict(run, content, measure)
-    draw_cases(run.folder, content.rows, content.axes, measure)
+    _verdict(run, content)
+    draw_cases(run.folder, content.rows, content.axes, content.measure)
     st.markdown("### Figures")
     figures = _figures(str(run.folder), _stamp(run))
     is_dark = st.context.theme.type == "dark"
     for figure in figures:
         st.html(render("run_figure", figure=figure, is_dark=is_dark))
     st.markdown("### Cost and time")
-    _section("spends", content, measure)
+    _section("spends", content)
     st.markdown("### Where these figures come from")
     _origin(run)
 
 
-def _verdict(run: "StoredRun", content: "RunContent", measure: str) -> None:
-    """Draws what the page to hand in says by one measure."""
+def _verdict(run: "StoredRun", content: "RunContent") -> None:
+    """Draws what the page to hand in says."""
     from kit.bench.run_page.sentences import methods
 
-    _section("kinds", content, measure)
+    _section("kinds", content)
     if run.played + run.lost < run.cells:
         st.warning(
             f"Stopped early: {run.played:,} of {run.cells:,} cells. Only cases that both "
             "ways have met are compared.",
             icon=":material/stop_circle:",
         )
-    _section("verdicts", content, measure)
-    _section("ways", content, measure)
+    _section("verdicts", content)
+    _section("ways", content)
     st.caption(f"{run.plan} {run.plan.warning}".strip())
     with st.expander("Methods", icon=":material/functions:"):
         paragraph, references = methods(content)
@@ -118,10 +112,10 @@ def _verdict(run: "StoredRun", content: "RunContent", measure: str) -> None:
             st.markdown(f"- {literal(reference, 10_000)}")
 
 
-def _section(name: str, content: "RunContent", measure: str) -> None:
+def _section(name: str, content: "RunContent") -> None:
     from kit.bench.run_page.page import section
 
-    st.html(f'<div class="bench">{section(name, content, [measure], folds=True)}</div>')
+    st.html(f'<div class="bench">{section(name, content, folds=True)}</div>')
 
 
 def _origin(run: "StoredRun") -> None:
