@@ -154,10 +154,14 @@ def _name(system: str, cases: Path) -> str:
 
 
 def _result(spec: "GridSpec", run: "Run") -> dict[str, Any]:
+    from kit.bench.grid.failures import read_failures
     from kit.bench.grid.report import compare_run, uncompared
+    from kit.bench.grid.results import Results
 
     grid = spec.grid
     ways, verdicts = compare_run(spec, run.folder)
+    rows = Results(run.folder)
+    failures = read_failures(run.folder)
     return {
         "name": grid.name,
         "folder": str(run.folder),
@@ -170,7 +174,7 @@ def _result(spec: "GridSpec", run: "Run") -> dict[str, Any]:
         "decided": run.decided,
         "ways": [way.model_dump(mode="json") for way in ways],
         "verdicts": [_verdict(verdict) for verdict in verdicts],
-        "uncompared": uncompared(ways, verdicts, grid.baseline, grid.verdicts),
+        "uncompared": uncompared(ways, verdicts, rows, failures, grid.baseline, grid.verdicts),
     }
 
 

@@ -68,7 +68,6 @@ BAD = [
         r"cases.csv:4: other columns than the 2 of the first line",
     ),
     ("message,id\n ,1\n", r"cases.csv:2, message: it is empty"),
-    ("message,id\na,1\nb,1\n", r"cases.csv:3: id '1' is that of line 2 already"),
     ('message\n"open\n', r"cases.csv:2: no CSV"),
     ("message,expected_agents\na,*\n", r"cases.csv:2, expected_agents: '\*' is no agent"),
 ]

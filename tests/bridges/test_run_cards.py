@@ -12,11 +12,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, StreamingRespon
 from starlette.routing import Route
 
 from kit import open_kit
-from kit.bridges.http import HttpBridge
-from kit.bridges.recognise import load_bridge
 from kit.compose.deck import load_deck
 from kit.core.bodies.call import ToolEnded, ToolStarted
-from kit.core.errors import BindError, CodeError, DeckError
+from kit.core.errors import BindError, DeckError
 from kit.core.fault import Fault
 from kit.core.outcome import Answer, Failure, Usage
 from kit.metrics.summary import metrics
@@ -321,13 +319,6 @@ async def test_stop_closes_the_connection_to_the_service(tmp_path: Path):
             turn.cancel()
             assert (await turn).status == "cancelled"
             await asyncio.wait_for(app.state.gone.wait(), 60)
-
-
-def test_a_service_elsewhere_is_asked_over_https_alone():
-    for address in ("https://example.com/ask", "http://[::1]:8000/ask"):
-        assert isinstance(load_bridge(address, Path()), HttpBridge)
-    with pytest.raises(CodeError, match="unencrypted"):
-        load_bridge("http://10.0.0.7/ask", Path())
 
 
 async def test_a_forged_reply_cannot_reach_what_runs_elsewhere_and_the_turn_says_so(tmp_path: Path):

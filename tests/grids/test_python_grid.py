@@ -376,7 +376,7 @@ def test_a_way_that_failed_as_a_whole_is_named_on_the_page_without_a_verdict(
         and "zeta: no verdict, 3 of 3 cells failed" in str(result)
     )
     assert (
-        "There is no verdict on zeta: 3 of 3 cells failed." in unescaped(text)
+        "zeta: no verdict, 3 of 3 cells failed." in unescaped(text)
         and "3 of 6 cells failed (auth 3)" in text
     )
     assert "Nothing was compared" not in text

@@ -74,10 +74,7 @@ def report(spec: GridSpec, run: Run) -> str:
         lines = failure_lines(failures, axes(chain(rows, failures)))
         parts += ["## Failed cells", sentence, _list(lines)]
     verdict_lines = list(map(str, verdicts))
-    for label, count in unscored(ways, rows, failures).items():
-        verdict_lines.append(f"{label}: no verdict, {count}")
-    if grid.baseline:
-        verdict_lines += uncompared(ways, verdicts, grid.baseline, grid.verdicts)
+    verdict_lines += uncompared(ways, verdicts, rows, failures, grid.baseline, grid.verdicts)
     if verdict_lines or (grid.baseline and (failures or missing)):
         baseline = ", ".join(map(" ".join, grid.baseline.items()))
         parts += [f"## Against {baseline}", _list(verdict_lines), str(plan)]
@@ -114,41 +111,46 @@ def compare_run(spec: GridSpec, folder: Path) -> tuple[list[Summary], list[Compa
     return compare_ways(spec, Results(folder), plan_of(spec, folder), read_failures(folder))
 
 
-def unscored(
-    ways: Sequence[Summary], rows: Sequence[Row] | Results, failures: Sequence[Row]
-) -> dict[str, CellCount]:
-    """The ways that nothing was scored of, and so have no verdict, with their cells; empty where none failed."""
-    if not failures:
-        return {}
-    scored_ways = {tuple(summary.way.values()) for summary in ways}
-    by = list(ways[0].way) if ways else axes(chain(rows, failures))
-    ends: dict[str, CellEnds] = defaultdict(dict)
-    # A way that lost all of its cells has no row, and so no line among the ways.
-    for row in chain(rows, failures):
-        names = way_of(row, by)
-        if names not in scored_ways:
-            ends[" / ".join(names)][row["case"], row["repeat"]] = "error_class" in row
-    return {way: CellCount.of(cells) for way, cells in sorted(ends.items())}
-
-
 def uncompared(
     ways: Sequence[Summary],
     comparisons: Sequence[Comparison],
+    rows: Sequence[Row] | Results,
+    failures: Sequence[Row],
     baseline: Mapping[str, str],
     scorers: Sequence[str],
 ) -> list[str]:
-    """The comparisons that were asked for and that no case allows, a sentence each."""
+    """The comparisons that were asked for and that cannot be made, a sentence each: of ways that lost their cells,
+    and by what no case has a value of on both sides."""
+    lines = _unscored(ways, rows, failures)
+    if not baseline:
+        return lines
     names = {tuple(summary.way.values()): summary.way for summary in ways}.values()
     baseline = {axis: name for axis, name in baseline.items() if any(axis in way for way in names)}
     if names and not any(is_of(way, baseline) for way in names):
-        return [f"no verdict by {', '.join(scorers)}, for nothing of the baseline was scored"]
+        lines.append(f"no verdict by {', '.join(scorers)}, for nothing of the baseline was scored")
+        return lines
     compared = [(verdict.scorer, verdict.baseline, verdict.way) for verdict in comparisons]
-    lines: list[str] = []
     for (base, way), scorer in product(comparable(list(names), baseline), scorers):
         if (scorer, base, way) not in compared:
             name = " / ".join(filter(None, way.values()))
             lines.append(f"{name}, {scorer}: no verdict, for no case has a value on both sides")
     return lines
+
+
+def _unscored(
+    ways: Sequence[Summary], rows: Sequence[Row] | Results, failures: Sequence[Row]
+) -> list[str]:
+    """The ways that nothing was scored of; a way that lost all of its cells has no line among the others."""
+    if not failures:
+        return []
+    scored_ways = {tuple(summary.way.values()) for summary in ways}
+    by = list(ways[0].way) if ways else axes(chain(rows, failures))
+    ends: dict[str, CellEnds] = defaultdict(dict)
+    for row in chain(rows, failures):
+        names = way_of(row, by)
+        if names not in scored_ways:
+            ends[" / ".join(names)][row["case"], row["repeat"]] = "error_class" in row
+    return [f"{way}: no verdict, {CellCount.of(cells)}" for way, cells in sorted(ends.items())]
 
 
 def axes(rows: Iterable[Row]) -> list[str]:

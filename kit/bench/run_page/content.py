@@ -17,7 +17,6 @@ from kit.bench.grid.report import (
     differing_axes,
     rows_by_way,
     uncompared,
-    unscored,
 )
 from kit.bench.grid.results import AXES, Row, read_results
 from kit.bench.grid.run import CASES, LEDGER, PROVENANCE, RESULTS
@@ -77,7 +76,7 @@ class RunContent(Value):
     summaries: tuple[Summary, ...]
     comparisons: tuple[Comparison, ...]
     uncompared: tuple[str, ...]
-    """The comparisons that were asked for and that no case allows, in words."""
+    """The comparisons that were asked for and that cannot be made, in words."""
     spends: tuple[Spend, ...]
     caveats: tuple[str, ...]
     """A line for each way whose tokens and dollars are in part estimated, or whose calls waited."""
@@ -87,8 +86,6 @@ class RunContent(Value):
     """The score that the wrong cases are wrong by."""
     failures: tuple[str, ...]
     """A line for each way and class of cells that infrastructure took."""
-    lost: dict[str, str]
-    """Ways that nothing was scored of -> how many of their cells failed."""
     dates: tuple[str, ...]
     """The days on which it was played; empty for a run that does not say."""
     digest: str
@@ -112,13 +109,14 @@ def read_content(folder: Path) -> RunContent:
         cases=len({row["case"] for row in rows}),
         summaries=tuple(summaries),
         comparisons=tuple(comparisons),
-        uncompared=tuple(uncompared(summaries, comparisons, run.baseline, measures)),
+        uncompared=tuple(
+            uncompared(summaries, comparisons, rows, failures, run.baseline, measures)
+        ),
         spends=tuple(_spend(way, of_way) for way, of_way in rows_by_way(rows, by).items()),
         caveats=tuple(caveat_lines(rows, by)),
         measures=measures,
         measure=measure,
         failures=tuple(failure_lines(failures, by)),
-        lost={way: str(count) for way, count in unscored(summaries, rows, failures).items()},
         dates=tuple(dict.fromkeys(one["date"] for one in run.runs if "date" in one)),
         digest=_digest(folder),
     )
