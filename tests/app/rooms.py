@@ -75,14 +75,14 @@ def app_of_deck(
 def room(name: str, **address: str) -> AppTest:
     """The page of a room as app.py runs it, without its neighbours: the driver knows pages only as files."""
     code = f"from kit.ui.shared import address; from kit.ui.{name} import page; address.keep(); page.page()"
-    page = AppTest.from_string(code, default_timeout=60)
+    page = AppTest.from_string(code, default_timeout=3000)
     page.query_params.update(address)
     return page
 
 
 def whole_app(**address: Any) -> AppTest:
     """The app with all of its pages, at this address; it opens on the chat."""
-    page = AppTest.from_file(str(HOME / "app.py"), default_timeout=60)
+    page = AppTest.from_file(str(HOME / "app.py"), default_timeout=3000)
     page.query_params.update(address)
     return page
 

@@ -159,7 +159,7 @@ def draw(payloads):
 
 draw_components(view_of(("shop", "offer", OFFER), ("shop", "thing", {"title": "Plain"})), {"offer": draw})
 """
-    page = AppTest.from_string(code).run()
+    page = AppTest.from_string(code, default_timeout=300).run()
     assert not page.exception and page.metric[0].value == "1"
     (drawn,) = page.get("html")
     assert "Plain" in drawn.proto.body and "Oat Milk" not in drawn.proto.body

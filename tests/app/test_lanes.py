@@ -144,6 +144,6 @@ def _two_running_turns() -> None:
 
 
 def test_agents_of_two_turns_at_work_can_be_broken_on_one_page():
-    page = AppTest.from_function(_two_running_turns).run()
+    page = AppTest.from_function(_two_running_turns, default_timeout=300).run()
     assert not page.exception
     assert len([button for button in page.button if button.label == "Hang"]) == 2

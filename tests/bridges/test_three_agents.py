@@ -39,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_the_chat_answers_with_all_three_and_says_whose_cost_is_missing(folder: Path):
-    page = AppTest.from_file(str(HOME / "app.py"), default_timeout=60)
+    page = AppTest.from_file(str(HOME / "app.py"), default_timeout=3000)
     page.run()
     page.chat_input[0].set_value(MESSAGE).run()
     screen = shown(page)

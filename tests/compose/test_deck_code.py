@@ -201,7 +201,7 @@ def open_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
 
         deck_pages()["turns_today"]()
 
-    return AppTest.from_function(page, default_timeout=30).run()
+    return AppTest.from_function(page, default_timeout=300).run()
 
 
 def test_a_page_of_the_deck_is_drawn_and_listed_by_the_app(
@@ -209,7 +209,7 @@ def test_a_page_of_the_deck_is_drawn_and_listed_by_the_app(
 ):
     drawn = open_page(folder, monkeypatch)
     assert not drawn.exception and [metric.label for metric in drawn.metric] == ["Turns"]
-    app = AppTest.from_file(str(HOME / "app.py"), default_timeout=30).run()
+    app = AppTest.from_file(str(HOME / "app.py"), default_timeout=300).run()
     assert not app.exception
     assert app.session_state["pages"]["own-turns_today"].title == "Turns today"
 

@@ -345,7 +345,7 @@ def shown(run: str, kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch) -> st
     monkeypatch.setenv("KIT_MODEL", "offline")
     page = AppTest.from_string(
         "from kit.ui.shared import address; from kit.ui.benchmarks import page; address.keep(); page.page()",
-        default_timeout=60,
+        default_timeout=300,
     )
     page.query_params["run"] = run
     page.run()

@@ -83,7 +83,7 @@ async def served(**kit: Any) -> AsyncGenerator[Served, None]:
     work = asyncio.create_task(running.serve())
     await until(lambda: running.started)
     port = running.servers[0].sockets[0].getsockname()[1]
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=10) as client:
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=120) as client:
         try:
             yield Served(running, client, work)
         finally:

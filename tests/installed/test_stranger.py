@@ -27,7 +27,7 @@ PAGE = """
 import sys
 from streamlit.testing.v1 import AppTest
 from kit.home import HOME
-page = AppTest.from_file(str(HOME / "app.py"), default_timeout=60).run()
+page = AppTest.from_file(str(HOME / "app.py"), default_timeout=3000).run()
 assert not page.exception and not page.error, (page.exception, page.error)
 page.chat_input[0].set_value("Which laptop does Ana have?").run()
 assert not page.exception, page.exception

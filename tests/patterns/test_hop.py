@@ -79,9 +79,9 @@ async def test_over_a_socket_a_hop_counts_what_crossed_what_that_took_and_what_t
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
     peers = serve_team(team, url)
     transport = CountedBytes(LoopbackTransport(peers.app, listening))
-    async with httpx.AsyncClient(transport=transport, timeout=10) as http:
+    async with httpx.AsyncClient(transport=transport, timeout=120) as http:
         reply = await ask(SmallKit(remote(team, url, http), SqliteStore(":memory:")))
-        async with httpx.AsyncClient(timeout=10) as reader:
+        async with httpx.AsyncClient(timeout=120) as reader:
             card = await A2ACardResolver(reader, f"{url}/shop").get_agent_card()
         assert (card.name, card.description) == ("shop", "Answers questions about shop.")
         await peers.aclose()

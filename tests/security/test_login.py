@@ -49,7 +49,7 @@ def test_a_login_says_who_asks_until_the_logout(tmp_path: Path) -> None:
         }
         with (
             serve(tmp_path, settings, port=port) as app,
-            httpx.Client(follow_redirects=True, timeout=30) as browser,
+            httpx.Client(follow_redirects=True, timeout=120) as browser,
         ):
             with visit(app, browser) as nobody:
                 assert "people who are signed in" in nobody.text

@@ -67,7 +67,7 @@ def header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
 
 
 def open_app(**address: str) -> AppTest:
-    page = AppTest.from_file(str(HOME / "app.py"), default_timeout=60)
+    page = AppTest.from_file(str(HOME / "app.py"), default_timeout=3000)
     page.query_params.update(address)
     return page.run()
 

@@ -90,7 +90,7 @@ def test_a_server_answers_once_it_is_ready_and_ends_in_order(tmp_path: Path) -> 
     process = started(type_command, ("serve", "--port", "0"), environment, tmp_path)
     try:
         url = address_of(process, tmp_path / "stderr")
-        with httpx.Client(base_url=url, timeout=30) as http:
+        with httpx.Client(base_url=url, timeout=120) as http:
             assert http.get("/ready").json() == {"status": "ready"}
             content = body("find coffee deals", ACME)
             reply = http.post("/agent/run", json=content, headers=ACME).json()
