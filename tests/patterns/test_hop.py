@@ -92,7 +92,7 @@ async def test_over_a_socket_a_hop_counts_what_crossed_what_that_took_and_what_t
     whole = span.ended - span.started
     assert hop.seconds is not None and 0 < hop.writing < hop.seconds < whole
     assert hop.peer_seconds is not None and hop.peer_seconds >= 0.1
-    assert hop.seconds + hop.peer_seconds == pytest.approx(whole, abs=0.01)
+    assert hop.seconds + hop.peer_seconds <= whole, "what is neither stands outside of both"
     assert hop.usage is not None and hop.usage == outcome.usage
     assert hop.usage.model_calls == 1 and hop.usage.cost and hop.usage.cost == reply.usage.cost
 
