@@ -13,17 +13,19 @@ from streamlit.testing.v1 import AppTest
 from kit.conformance.table import Table
 from kit.core.context import OPERATOR
 from kit.core.simulation import LogNormal
+from kit.models.scripted import Line, ScriptedModel
 from kit.patterns import PATTERNS
+from kit.runtime.turn import run_turn
 from kit.settings import Settings
 from kit.stores.recall import repeated_turn
 from kit.stores.sqlite import SqliteStore
-from kit.ui.compare.difference import differences_html, outcomes_html
+from kit.ui.compare.difference import compare, differences_html, losses_html
 from kit.ui.compare.others import RESULT
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.wire import open_kit
 from tests.app.rooms import app_over, room
-from tests.kits import EMBEDDED, classifies
+from tests.kits import ALICE, EMBEDDED, classifies, small_kit, stitched
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 Ids = dict[str, str]
@@ -108,8 +110,8 @@ def canvases(page: AppTest) -> list[str]:
 def test_two_turns_stand_side_by_side_on_one_axis_with_what_differs(page: AppTest, ids: Ids):
     words = text(open_turns(page, ids["whole"], ids["failing"]))
     assert (
-        "Rewards failed (had a problem on its side, broken on purpose): “how many points do I have” is missing."
-        in words
+        "Way B: Mediated lacks “how many points do I have” (Rewards: had a problem on its side)."
+        " Way A: Mediated lacks nothing." in words
     )
     heads = [one for one in html(page) if '<div class="head"' in one]
     assert all("simulated" in one and "token" not in one for one in heads), "no model ran"
@@ -131,19 +133,26 @@ def test_two_turns_stand_side_by_side_on_one_axis_with_what_differs(page: AppTes
         same.startswith("pattern (mediated), model (offline stand-in), limit (4)")
         and "cost ($0)" in same.partition(". ")[0]
     )
-    assert sum("4,975 points" in one.value for one in page.markdown) == 1
+    assert (
+        sum("4,975 points" in one.value for one in page.markdown) == 1
+        and "in the answer's own words" in words
+    )
 
 
 @pytest.mark.req("K-8")
 def test_what_a_pattern_lost_in_silence_is_told_from_its_routing(page: AppTest, ids: Ids):
     words = text(open_turns(page, ids["whole"], ids["capped"], ids["gateway"]))
     assert (
-        "“how many points do I have” and “find coffee deals” were left out. The answer says so."
+        "Way C: Classifier gateway lacks “how many points do I have” and “find coffee deals” (nobody was asked)."
         in words
-    )
+    ), "it owns up to what it left out"
     table = next(one for one in html(page) if 'class="differences"' in one)
     ends = [table.count(f">{words}</i></td>") for words in ("2 of 3 answered", "2 of 4 answered")]
     assert ends == [1, 1], "in the words of the turns themselves"
+    # Which of the three parts is over the cap depends on the stand-in's scores.
+    assert re.search(r"Way B: Mediated lacks “[^”]+” \(nobody was asked\)\.", words), (
+        "it owns up to the part over the cap"
+    )
     assert [canvas.count('<section class="canvas compact">') for canvas in canvases(page)] == [
         1,
         1,
@@ -156,9 +165,12 @@ def test_what_a_pattern_lost_in_silence_is_told_from_its_routing(page: AppTest, 
     ]
 
 
-def test_turns_of_different_questions_have_theirs_at_their_head(page: AppTest, ids: Ids):
+def test_turns_of_different_questions_lose_only_what_they_were_asked(page: AppTest, ids: Ids):
     words = text(open_turns(page, ids["failing"], ids["other"]))
-    assert "“how many points do I have” is missing. The answer says so." in words
+    assert (
+        "Way A: Mediated lacks “how many points do I have” (Rewards" in words
+        and "Way B: Mediated lacks nothing." in words
+    )
     assert "find coffee deals" in next(
         one for one in html(page) if "Way B: Mediated</h3>" in one
     ), "each has its question at its head"
@@ -201,8 +213,11 @@ def test_a_turn_is_asked_again_on_another_pattern_and_model_beside_the_first(
     first, second = named(page)
     assert first == ids["failing"] and len(canvases(page)) == 2
     words = text(page)
-    assert "Way A: Mediated asked again" in words
-    assert words.count("“how many points do I have” is missing") == 1
+    assert (
+        "Way A: Mediated asked again" in words
+        and "Way A: Mediated lacks “how many points do I have”" in words
+        and "Way B: Direct lacks nothing" in words
+    )
     kept = SqliteStore(store[0])
     turn = kept.turn(second, OPERATOR)
     assert turn is not None and repeated_turn(turn.session_id) == first
@@ -223,7 +238,7 @@ def test_one_question_runs_on_all_patterns_at_once(page: AppTest, store: tuple[P
     page.text_input[0].set_value(MIXED)
     button(page, "Ask on all 7 patterns").click().run()
     assert len(named(page)) == 7 == len(canvases(page)) and not page.exception
-    assert "missing." not in text(page).replace("No part that was counted is missing.", "")
+    assert "lack" not in text(page).replace("lack nothing", "")
     kept = SqliteStore(store[0])
     turns = [kept.turn(turn_id, OPERATOR) for turn_id in named(page)]
     kept.close()
@@ -257,6 +272,18 @@ def test_a_question_with_pictures_that_are_gone_is_not_asked_without_them(
     assert "no longer in memory" in page.error[0].value and len(named(page)) == 1
 
 
+async def test_a_sub_agent_that_failed_in_one_of_its_two_parts_lost_one():
+    lead = Line(
+        calls=[("ask_a", {"query": part, "intent_count": 2}) for part in ("points", "shoes")]
+    )
+    kit = small_kit(
+        [lead, stitched], {"a": ScriptedModel(Line("120 points."), Line(error=OSError()))}
+    )
+    half = advance(TurnView(), (await run_turn("points and shoes", ALICE, kit)).events)
+    (part,) = compare({"A": half})["A"]
+    assert part.reason == "had a problem on its side"
+
+
 @pytest.mark.req("K-36")
 def test_a_failed_turn_stands_beside_a_plain_loop_and_the_stored_table(page: AppTest, ids: Ids):
     open_turns(page, ids["whole"], ids["failing"])
@@ -275,33 +302,32 @@ def test_a_failed_turn_stands_beside_a_plain_loop_and_the_stored_table(page: App
         assert system["name"] in words
 
 
+def losses(turns: dict[str, TurnView]) -> str:
+    html = losses_html(compare(turns), turns, running=False)
+    return re.sub("<[^>]+>", "", html).strip()
+
+
 async def test_where_a_fault_had_no_part_in_a_turn_the_comparison_says_so():
+    """A service that fails whoever asks it has spared no turn."""
     question = "how many points do I have, and find coffee deals"
     turns: dict[str, TurnView] = {}
+    foreign: dict[str, TurnView] = {}
     async with open_kit(EMBEDDED, faults=True) as kit:
-        for pattern in ("mediated", "monolith"):
-            reply = await kit.ask(question, kit.session(pattern), pattern, faults=["rewards=raise"])
-            turns[pattern] = advance(TurnView(question=question), reply.events)
-    outcomes = re.sub("<[^>]+>", "", outcomes_html(turns))
-    assert "mediated: Shop answered. Rewards failed" in outcomes
-    assert (
-        "monolith: Rewards and Shop answered. No part that was counted is missing. It did not ask"
-        in outcomes
+        for fault, views in (("raise", turns), ("foreign_principal", foreign)):
+            for pattern in ("mediated", "monolith"):
+                faults = [f"rewards={fault}"]
+                reply = await kit.ask(question, kit.session(pattern), pattern, faults=faults)
+                views[pattern] = advance(TurnView(question=question), reply.events)
+    assert losses(turns) == (
+        "mediated lacks “how many points do I have” (Rewards: had a problem on its side)."
+        " monolith lacks nothing."
+        " Rewards was made to fail in 1 of 2; in monolith nobody asked Rewards, so nothing was broken there"
+        " and it is no fair winner."
     )
-    assert outcomes.count("no fair winner") == 1
     rows = re.findall(r'<tr><th scope="row">.*?</tr>', differences_html(turns))
+    assert ["nothing was broken" in row for row in rows] == [False, True]
     assert "one agent with every tool" in rows[1], "a name that nobody knows is explained"
-
-
-async def test_of_many_turns_those_that_came_to_the_same_are_said_to_be_so_many():
-    turns: dict[str, TurnView] = {}
-    async with open_kit(EMBEDDED, faults=True) as kit:
-        for pattern in PATTERNS:
-            reply = await kit.ask(MIXED, kit.session(pattern), pattern, faults=["rewards=raise"])
-            turns[pattern] = advance(TurnView(question=MIXED), reply.events)
-    outcomes = re.findall("<li>(.*?)</li>", outcomes_html(turns))
-    assert outcomes[0] == (
-        "<b>6 of 7:</b> 2 of 3 answered. Rewards failed (had a problem on its side, broken on purpose)."
-        " The answer says so."
+    assert losses(foreign) == (
+        "mediated and monolith lack “how many points do I have”"
+        " (Rewards: its data could not be confirmed as yours)."
     )
-    assert len(outcomes) == 2 and outcomes[1].startswith("<b>monolith:</b> Answered.")

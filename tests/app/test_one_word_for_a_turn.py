@@ -22,6 +22,7 @@ from kit.runtime.turn import run_turn
 from kit.settings import HOME, Settings
 from kit.stores.sqlite import SqliteStore
 from kit.stores.turn_filter import TurnFilter
+from kit.ui.compare.difference import compare
 from kit.ui.shared.turn_facts import facts, headline
 from kit.ui.shared.turn_fold import advance, stored_view
 from kit.ui.shared.turn_view import TurnView
@@ -164,6 +165,9 @@ def test_every_surface_ends_a_turn_in_the_same_words(name: str, played: Played, 
     assert live.parts == stored.parts == turn.measures.parts == reply.parts
     if name.startswith("plan "):
         assert "cap" not in [fact.name for fact in facts(live)], "it has limits of its own"
+    if name == "plan failed":
+        (part,) = compare({"A": live})["A"]
+        assert (part.name, part.reason, part.silent) == ("Planner", "found nothing to say", False)
     assert (reply.status == "ok") is (reply.parts.answered > 0 or name == "nobody asked")
 
 

@@ -3,6 +3,7 @@
 
 # pyright: reportMissingImports=false
 
+import re
 import sys
 import tempfile
 from collections.abc import Callable
@@ -77,8 +78,8 @@ def compared(visitor: Visitor) -> None:
     visitor.page.get_by_test_id("stTopNav").get_by_role("link", name="Compare").click()
     visitor.page.get_by_label("One question on all patterns").fill(MIXED)
     visitor.page.keyboard.press("Enter")
-    visitor.page.get_by_text("at work").wait_for(state="hidden")
-    visitor.page.get_by_text("No part that was counted is missing").first.wait_for()
+    visitor.page.get_by_text(re.compile("lacks? nothing")).wait_for()
+    visitor.page.get_by_text("So far").wait_for(state="hidden")
     visitor.page.wait_for_timeout(700)
 
 

@@ -12,7 +12,8 @@ ENDED = """() => {
   const busy = document.querySelectorAll('.st-key-compare-rows .head .busy').length;
   window.most = Math.max(window.most ?? 0, busy);
   window.formGone ||= busy > 0 && !document.querySelector('[aria-label="One question on all patterns"]');
-  return window.most > 0 && busy === 0;
+  const said = document.querySelector('.losses')?.textContent ?? '';
+  return said.includes('lack') && !said.includes('So far');
 }"""
 """Whether all turns have ended; `window.most`: how many were at work at once; `window.formGone`: whether the form
 went while they were."""

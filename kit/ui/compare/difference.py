@@ -1,29 +1,46 @@
-"""What became of turns that stand beside each other, and what differs between them: read from their events, never
-from their texts."""
+"""What differs between turns, and what each lost: read from their events and routing decisions,
+never from their texts."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from markupsafe import Markup, escape
 
+from kit.core.bodies.speech import Acknowledged
 from kit.core.bodies.turn import TurnStarted
 from kit.core.display.count import enumeration
+from kit.core.outcome import RoutingDecision
+from kit.core.value import Value
 from kit.ui.shared.tag import Tag
 from kit.ui.shared.template import render, table_html
-from kit.ui.shared.turn_facts import fault_words, headline
-from kit.ui.shared.turn_sentence import short_sentence, turn_sentence
+from kit.ui.shared.turn_facts import OWNING_UP, fault_words, headline
 from kit.ui.shared.turn_view import TurnView
-from kit.ui.shared.wording import model_words, simulated_words
+from kit.ui.shared.wording import label, model_words, simulated_words
 
 UNKNOWN = "–"
 PATTERN = "Pattern"
 ENDED = "How it ended"
-FEW = 3
-"""Turns that are told apart by their names."""
-NO_WINNER = (
-    "It did not ask whoever was made to fail, so nothing was broken, and it is no fair winner."
-)
-NOTHING = "nothing"
-"""Says something only beside other figures."""
+UNASKED = "nobody was asked"
+OVER_CAP = "over the limit"
+SHOWN_BY_OTHERS = "as the others show, nobody was asked"
+
+
+class LostPart(Value):
+    """A part of a message that a turn did not answer."""
+
+    name: str
+    """A sub-agent's name, or the words of a part that no sub-agent stands for."""
+    words: str = ""
+    """The sub-agent's part of the message, where a turn sent no more than that."""
+    reason: str = UNASKED
+    silent: bool = False
+    """The answer does not own up to it."""
+
+
+NOTHING_MISSING = "no part that was counted is missing"
+NONE = ("nothing", NOTHING_MISSING)
+"""Figures that say something only beside others."""
+SAYS = "Says what is missing"
 WAYS = {
     "mediated": "a model asks the sub-agents it chose, all at once, and writes the answer",
     "direct": "the same choice, but sub-agents speak to the user themselves",
@@ -52,21 +69,22 @@ def differences_html(turns: Mapping[str, TurnView]) -> str:
             # A turn has the name of its pattern.
             if head != PATTERN:
                 differing.append(head)
-        elif text not in (UNKNOWN, NOTHING):
+        elif text not in (UNKNOWN, *NONE):
             alike.append(f"{head.lower()} ({text})")
     lines: list[list[str | Tag]] = []
+    untouched = untouched_turns(turns)
     for name, figures in rows.items():
         view = turns[name]
         row: list[str | Tag] = [_way(name, view)]
         for head in differing:
             row.append(figures[head])
         if ENDED in differing:
-            row[1 + differing.index(ENDED)] = headline(view)
+            row[1 + differing.index(ENDED)] = _ending(view, is_untouched=name in untouched)
         lines.append(row)
     table = table_html("What differs", lines, ("Way", *differing), kind="differences", stacks=True)
     summary = simulated_words(view.model for view in turns.values())
     if alike:
-        summary = f"The same in all: {escape(enumeration(alike))}. {summary}"
+        summary = f"The same in all: {_list(alike)}. {summary}"
     return f'{table}<p class="same">{summary}</p>'
 
 
@@ -75,6 +93,15 @@ def _way(name: str, view: TurnView) -> Markup:
     if view.pattern not in WAYS:
         return escape(name)
     return Markup("{}<small>{}</small>").format(name, WAYS[view.pattern])
+
+
+def _ending(view: TurnView, *, is_untouched: bool) -> Markup:
+    """Returns how a turn ended, as a word in a colour; `is_untouched`: nothing was broken in it, so that it is no
+    better for having answered."""
+    tag = escape(headline(view))
+    if is_untouched:
+        return tag + Markup("<small>nothing was broken</small>")
+    return tag
 
 
 def _figures(view: TurnView) -> dict[str, str]:
@@ -92,42 +119,167 @@ def _figures(view: TurnView) -> dict[str, str]:
     tokens = UNKNOWN
     if view.tokens is not None:
         tokens = f"{view.tokens:,}"
+    owning_up = UNKNOWN
+    if view.owning_up == "nothing_owed":
+        owning_up = NOTHING_MISSING
+    elif view.owning_up:
+        owning_up = OWNING_UP[view.owning_up]
+    elif view.regret and not view.running:
+        owning_up = "says that it could not answer"
     return {
         ENDED: view.headline,
         PATTERN: view.pattern.replace("_", " "),
         "Model": model_words(view.model),
         "Limit": limit,
-        "Made to fail": ", ".join(map(fault_words, view.faults)) or NOTHING,
+        "Made to fail": ", ".join(map(fault_words, view.faults)) or "nothing",
         "Seconds": seconds,
         "First words": first_words,
         "Tokens": tokens,
         "Cost": view.cost_words,
+        SAYS: owning_up,
     }
 
 
-def outcomes_html(turns: Mapping[str, TurnView]) -> str:
-    """Returns what became of each turn, in the words of its own page; of many turns in fewer words, by which those
-    that came to the same stand together.
+def compare(turns: Mapping[str, TurnView]) -> dict[str, tuple[LostPart, ...]]:
+    """Returns what each turn that has ended lost of its message; both mappings are by label.
 
-    `turns` are by label.
+    Lost are the parts that the turn itself knows of, failed or left out, and beside them the
+    sub-agents that turns of the same message show to have a part in it and that this one did not ask.
     """
-    names: dict[str, list[str]] = {}
-    untouched = untouched_turns(turns)
+    by_question: dict[str, list[tuple[TurnView, RoutingDecision]]] = {}
+    for view in turns.values():
+        if view.routing is not None and not view.running:
+            by_question.setdefault(view.question, []).append((view, view.routing))
+    lost_parts: dict[str, tuple[LostPart, ...]] = {}
     for name, view in turns.items():
-        # A turn that asked nobody, such as a monolith's, has no sentence of sub-agents.
-        words = turn_sentence(view)
-        if not words or len(turns) > FEW:
-            words = short_sentence(view)
-        if name in untouched:
-            words += f" {NO_WINNER}"
-        names.setdefault(words, []).append(name)
-    rows: list[tuple[str, str]] = []
-    for words, group in names.items():
-        who = enumeration(group)
-        if len(group) > FEW:
-            who = f"{len(group)} of {len(turns)}"
-        rows.append((who, words))
-    return render("outcomes", rows=rows)
+        if view.routing is not None and not view.running:
+            message = _parts_of_message(by_question[view.question])
+            parts = _lost_parts(view, view.routing, message)
+            if not parts and view.status == "failed":
+                parts.append(LostPart(name="the whole answer", reason=view.headline.lower()))
+            lost_parts[name] = tuple(parts)
+    return lost_parts
+
+
+def _lost_parts(
+    view: TurnView, routing: RoutingDecision, message: Mapping[str, str]
+) -> list[LostPart]:
+    """Returns what one turn lost; `message` has the words of each sub-agent's part in it."""
+    owed: set[str] = set()
+    for acknowledged in view.bodies(Acknowledged):
+        owed.update(acknowledged.owed)
+
+    def part_of(agent: str, reason: str) -> LostPart:
+        words = message.get(agent, "")
+        return LostPart(name=label(agent), words=words, reason=reason, silent=agent not in owed)
+
+    parts: list[LostPart] = []
+    for step in view.taken_on:
+        if step.state not in ("ok", "partial"):
+            parts.append(part_of(step.agent, step.verdict))
+    for agent in view.parts.over_cap:
+        parts.append(part_of(agent, OVER_CAP))
+    # A part that is left out has the words of the message and no sub-agent. Where another turn sent
+    # these words to a sub-agent, that one names the part.
+    left_out = view.parts.left_out
+    agents = {words: agent for agent, words in message.items() if words}
+    named_agents = {*routing.invoked, *view.parts.over_cap}
+    for name, words in zip(left_out.names, left_out.parts, strict=False):
+        agent = agents.get(words)
+        silent = name not in owed
+        if agent is None:
+            parts.append(LostPart(name=name, silent=silent))
+        else:
+            named_agents.add(agent)
+            parts.append(LostPart(name=label(agent), words=words, silent=silent))
+    unknown_agents = [agent for agent in message if agent not in named_agents]
+    for agent in unknown_agents:
+        words = message[agent]
+        parts.append(LostPart(name=label(agent), words=words, reason=SHOWN_BY_OTHERS, silent=True))
+    if left_out.unnamed and not unknown_agents:
+        name = left_out.names[-1]
+        parts.append(LostPart(name=name, silent=name not in owed))
+    return parts
+
+
+def _parts_of_message(turns: Sequence[tuple[TurnView, RoutingDecision]]) -> dict[str, str]:
+    """Returns each sub-agent that has a part in one message, with the words of that part where they
+    are known.
+
+    It was asked by half of the turns, or it was sent some words of the message that no sub-agent
+    asked more often was sent.
+    """
+    counts = Counter[str]()
+    for _, routing in turns:
+        counts.update(list(dict.fromkeys((*routing.invoked, *routing.dropped))))
+    views = [view for view, _ in turns]
+    parts: dict[str, str] = {}
+    for agent, count in counts.most_common():
+        words = _words(agent, views)
+        # A sub-agent that one turn of many asked may be that turn's mistake: it counts with words of its own alone.
+        is_new_part = bool(words) and words not in parts.values()
+        asked_by_half = not words and 2 * count >= len(turns)
+        if is_new_part or asked_by_half:
+            parts[agent] = words
+    question = views[0].question
+    return dict(sorted(parts.items(), key=lambda part: question.find(part[1])))
+
+
+def _words(agent: str, views: Sequence[TurnView]) -> str:
+    """Returns the shortest part of the message that a turn sent to an agent; empty where every turn
+    sent it the whole."""
+    parts: list[str] = []
+    for view in views:
+        for step in view.steps:
+            if step.agent == agent and step.query != view.question and step.query in view.question:
+                parts.append(step.query)
+    return min(parts, key=len, default="")
+
+
+def losses_html(
+    lost: Mapping[str, tuple[LostPart, ...]], turns: Mapping[str, TurnView], *, running: bool
+) -> str:
+    """Returns one paragraph that says which turns lack what, why, and whether their answers own up to
+    it; `running`: so far."""
+    names: dict[Markup, list[str]] = {}
+    complete: list[str] = []
+    for name, parts in lost.items():
+        if parts:
+            names.setdefault(_list(_reasons(parts)), []).append(name)
+        else:
+            complete.append(name)
+    groups = [
+        (_names(group, lost), Markup("lack" if len(group) > 1 else "lacks"), what)
+        for what, group in names.items()
+    ]
+    untouched = untouched_turns(turns)
+    ended = [name for name, view in turns.items() if not view.running]
+    return render(
+        "losses",
+        groups=groups,
+        complete=_names(complete, lost) if complete else "",
+        several=len(complete) > 1,
+        untouched=_list(map(_bold, untouched)) if untouched else "",
+        touched_count=len(ended) - len(untouched),
+        ended_count=len(ended),
+        working=len(turns) - len(ended),
+        all=len(turns),
+        broken=_broken(turns),
+        running=running,
+    )
+
+
+def _names(group: Sequence[str], lost: Mapping[str, object]) -> Markup:
+    """Returns the names of turns; how many they are, where these are most of many."""
+    if len(group) > 3 and len(group) < len(lost):
+        return Markup("<b>{} of {}</b>").format(len(group), len(lost))
+    if len(group) > 3:
+        return Markup("<b>All {}</b>").format(len(group))
+    return _list(map(_bold, group))
+
+
+def _bold(name: str) -> Markup:
+    return Markup("<b>{}</b>").format(name)
 
 
 def untouched_turns(turns: Mapping[str, TurnView]) -> list[str]:
@@ -140,3 +292,37 @@ def untouched_turns(turns: Mapping[str, TurnView]) -> list[str]:
         if faults and view.parts.is_complete and not (view.running or had_part):
             names.append(name)
     return names if len(names) < len(turns) else []
+
+
+def _broken(turns: Mapping[str, TurnView]) -> str:
+    """Returns the agents that were made to fail in any of these turns."""
+    agents: dict[str, None] = {}
+    for view in turns.values():
+        for fault in view.wanted_faults:
+            agents[label(fault.agent)] = None
+    return enumeration(list(agents))
+
+
+def _reasons(parts: Sequence[LostPart]) -> list[Markup]:
+    """Returns the parts that were lost for the same reason together: what is missing, and whose it was."""
+    lost: dict[tuple[str, bool], list[LostPart]] = {}
+    for part in parts:
+        lost.setdefault((part.reason, part.silent), []).append(part)
+    clauses: list[Markup] = []
+    for (reason, silent), alike in lost.items():
+        missing = _list(f"“{part.words}”" if part.words else part.name for part in alike)
+        agents = [part.name for part in alike if part.words]
+        why = escape(": ".join(filter(None, (enumeration(agents), reason))))
+        if reason in (UNASKED, SHOWN_BY_OTHERS):
+            why = escape(reason)
+        if silent:
+            why += Markup(", <em>and does not say so</em>")
+        clauses.append(Markup("{} ({})").format(missing, why))
+    return clauses
+
+
+def _list(items: Iterable[str]) -> Markup:
+    *first, last = map(escape, items)
+    if first:
+        return Markup("{} and {}").format(Markup(", ").join(first), last)
+    return last

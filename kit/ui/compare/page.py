@@ -1,4 +1,4 @@
-"""The page Compare: turns beside each other on one axis, what became of each, and what differs between them."""
+"""The page Compare: turns beside each other on one axis, what differs between them, and which lost what."""
 
 import string
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from kit.stores.recall import repeated_turn
 from kit.ui.canvas.drawing import axis_end
 from kit.ui.canvas.lane import now_of
 from kit.ui.compare.ask_again import draw_again, draw_question
-from kit.ui.compare.difference import differences_html, outcomes_html
+from kit.ui.compare.difference import compare, differences_html, losses_html
 from kit.ui.compare.others import draw_others
 from kit.ui.compare.turn_column import TurnColumn
 from kit.ui.shared import address
@@ -268,4 +268,5 @@ def _draw(
     for column, view, now in zip(columns, views, clocks, strict=True):
         column.draw(view, end, now)
     turns = {column.label: view for column, view in zip(columns, views, strict=True)}
-    summary.html(outcomes_html(turns) + differences_html(turns))
+    losses = losses_html(compare(turns), turns, running=bool(_running(views)))
+    summary.html(losses + differences_html(turns))

@@ -6,6 +6,7 @@ from kit.core.bodies.call import Envelope
 from kit.core.display.count import many
 from kit.core.fault import CANARY
 from kit.core.value import Value
+from kit.ui.compare.difference import compare
 from kit.ui.compare.others import RESULT
 from kit.ui.shared.turn_view import Step, TurnView
 from kit.ui.shared.wording import took
@@ -47,9 +48,11 @@ def _of_foreign_data(view: TurnView, blocked: int) -> Figure:
 def _of_losses(view: TurnView) -> Figure:
     parts = view.parts
     share = f"{parts.answered} of {parts.total} answered"
-    if view.owning_up == "unsaid":
-        words = f"lost in silence: the answer does not own up to it. {share}."
-        return Figure(number=many(parts.total - parts.answered, "part"), words=words)
+    (lost_parts,) = compare({"": view}).values()
+    silent = sum(part.silent for part in lost_parts)
+    if silent:
+        words = f"of {len(lost_parts)} lost parts that the answer does not own up to. {share}."
+        return Figure(number=str(silent), words=words)
     if parts.failed:
         words = f"parts lost in silence. {share}, and the answer says what is missing."
         return Figure(number="0", words=words)

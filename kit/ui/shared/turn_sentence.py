@@ -38,17 +38,6 @@ def turn_sentence(view: TurnView) -> str:
     return " ".join(filter(None, sentences))
 
 
-def short_sentence(view: TurnView) -> str:
-    """Returns how a turn ended, who failed in it, and whether its answer says so: the same for each way to ask that
-    came to the same."""
-    losses = [step for step in view.taken_on if step.state not in ("ok", "running", "waiting")]
-    faults = sorted(_fault(step, view) for step in losses)
-    sentences = [view.headline, *faults]
-    if view.skipped:
-        sentences.append(f"Left out: {enumeration(sorted(view.skipped))}")
-    return " ".join([*(f"{sentence}." for sentence in sentences), owning_up_sentence(view)]).strip()
-
-
 def _answered(names: Sequence[str], view: TurnView) -> str:
     if not view.running:
         return "answered"
@@ -107,16 +96,13 @@ def _loss(step: Step, view: TurnView) -> str:
     if step.state in ("stopped", "failed") and step.has_acted:
         part = _part(step, view, "for {} ", "")
         return f"{step.label} did something {part}and broke off before its end."
-    if step.state in ("ok", "partial"):
-        return f"{_fault(step, view)}."
-    return f"{_fault(step, view)}: {_part(step, view, '{} is missing', 'its part is missing')}."
-
-
-def _fault(step: Step, view: TurnView) -> str:
     why = step.note
     if _is_broken(step, view):
         why = ", ".join(filter(None, (why, "broken on purpose")))
     verb = "was stopped" if step.state == "stopped" else VERDICTS[step.state]
+    sentence = f"{step.label} {verb}"
     if why:
-        return f"{step.label} {verb} ({why})"
-    return f"{step.label} {verb}"
+        sentence += f" ({why})"
+    if step.state in ("ok", "partial"):
+        return f"{sentence}."
+    return f"{sentence}: {_part(step, view, '{} is missing', 'its part is missing')}."
