@@ -5,10 +5,14 @@ from pathlib import Path
 import streamlit as st
 from streamlit.components.v2 import component
 
-from kit.core.trace import Trace
+from kit.core.trace import Span, Trace
+from kit.ui.canvas.drawing import axis_end
 from kit.ui.shared.template import render
+from kit.ui.shared.wording import span_name
 
 SCRIPT = Path(__file__).with_name("waterfall.js")
+LONGEST_REASON = 80
+"""Characters of an error that stand under its bar; the span in full has all of them."""
 
 
 def draw_waterfall(trace: Trace, selected: str) -> None:
@@ -25,6 +29,23 @@ def draw_waterfall(trace: Trace, selected: str) -> None:
 
 
 def waterfall_html(trace: Trace, selected: str) -> str:
-    """Returns the spans as a list of buttons, each under what it is part of."""
-    end = max((span.ended for span in trace.spans), default=0.0)
-    return render("waterfall", rows=trace.rows(), end=end or 1.0, selected=selected)
+    """Returns the spans as a list of buttons under an axis of seconds, each under what it is part of."""
+    end = axis_end(max((span.ended for span in trace.spans), default=0.0))
+    rows = [(depth, span, _name(span), _reason(span)) for depth, span in trace.rows()]
+    return render("waterfall", rows=rows, end=end, selected=selected)
+
+
+def _name(span: Span) -> str:
+    """Returns the name of a row. Calls of several agents are named alike, so it says of which agent one is."""
+    name = span_name(span)
+    if span.agent and span.agent != span.name:
+        name += f" ({span.agent})"
+    return name
+
+
+def _reason(span: Span) -> str:
+    """Returns why a span failed, cut to what a row has room for."""
+    reason = (span.error or "").removeprefix("invocation: ").removeprefix("data: ")
+    if len(reason) <= LONGEST_REASON:
+        return reason
+    return f"{reason[: LONGEST_REASON - 1]}…"
