@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import EventQueue
@@ -32,9 +33,13 @@ from starlette.routing import Route
 
 from kit.core.bodies.speech import Text
 from kit.core.outcome import Usage
+from kit.models.scripted import ScriptedModel
+from kit.patterns.a2a.exchange import ASKER
+from kit.patterns.a2a.server import serve_team
 from kit.worlds.service.serve import serving
 from tests.bridges.decks import ask, kit_over, write_deck
 from tests.kits import failures
+from tests.patterns.test_a2a import bound
 
 pytestmark = pytest.mark.realtime
 
@@ -246,3 +251,59 @@ async def test_stop_reaches_the_agent_over_there(tmp_path: Path):
         turn.cancel()
         assert (await turn).status == "cancelled"
         await asyncio.wait_for(desk.was_cancelled.wait(), 60)
+
+
+@pytest.mark.req("S-7")
+async def test_an_agent_that_a_kit_serves_answers_for_whom_the_bridge_asks(tmp_path: Path):
+    """Its card says what it needs to be told: a client that is no kit reads there how to say for whom it asks."""
+    team = bound({"points": ScriptedModel(*["You have 12 points."] * 2)})
+    app = Starlette()
+    async with serving(app) as url:
+        peers = serve_team(team, url)
+        app.mount("/", peers.app)
+        address = f"{url}/points/.well-known/agent-card.json"
+        reply = await ask(write_deck(tmp_path, {"points": address}), "points")
+        async with httpx.AsyncClient() as http:
+            card = (await http.get(address)).json()
+        await peers.aclose()
+    assert reply.status == "ok" and "You have 12 points." in reply.text
+    (extension,) = card["capabilities"]["extensions"]
+    assert extension["uri"] == ASKER and extension["required"]
+    for name in ("tenant_id", "user_id", "x-principal"):
+        assert name in extension["description"]
+
+
+@pytest.mark.req("S-7")
+@pytest.mark.parametrize(
+    ("names", "header"),
+    [
+        ({}, "acme/alice"),
+        ({"tenant_id": "acme", "user_id": "alice"}, "acme/bob"),
+        ({"tenant_id": "", "user_id": ""}, "/"),
+        ({"tenant_id": "acme"}, "acme/alice"),
+    ],
+)
+async def test_a_client_that_does_not_say_for_whom_it_asks_is_turned_away_and_nobody_is_asked(
+    names: dict[str, str], header: str
+):
+    peers = serve_team(
+        bound({"points": ScriptedModel("You have 12 points.")}), "http://peers.internal"
+    )
+    message = {
+        "messageId": "m",
+        "role": "ROLE_USER",
+        "parts": [{"text": "How many points?"}],
+        "metadata": names,
+    }
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "SendMessage",
+        "params": {"message": message},
+    }
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(peers.app)) as http:
+        headers = {"x-principal": header, "A2A-Version": "1.0"}
+        response = await http.post("http://peers.internal/points", json=body, headers=headers)
+    await peers.aclose()
+    assert response.json()["result"]["task"]["status"]["state"] == "TASK_STATE_REJECTED"
+    assert "12 points" not in response.text

@@ -33,7 +33,7 @@ from starlette.applications import Starlette
 from kit.core.bodies.speech import Status
 from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import DynamicContext, InheritedContext, Principal
-from kit.core.outcome import AgentCall, Failure
+from kit.core.outcome import AgentCall, Answer, Failure
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns import PATTERNS
 from kit.patterns.a2a import remote
@@ -74,12 +74,14 @@ def bound(models: Mapping[str, Any], lead: Any = None, **deck: Any) -> Team:
 
 
 @asynccontextmanager
-async def wired(team: Team) -> AsyncGenerator[tuple[SmallKit, httpx.AsyncClient]]:
+async def wired(
+    team: Team, isolated: bool = False
+) -> AsyncGenerator[tuple[SmallKit, httpx.AsyncClient]]:
     """A kit whose sub-agents are called over HTTP, JSON and a stream of bytes, without a socket;
-    and the client it calls with."""
+    and the client it calls with. `isolated`: as if the far side were in another process."""
     peers = serve_team(team, URL)
     async with httpx.AsyncClient(
-        transport=StreamingASGITransport(peers.app, isolated=False), timeout=None
+        transport=StreamingASGITransport(peers.app, isolated=isolated), timeout=None
     ) as http:
         yield SmallKit(remote(team, URL, http), SqliteStore(":memory:")), http
     await peers.aclose()
@@ -89,11 +91,11 @@ async def wired(team: Team) -> AsyncGenerator[tuple[SmallKit, httpx.AsyncClient]
 async def hopping(
     models: Mapping[str, Any], lead: Any = None, way: str = "inside", **deck: Any
 ) -> AsyncGenerator[SmallKit]:
-    """A small kit whose sub-agents are called over A2A inside the process: as in a grid, or by way of the wire
-    format."""
+    """A small kit whose sub-agents are called over A2A inside the process: as in a grid, by way of the wire
+    format, or apart, as if they were in another process."""
     team = bound(models, lead, **deck)
     if way != "inside":
-        async with wired(team) as (kit, _):
+        async with wired(team, isolated=way == "apart") as (kit, _):
             yield kit
         return
     team = PATTERNS["a2a"].team(team.deck, lambda _: team)
@@ -246,7 +248,7 @@ async def test_a_stopped_turn_stops_the_far_side_too(after: float, way: str):
 
 
 @WAYS
-async def test_the_far_side_is_told_what_its_agent_was_asked_before_in_this_conversation(way: str):
+async def test_the_far_side_remembers_each_caller_apart(way: str):
     model = ScriptedModel(*["Answer one.", "Answer two.", "Answer three."])
     async with hopping(
         {"shop": model}, ScriptedModel(*[asks("shop"), stitched] * 3), way=way
@@ -254,22 +256,28 @@ async def test_the_far_side_is_told_what_its_agent_was_asked_before_in_this_conv
         await ask(kit, "first")
         await ask(kit, "second")
         await ask(kit, "third", BOB.model_copy(update={"id": "e3"}))
+        agent = kit.team.agents["shop"]
+        assert isinstance(agent, RemoteAgent)
+        for stranger in (BOB.principal, ALICE.principal.model_copy(update={"tenant_id": "globex"})):
+            await _sent(agent.client, _request("shop", stranger, episode=ALICE.id))
     assert [m.content for m in model.seen[1][1:]] == ["about shop", "Answer one.", "about shop"]
     assert [m.content for m in model.seen[2][1:]] == ["about shop"]
+    strangers = [[m.content for m in thread[1:]] for thread in model.seen[3:]]
+    assert strangers == [["hello"], ["hello"]], (
+        "another user, and the same name in another tenant, under a known conversation"
+    )
 
 
-@pytest.mark.req("S-7")
 @WAYS
-async def test_who_is_no_turn_of_this_process_is_turned_away_and_nobody_is_asked(way: str):
+async def test_who_names_nobody_is_turned_away(way: str):
     model = ScriptedModel()
     async with hopping({"shop": model}, way=way) as kit:
         agent = kit.team.agents["shop"]
         assert isinstance(agent, RemoteAgent)
-        plain = Message(message_id="m", role=Role.ROLE_USER, parts=[Part(text="hello")])
-        for message in (plain, _request("shop")):
-            updates = await _sent(agent.client, message)
-            assert updates[-1].status.state == TaskState.TASK_STATE_REJECTED
-    assert model.seen == []
+        updates = await _sent(
+            agent.client, Message(message_id="m", role=Role.ROLE_USER, parts=[Part(text="hello")])
+        )
+    assert updates[-1].status.state == TaskState.TASK_STATE_REJECTED and model.seen == []
 
 
 @WAYS
@@ -316,7 +324,7 @@ async def test_a_lookup_that_met_a_foreign_principal_is_made_again_by_nobody_beh
 
 
 @pytest.mark.req("SO-22")
-@WAYS
+@pytest.mark.parametrize("way", ["inside", "wire", "apart"])
 async def test_a_personal_value_that_crossed_to_one_agent_is_in_no_event_of_another_behind_the_hop(
     way: str,
 ):
@@ -342,25 +350,50 @@ async def test_a_personal_value_that_crossed_to_one_agent_is_in_no_event_of_anot
         assert event.kind in shown or mail not in event.model_dump_json()
 
 
-class Liar(AgentExecutor):
-    """A peer that reports what it likes."""
+class Foreign(AgentExecutor):
+    """A peer that is no kit: it knows text and nothing else."""
 
-    def __init__(self, metadata: dict[str, str]):
-        self._metadata = metadata
+    def __init__(self, ending: str):
+        self._ending = ending
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        said = [Part(text=f"You asked: {context.get_user_input()}")]
+        if self._ending == "message":
+            await event_queue.enqueue_event(
+                Message(message_id="r", role=Role.ROLE_AGENT, parts=said)
+            )
+            return
         task_id, context_id = context.task_id or "", context.context_id or ""
         status = TaskStatus(state=TaskState.TASK_STATE_WORKING)
         await event_queue.enqueue_event(Task(id=task_id, context_id=context_id, status=status))
-        await TaskUpdater(event_queue, task_id, context_id).update_status(
-            TaskState.TASK_STATE_COMPLETED, metadata=self._metadata
-        )
+        updater = TaskUpdater(event_queue, task_id, context_id)
+        if self._ending != "failure":
+            await updater.add_artifact(said)
+        if self._ending == "artifact":
+            await updater.complete()
+        elif self._ending != "cut off":
+            await updater.failed()
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None: ...
 
 
+@pytest.mark.parametrize(
+    ("ending", "text"),
+    [
+        ("message", "You asked: about shop"),
+        ("artifact", "You asked: about shop"),
+        ("failure", None),
+        ("failure after words", None),
+        ("cut off", None),
+    ],
+)
+async def test_any_a2a_agent_can_stand_in_for_a_sub_agent(ending: str, text: str | None):
+    reply = await ask_stranger(Foreign(ending))
+    assert [o.text if isinstance(o, Answer) else None for o in reply.outcomes] == [text]
+
+
 async def ask_stranger(executor: AgentExecutor) -> Reply:
-    """A turn in which a peer that is none of this process stands in for the shop."""
+    """A turn in which an A2A agent of somebody else stands in for the shop."""
     card = AgentCard(id="shop", description="Deals.", model="offline")
     peer = peer_card(card, "http://foreign.internal/a2a")
     handler = DefaultRequestHandler(executor, InMemoryTaskStore(), peer)

@@ -1,14 +1,17 @@
 """What a call to a peer costs: the bytes that cross, the time they take, and what was spent there;
 in turn, cell and report."""
 
-import socket
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from a2a.client import A2ACardResolver
+from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
+from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.server.routes import create_jsonrpc_routes
+from a2a.server.tasks import InMemoryTaskStore
+from starlette.applications import Starlette
 
 from kit.bench.grid.cell import cells
 from kit.bench.grid.hops import hop_counts, hop_times
@@ -19,14 +22,17 @@ from kit.core.bodies.call import Hop
 from kit.core.model import ModelSpec
 from kit.models.scripted import ScriptedModel
 from kit.patterns.a2a import remote
-from kit.patterns.a2a.loopback import LoopbackTransport
-from kit.patterns.a2a.server import serve_team
+from kit.patterns.a2a.client import RemoteAgent
+from kit.patterns.a2a.server import peer_card, serve_team
+from kit.runtime.context import Agent
 from kit.runtime.handle import Reply
-from kit.runtime.team import bind
+from kit.runtime.team import Team, bind
 from kit.stores.sqlite import SqliteStore
+from kit.tools.asgi_transport import StreamingASGITransport
+from kit.worlds.service.serve import listen, serving
 from tests.grids.test_grid import play, spec_of
 from tests.kits import SmallKit, answering, asks, bodies, small_deck, spans, stitched
-from tests.patterns.test_a2a import Liar, ask, ask_stranger, hopping
+from tests.patterns.test_a2a import Foreign, ask, bound, hopping
 
 PRICED = ModelSpec(key="priced", provider="offline", price_in=1.0, price_out=2.0)
 BESIDE: dict[str, Any] = {
@@ -43,8 +49,8 @@ def hops_of(reply: Reply) -> list[Hop]:
 class CountedBytes(httpx.AsyncBaseTransport):
     """A socket whose bodies are counted."""
 
-    def __init__(self, wire: httpx.AsyncBaseTransport) -> None:
-        self.wire, self.bytes_out, self.bytes_in = wire, 0, 0
+    def __init__(self) -> None:
+        self.wire, self.bytes_out, self.bytes_in = httpx.AsyncHTTPTransport(), 0, 0
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         self.bytes_out += len(request.content)
@@ -75,15 +81,17 @@ async def test_over_a_socket_a_hop_counts_what_crossed_what_that_took_and_what_t
     models: Any = {"shop": (answering("Deals at Café Zoë.", 0.1), PRICED)}
     models["orchestrator"] = ScriptedModel(asks("shop"), stitched)
     team = bind(small_deck(["shop"]), models)
-    listening = socket.create_server(("127.0.0.1", 0))
-    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    peers = serve_team(team, url)
-    transport = CountedBytes(LoopbackTransport(peers.app, listening))
-    async with httpx.AsyncClient(transport=transport, timeout=120) as http:
-        reply = await ask(SmallKit(remote(team, url, http), SqliteStore(":memory:")))
-        async with httpx.AsyncClient(timeout=120) as reader:
-            card = await A2ACardResolver(reader, f"{url}/shop").get_agent_card()
+    with listen("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    peers, transport = serve_team(team, f"http://127.0.0.1:{port}"), CountedBytes()
+    async with (
+        serving(peers.app, port=port) as url,
+        httpx.AsyncClient(transport=transport, timeout=120) as http,
+        httpx.AsyncClient(timeout=120) as reader,
+    ):
+        card = await A2ACardResolver(reader, f"{url}/shop").get_agent_card()
         assert (card.name, card.description) == ("shop", "Answers questions about shop.")
+        reply = await ask(SmallKit(remote(team, url, http), SqliteStore(":memory:")))
         await peers.aclose()
     [hop], [span], [outcome] = hops_of(reply), spans(reply, "agent"), reply.outcomes
     # All but the envelope of JSON-RPC, and the frames of the stream.
@@ -97,9 +105,25 @@ async def test_over_a_socket_a_hop_counts_what_crossed_what_that_took_and_what_t
     assert hop.usage.model_calls == 1 and hop.usage.cost and hop.usage.cost == reply.usage.cost
 
 
+def foreign_peers(ending: str, team: Team) -> Team:
+    """The same team with its sub-agents behind peers that are no kit."""
+    agents: dict[str, Agent] = {}
+    for card in team.orchestrator.sub_cards.values():
+        peer = peer_card(card, f"http://{card.id}.internal/a2a")
+        handler = DefaultRequestHandler(Foreign(ending), InMemoryTaskStore(), peer)
+        app = Starlette(routes=create_jsonrpc_routes(handler, "/a2a"))
+        http = httpx.AsyncClient(transport=StreamingASGITransport(app))
+        client = ClientFactory(ClientConfig(httpx_client=http)).create(peer)
+        agents[card.id] = RemoteAgent(card, client, team.deck.policy(card), 8.0)
+    return team.with_agents(agents)
+
+
 @pytest.mark.req("SAT-28")
-async def test_what_a_peer_spent_that_says_nothing_of_it_is_unknown_and_not_nothing():
-    reply = await ask_stranger(Liar({}))
+@pytest.mark.parametrize("ending", ["artifact", "failure"])
+async def test_what_a_peer_spent_that_is_no_kit_is_unknown_and_not_nothing(ending: str):
+    reply = await ask(
+        SmallKit(foreign_peers(ending, bound({"shop": answering("x")})), SqliteStore(":memory:"))
+    )
     [hop] = hops_of(reply)
     assert (hop.usage, hop.seconds, hop.peer_seconds) == (None, None, None)
     assert hop.bytes_out and hop.bytes_in

@@ -8,10 +8,11 @@ from langchain_core.messages import BaseMessage, ToolMessage
 
 from kit.core.card import AgentCard
 from kit.core.errors import StoreError
-from kit.models.scripted import Line
+from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.act_ledger import UNCERTAIN
 from kit.tools.tool import LimitedTool, ToolLimits
 from tests.kits import asks
+from tests.patterns.test_a2a import ask, bound, tool_of, wired
 from tests.runtime.test_pause import ONCE, QUESTION, Desk, FailingDesk, Says, ask_desk
 
 
@@ -54,6 +55,32 @@ async def test_an_act_behind_the_hop_has_the_key_and_the_events_that_it_has_here
         told.append(sorted((event.kind, getattr(event.body, "agent", "")) for event in events))
     assert told[0] == told[1]
     assert len(keys) == 2 and keys[0] == keys[1]
+
+
+async def test_an_agent_behind_the_hop_knows_in_another_process_what_it_was_asked_before(
+    tmp_path: Path,
+):
+    """Whoever is asked to try again must not act on less than was asked."""
+    histories: list[list[str]] = []
+
+    class ListeningDesk(Desk):
+        """Notes what the desk is sent."""
+
+        def scripts(self) -> dict[str, Says]:
+            def listen(messages: list[BaseMessage]) -> Line:
+                histories.append([str(message.content) for message in messages[1:]])
+                return Line("It is open.")
+
+            return {**super().scripts(), "desk": listen}
+
+    for pattern in ("mediated", "a2a"):
+        (tmp_path / pattern).mkdir()
+        for message in (QUESTION, "try again"):
+            async with ListeningDesk(tmp_path / pattern, ONCE).opened() as kit:
+                await ask_desk(kit, pattern, message)
+    _, here, _, behind_the_hop = histories
+    assert "It is open." in here
+    assert behind_the_hop == here
 
 
 async def book(words: str) -> str:
@@ -111,3 +138,25 @@ async def test_what_became_of_an_act_behind_the_hop_is_said_in_the_language_of_t
         reply = await kit.ask(QUESTION, session, "a2a")
     assert "open ticket: No se sabe si esto se ha hecho" in reply.text
     assert UNCERTAIN not in reply.text
+
+
+# A peer in another process
+
+
+@pytest.mark.req("SO-12")
+async def test_an_act_of_an_agent_in_another_process_whose_hop_was_cut_off_is_said_to_be_unknown():
+    begun: list[str] = []
+
+    async def transfer() -> str:
+        """Transfer."""
+        begun.append("here")
+        await asyncio.sleep(60)
+        return "never"
+
+    deck = tool_of("transfer", transfer)
+    deck["tools"] = {"transfer": LimitedTool(transfer, ONCE)}
+    model = ScriptedModel(Line(calls=[("transfer", {})]))
+    async with wired(bound({"shop": model}, **deck), isolated=True) as (kit, _):
+        reply = await ask(kit, "one thing")
+    assert begun == ["here"]
+    assert f"transfer: {UNCERTAIN}" in reply.text

@@ -2,16 +2,26 @@
 its caller and nobody else."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from a2a.client.client import ClientCallContext
+from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.events import EventQueue
+from a2a.server.tasks import TaskUpdater
 from a2a.types import (
     GetTaskRequest,
     ListTasksRequest,
+    SendMessageRequest,
+    Task,
+    TaskState,
+    TaskStatus,
 )
 from a2a.utils.errors import A2AError, UnsupportedOperationError
+from langchain_core.messages import BaseMessage, ToolMessage
 
 from kit.core.bodies.call import Envelope, ModelEnded
 from kit.core.bodies.speech import Component, Text
@@ -21,26 +31,32 @@ from kit.core.context import Principal
 from kit.core.event import Event
 from kit.core.outcome import Answer, Failure
 from kit.models.scripted import Line, ScriptedModel
-from kit.patterns import PATTERNS
 from kit.patterns.a2a.client import RemoteAgent
 from kit.patterns.a2a.exchange import KEY, LONGEST, PRINCIPAL, report_metadata
 from kit.runtime.act_ledger import acts_of
-from kit.runtime.turn import run_turn
+from kit.runtime.team import Team
+from kit.tools.tool import LimitedTool, ToolLimits, tool_context
 from tests.kits import ALICE, SmallKit, answering, bodies
-from tests.patterns.test_a2a import (
-    BOB,
-    URL,
-    Liar,
-    _request,
-    _sent,
-    ask,
-    ask_stranger,
-    bound,
-    tool_of,
-    wired,
-)
+from tests.patterns.test_a2a import BOB, URL, _request, _sent, ask_stranger, bound, tool_of, wired
 
 CARD = AgentCard(id="shop", description="Deals.", model="offline")
+
+
+class Liar(AgentExecutor):
+    """A peer that reports what it likes."""
+
+    def __init__(self, metadata: dict[str, str]):
+        self._metadata = metadata
+
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        task_id, context_id = context.task_id or "", context.context_id or ""
+        status = TaskStatus(state=TaskState.TASK_STATE_WORKING)
+        await event_queue.enqueue_event(Task(id=task_id, context_id=context_id, status=status))
+        await TaskUpdater(event_queue, task_id, context_id).update_status(
+            TaskState.TASK_STATE_COMPLETED, metadata=self._metadata
+        )
+
+    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None: ...
 
 
 def event(body: Any, seq: int = 0) -> Event:
@@ -110,33 +126,99 @@ async def test_a_report_outside_the_limits_is_a_failure_of_the_peer(lie: str):
     assert reply.status == "failed", "the peer's was the only part"
 
 
-async def tasks_of(kit: SmallKit, who: Principal | None) -> list[str]:
-    """The tasks of the shop that somebody is shown."""
-    agent = kit.team.agents["shop"]
-    assert isinstance(agent, RemoteAgent)
-    page = await agent.client.list_tasks(ListTasksRequest(), context=on_behalf_of(who))
-    return [task.id for task in page.tasks]
-
-
-def on_behalf_of(who: Principal | None) -> ClientCallContext:
-    return ClientCallContext(service_parameters={} if who is None else {PRINCIPAL: str(who)})
-
-
 @pytest.mark.req("S-7")
 async def test_a_task_is_shown_to_its_caller_alone():
+    def on_behalf_of(who: Any) -> ClientCallContext:
+        return ClientCallContext(service_parameters={} if who is None else {PRINCIPAL: str(who)})
+
     async with wired(bound({"shop": answering("Alice's secret.")})) as (kit, _):
-        await ask(kit)
         agent = kit.team.agents["shop"]
         assert isinstance(agent, RemoteAgent)
-        [task_id] = await tasks_of(kit, ALICE.principal)
-        own = on_behalf_of(ALICE.principal)
-        assert (await agent.client.get_task(GetTaskRequest(id=task_id), context=own)).id == task_id
+        mine = on_behalf_of(ALICE.principal)
+        stream = agent.client.send_message(
+            SendMessageRequest(message=_request("shop")), context=mine
+        )
+        [task_id] = {
+            update.task.id for update in [one async for one in stream] if update.HasField("task")
+        }
+        assert (await agent.client.get_task(GetTaskRequest(id=task_id), context=mine)).id == task_id
+        assert [
+            task.id
+            for task in (await agent.client.list_tasks(ListTasksRequest(), context=mine)).tasks
+        ] == [task_id]
         for stranger in (BOB.principal, None):
-            assert await tasks_of(kit, stranger) == []
             with pytest.raises(A2AError):
                 await agent.client.get_task(
                     GetTaskRequest(id=task_id), context=on_behalf_of(stranger)
                 )
+            assert not (
+                await agent.client.list_tasks(ListTasksRequest(), context=on_behalf_of(stranger))
+            ).tasks
+        forged = agent.client.send_message(
+            SendMessageRequest(message=_request("shop")), context=on_behalf_of(BOB.principal)
+        )
+        states = [
+            update.status_update.status.state
+            async for update in forged
+            if update.HasField("status_update")
+        ]
+        assert states == [TaskState.TASK_STATE_REJECTED]
+
+
+@dataclass
+class Till:
+    """A served agent that pays once in a turn, and what its service was told."""
+
+    turns: list[str] = field(default_factory=list[str])
+    keys: list[str] = field(default_factory=list[str])
+
+    def team(self) -> Team:
+        async def pay() -> str:
+            """Pay."""
+            self.turns.append(tool_context().turn_id)
+            self.keys.append(tool_context().idempotency_key())
+            return "Paid."
+
+        def work(messages: list[BaseMessage]) -> Line:
+            if isinstance(messages[-1], ToolMessage):
+                return Line(str(messages[-1].content))
+            return Line(calls=[("pay", {})])
+
+        card = CARD.replace(tools=("pay",))
+        tools = {"pay": LimitedTool(pay, ToolLimits(once=True))}
+        return bound({"shop": ScriptedModel(work)}, cards=[card], tools=tools)
+
+
+async def paid(kit: SmallKit, principal: Principal, trace: str) -> str:
+    """The words of a call under a trace id that its caller chose."""
+    agent = kit.team.agents["shop"]
+    assert isinstance(agent, RemoteAgent)
+    header = {"traceparent": f"00-{trace}-{'b' * 16}-01"}
+    updates = await _sent(agent.client, _request("shop", principal), header)
+    return updates[-1].status.message.parts[0].text
+
+
+@pytest.mark.req("S-7", "SO-12")
+async def test_an_act_for_one_user_has_no_key_of_another_and_is_done_once_in_a_turn():
+    """A trace id is passed on by every hop, and whoever calls may choose one."""
+    till = Till()
+    async with wired(till.team(), isolated=True) as (kit, _):
+        words = [await paid(kit, who, "a" * 32) for who in (ALICE.principal, BOB.principal)]
+        words.append(await paid(kit, ALICE.principal, "a" * 32))
+    assert words == ["Paid."] * 3
+    assert len(till.keys) == len(set(till.keys)) == 2, "a turn that is asked again acts twice"
+    assert len(set(till.turns)) == 2
+
+
+@pytest.mark.req("S-7")
+@pytest.mark.parametrize("trace", ["'; drop table /etc ../../x <b>".ljust(32), "0" * 32, "A" * 32])
+async def test_a_trace_id_that_is_none_names_no_turn(trace: str):
+    till = Till()
+    async with wired(till.team(), isolated=True) as (kit, _):
+        for _ in range(2):
+            await paid(kit, ALICE.principal, trace)
+    assert len(till.turns) == len(set(till.turns)) == 2
+    assert all(re.fullmatch("[0-9a-f]{32}", turn) for turn in till.turns)
 
 
 @pytest.mark.req("S-7")
@@ -149,7 +231,7 @@ async def test_a_message_that_is_too_large_is_not_read(says_its_size: bool):
         for _ in range(60):
             yield b"x" * 100_000
 
-    async with wired(bound({"shop": model})) as (_, http):
+    async with wired(bound({"shop": model}), isolated=True) as (_, http):
         headers = {"content-type": "application/json"}
         if says_its_size:
             headers["content-length"] = str(6_000_000)
@@ -157,6 +239,25 @@ async def test_a_message_that_is_too_large_is_not_read(says_its_size: bool):
     assert reply.status_code == 413
     assert "1,000,000 bytes" in reply.json()["detail"]
     assert model.seen == []
+
+
+@pytest.mark.req("S-7")
+@pytest.mark.parametrize(
+    "principal",
+    [
+        Principal(tenant_id="", user_id=""),
+        Principal(tenant_id="acme", user_id="x" * 5_000),
+        Principal(tenant_id="acme", user_id="u-1\n"),
+    ],
+)
+async def test_who_has_no_name_that_the_api_takes_is_turned_away(principal: Principal):
+    till = Till()
+    async with wired(till.team(), isolated=True) as (kit, _):
+        agent = kit.team.agents["shop"]
+        assert isinstance(agent, RemoteAgent)
+        updates = await _sent(agent.client, _request("shop", principal))
+    assert updates[-1].status.state == TaskState.TASK_STATE_REJECTED
+    assert till.keys == []
 
 
 @pytest.mark.req("S-7")
@@ -169,16 +270,18 @@ async def test_a_second_message_to_a_task_at_work_is_refused_and_nothing_is_done
         await asyncio.sleep(2.0)
         return "Done."
 
-    model = ScriptedModel(Line(calls=[("work", {})]), "Done.")
-    async with wired(bound({"shop": model}, **tool_of("work", work))) as (kit, _):
+    model = ScriptedModel(*[Line(calls=[("work", {})]), "Done."] * 2)
+    async with wired(bound({"shop": model}, **tool_of("work", work)), isolated=True) as (kit, _):
         agent = kit.team.agents["shop"]
         assert isinstance(agent, RemoteAgent)
-        turn = run_turn("one thing", ALICE, kit, PATTERNS["a2a"])
-        await asyncio.sleep(1.0)
-        second = _request("shop", episode=str(ALICE.key))
-        [second.task_id] = await tasks_of(kit, ALICE.principal)
+        who = ClientCallContext(service_parameters={PRINCIPAL: str(ALICE.principal)})
+        first = SendMessageRequest(message=_request("shop"))
+        stream = agent.client.send_message(first, context=who)
+        second = _request("shop")
+        second.task_id = (await anext(stream)).task.id
         with pytest.raises(UnsupportedOperationError, match="without the id of a task"):
             await _sent(agent.client, second)
-        reply = await turn
-    assert "Done." in reply.text
+        updates = [update async for update in stream]
+        await asyncio.sleep(5.0)
+    assert updates[-1].status_update.status.state == TaskState.TASK_STATE_COMPLETED
     assert begun == ["here"]

@@ -22,18 +22,21 @@ from a2a.types import (
 )
 from a2a.utils.errors import A2AError
 from google.protobuf.json_format import MessageToDict
+from pydantic import ValidationError
 
 from kit.core.bodies.call import CallFailure, Hop, ModelEnded, ModelStarted, ToolEnded, ToolStarted
 from kit.core.bodies.speech import Status
 from kit.core.bodies.turn import Act, ActStarted
 from kit.core.card import AgentCard, Policy
-from kit.core.errors import STOP, StoreError
+from kit.core.errors import STOP, StoreError, UpstreamError
 from kit.core.event import Body, Event
 from kit.core.language.controls import without_controls
 from kit.core.outcome import AgentCall, Outcome, Usage, total
+from kit.core.value import map_leaves
 from kit.patterns.a2a.exchange import (
     CALLER,
     KEY,
+    LONGEST,
     PRINCIPAL,
     Caller,
     Request,
@@ -43,6 +46,7 @@ from kit.patterns.a2a.exchange import (
 from kit.patterns.a2a.link import Link
 from kit.runtime.act_ledger import LedgerEntry, act_of
 from kit.runtime.context import RunContext
+from kit.runtime.handoff import hide
 
 
 @dataclass(slots=True)
@@ -83,6 +87,8 @@ class Traffic:
 
 GIVE_UP = 1.0
 """Seconds a peer gets to hear that its work is not wanted any more."""
+NAMES = frozenset({"kind", "agent", "tool", "model", "call_id"})
+"""Fields of an event that say what it is of, and no words of anybody."""
 LONGEST_NAME = 64
 """Characters of the name of a tool that acts."""
 FINAL = frozenset(
@@ -179,6 +185,9 @@ class _RemoteCall:
     """Whether nobody waits for the peer any more."""
     is_final: bool = False
     """Whether the peer has said that it is at work no more."""
+    is_complete: bool = False
+    """Whether it has said that what it sent is the whole of it."""
+    text: str = ""
     result: Outcome | None = None
     spans: dict[str, str] = field(default_factory=dict[str, str])
     """The far side's spans under their names here."""
@@ -193,7 +202,7 @@ class _RemoteCall:
     traffic: Traffic = field(default_factory=Traffic)
 
     def hear(self, update: StreamResponse) -> None:
-        """Takes one update of the stream: a task, or a status."""
+        """Takes one update of the stream: a task, a status, an artifact, or a whole message."""
         kind = update.WhichOneof("payload")
         part: Any = getattr(update, kind) if kind else None
         match kind:
@@ -202,6 +211,14 @@ class _RemoteCall:
                 self._status(part.status, part.metadata)
             case "status_update":
                 self._status(part.status, part.metadata)
+            case "artifact_update":
+                self.text += _text(part.artifact.parts)
+                if len(self.text) > LONGEST:
+                    raise UpstreamError(f"the peer's answer is longer than {LONGEST:,} characters")
+            case "message":
+                self.text = self.text or _text(part.parts)
+                self.is_final = True
+                self.is_complete = True
             case _:
                 pass
 
@@ -267,10 +284,12 @@ class _RemoteCall:
         )
 
     def outcome(self, call: AgentCall) -> Outcome:
-        """The peer's outcome."""
+        """The peer's typed outcome; the text of a peer that sends none."""
         if self.result is not None:
             return self.result.replace(call_id=call.call_id, agent=call.agent)
-        return call.failed("unavailable", "the peer ended without an outcome")
+        if self.is_complete and self.text:
+            return call.answered(self.text)
+        return call.failed("unavailable", "the peer ended without a whole answer")
 
     def _status(self, status: Any, metadata: Any) -> None:
         state = status.state
@@ -280,6 +299,9 @@ class _RemoteCall:
             for event in report.events:
                 self._log_event(event, self._named(event.body))
             self.result = report.outcome or self.result
+        elif state == TaskState.TASK_STATE_COMPLETED:
+            self.is_complete = True
+            self.text = self.text or _text(status.message.parts)
 
     def _named(self, body: Body) -> Body:
         """The body as a peer in another process may say it: its acts have names that nobody's here have."""
@@ -332,7 +354,28 @@ class _RemoteCall:
                 self.acts[span] = entry
             case _:
                 pass
-        self.ctx.turn.log.emit(body, span, parent)
+        safe_body: Body | None = body
+        if self.ctx.turn.private:
+            safe_body = _without_values(body, self.ctx.turn.private)
+        if safe_body is not None:
+            self.ctx.turn.log.emit(safe_body, span, parent)
+
+
+def _without_values(body: Body, private: Sequence[str]) -> Body | None:
+    """The body without personal values, of which a peer in another process knows its own alone; None for one that
+    is nothing without them."""
+    fields = body.model_dump()
+
+    def redact(leaf: Any) -> Any:
+        return hide(leaf, private) if isinstance(leaf, str) else leaf
+
+    safe_fields = map_leaves(fields, redact)
+    for name in NAMES.intersection(fields):
+        safe_fields[name] = fields[name]
+    try:
+        return type(body).model_validate(safe_fields)
+    except ValidationError:
+        return None
 
 
 def _request(call: AgentCall, ctx: RunContext, closed: bool) -> SendMessageRequest:
@@ -364,3 +407,7 @@ async def _stop(client: Client, task_id: str, context: ClientCallContext) -> Non
     with suppress(A2AError, TimeoutError):
         async with asyncio.timeout(GIVE_UP):
             await client.cancel_task(CancelTaskRequest(id=task_id), context=context)
+
+
+def _text(parts: Sequence[Any]) -> str:
+    return "\n".join(str(part.text) for part in parts if part.text)

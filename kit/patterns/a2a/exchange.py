@@ -7,6 +7,8 @@ come back with the answer.
 """
 
 import hashlib
+import re
+import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -23,6 +25,9 @@ PRINCIPAL = "x-principal"
 """The header that says for whom a call is made: a server shows a task to nobody else."""
 LONGEST = 1_000_000
 """Characters of one report, and of an answer."""
+_TRACE_ID = re.compile("(?!0{32})[0-9a-f]{32}")
+ASKER = "urn:subagent-kit:asker:1"
+"""The extension of A2A by which any client says for whom it asks, named in each card (docs/bridges.md)."""
 KEY = "subagent-kit"
 """Under which metadata of a message or an update the kit's own part stands."""
 
@@ -56,13 +61,21 @@ class Caller:
 
 
 CALLER: ContextVar[Caller | None] = ContextVar("caller", default=None)
-"""Set around a call; who is in another process sees none, and is turned away."""
+"""Set around a call; a far side in another process sees none, and holds the acts of its agent itself."""
 
 
 def traceparent(turn_id: str, span_id: str) -> str:
     """The W3C header of a span of a turn; the trace id is the one the turn's spans are exported under."""
     span = hashlib.blake2b(f"{turn_id}/{span_id}".encode(), digest_size=8).hexdigest()
     return f"00-{trace_id(turn_id)}-{span}-01"
+
+
+def trace_id_of(header: str) -> str:
+    """The trace id of a `traceparent` header; a fresh one where there is none or it cannot be read."""
+    parts = header.split("-")
+    if len(parts) == 4 and _TRACE_ID.fullmatch(parts[1]):
+        return parts[1]
+    return uuid.uuid4().hex
 
 
 def report_metadata(events: Sequence[Event], outcome: Outcome | None = None) -> dict[str, str]:
