@@ -23,7 +23,7 @@ Warnings = Iterator[tuple[str, str, tuple[str | int, ...], str]]
 def advise(parts: Parts, where: Where) -> Faults:
     """Every warning about parts that fit together, each `place: sentence`."""
     warnings = Faults()
-    for check in (_cards, _claims, _flags, _settings):
+    for check in (_cards, _claims, _flags, _settings, _prices):
         for noun, name, path, sentence in check(parts):
             warnings.add(where(noun, name, path), sentence)
     return warnings
@@ -109,6 +109,20 @@ def _settings(parts: Parts) -> Warnings:
             "every sub-agent reads what was said to the others; it is there to be compared with"
         )
         yield "settings", "deck", ("history",), sentence
+
+
+def _prices(parts: Parts) -> Warnings:
+    """Warns of a helper or composing model that costs more than the orchestrator's; unknown prices are passed over."""
+    settings = parts.settings
+    models = parts.models
+    lead = models[parts.cards[settings.orchestrator].model]
+    limit = lead.price(1, 1)
+    for setting in ("helper_model", "compose_model"):
+        key = getattr(settings, setting)
+        price = models[key].price(1, 1) if key else None
+        if price is not None and limit is not None and price > limit:
+            sentence = f"{key!r} costs more than the orchestrator's {lead.key!r}; extra calls are for a cheaper model"
+            yield "settings", "deck", (setting,), sentence
 
 
 def _block_names(parts: Parts) -> set[str]:

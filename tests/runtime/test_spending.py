@@ -151,6 +151,12 @@ def priced_deck(**settings: Any) -> Deck:
 
 
 @pytest.mark.parametrize("setting", ["helper_model", "compose_model"])
-def test_an_unknown_model_for_extra_calls_is_refused(setting: str):
+def test_a_dearer_model_for_extra_calls_is_warned_of_and_an_unknown_one_refused(
+    setting: str,
+):
+    assert "'dear' costs more than the orchestrator's 'fair'" in "\n".join(
+        priced_deck(**{setting: "dear"}).warnings
+    )
+    assert "costs more" not in "\n".join(priced_deck(**{setting: "fair"}).warnings)
     with pytest.raises(DeckError, match="unknown model 'fare': did you mean 'fair'"):
         priced_deck(**{setting: "fare"})
