@@ -93,8 +93,9 @@ OUTLETS = {
                 "id": {"type": "string"},
                 "score": {"type": "integer"},
                 "rank": {"enum": [1, 2]},
+                "kind": {"const": "outlet"},
             },
-            "required": ["rank"],
+            "required": ["rank", "kind"],
         }
     },
 }
@@ -105,6 +106,8 @@ OUTLETS = {
     ("shape", "place"),
     [
         ({"outlets": "array<{id: string, score: number, rank: integer}>"}, None),
+        ({"outlets": "array<{kind: string}>"}, None),
+        ({"outlets": "array<{kind: integer}>"}, "$.outlets[].kind"),
         ({"outlets": "array<{id: integer}>"}, "$.outlets[].id"),
         ({"outlets": "array<{city}>"}, "$.outlets[].city"),
         ({"results": "array"}, "$.results"),

@@ -79,7 +79,10 @@ class _Output:
 
 def _only(schema: Schema, part: Schema) -> bool:
     """Whether a schema lists its values, and each fits the part."""
-    values = _list(schema.get("enum"))
+    if "const" in schema:
+        values = [schema["const"]]
+    else:
+        values = _list(schema.get("enum"))
     return bool(values) and all(validator(part).wrong(value) is None for value in values)
 
 
