@@ -19,12 +19,12 @@ from kit.bench.drift import measure_drift
 from kit.bench.grid.comparison import Clusters, Comparison, compare
 from kit.bench.grid.provenance import equal_messages
 from kit.bench.routing_report import RoutedTurn
+from kit.bench.scoring.agreement import agreement
 from kit.bench.scoring.labelling_sheet import Item, Label
 from kit.bench.statistics.clusters import share_of_sums, sum_clusters
 from kit.bench.statistics.difference import difference_of, newcombe
 from kit.bench.statistics.means import SCORES, mean_of
 from kit.metrics.estimate import wilson
-from notebooks.studies.judge_agreement import agreement
 
 HOLDS = 0.92
 CLAIMS = 0.05

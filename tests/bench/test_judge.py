@@ -8,6 +8,7 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from kit.bench.case import Ask, Case
+from kit.bench.scoring.agreement import agreement, labelled_replies, measure_judge
 from kit.bench.scoring.judge import (
     RUBRICS,
     LLMJudge,
@@ -23,7 +24,6 @@ from kit.compose.deck import load_deck
 from kit.core.errors import DataError
 from kit.models.scripted import Line, ScriptedModel
 from kit.settings import HOME
-from studies.judge_agreement import agreement, labelled_replies, measure_judge
 
 QUALITY = read_rubric("response_quality")
 CASE = Case(
