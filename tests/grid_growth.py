@@ -58,7 +58,8 @@ def _finished(spec: GridSpec, cell: Cell, turn: Mapping[str, Any]) -> FinishedCe
         "repeat": cell.repeat,
     }
     row = {**turn, **names, "case": spec.cases[cell.case].id, "cell": cell.key}
-    return FinishedCell(cell.key, json.dumps(row) + "\n", None)
+    timing = {"cell": cell.key, "turns": []}
+    return FinishedCell(cell.key, json.dumps(row) + "\n", json.dumps(timing) + "\n", None)
 
 
 def main(count: int = FULL) -> int:

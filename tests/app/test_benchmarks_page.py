@@ -119,6 +119,7 @@ def test_broken_and_unfinished_runs_are_told_in_a_sentence(
         folder = tmp_path / "grids" / name
         folder.mkdir(parents=True)
         (folder / "provenance.json").write_text(json.dumps(said))
+        (folder / "timings.jsonl").write_text("")
         (folder / "results.jsonl").write_text("".join(lines_of))
     for name, words in (
         ("half", "Stopped early: 100 of 469 cells"),

@@ -23,7 +23,7 @@ from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.ledger import Ledger
 from kit.bench.grid.report import compare_ways
 from kit.bench.grid.results import read_results
-from kit.bench.grid.run import LEDGER, PROVENANCE, RESULTS, TRACES, Run, run_grid
+from kit.bench.grid.run import LEDGER, PROVENANCE, RESULTS, TIMINGS, TRACES, Run, run_grid
 from kit.bench.scoring.run_case import turn_id
 from kit.compose.topology import Rubric
 from kit.core.context import OPERATOR
@@ -111,6 +111,8 @@ def test_the_bytes_are_the_same_at_any_concurrency_in_any_number_of_processes_an
     }
     alone = spec_of(tmp_path, limits={}, **fields)
     _, rows = play(alone, tmp_path / "one")
+    timings = [json.loads(line) for line in (tmp_path / "one" / TIMINGS).read_text().splitlines()]
+    assert [line["cell"] for line in timings] == list(dict.fromkeys(row["cell"] for row in rows))
     (made,) = json.loads((tmp_path / "one" / PROVENANCE).read_text())["runs"].values()
     assert (made["clock"], made["seed"], made["kinds"]) == (
         "virtual",

@@ -163,8 +163,8 @@ def test_a_ledger_in_use_or_of_another_program_is_one_sentence(tmp_path: Path):
     first.begin("{}")
     with pytest.raises(DataError, match="another run writes to it"):
         Ledger(tmp_path / LEDGER)
-    first.keep([FinishedCell("a", "x", None), FinishedCell("a", "z", None)])
-    assert first.count == 1 and list(first.lines(["b", "a"])) == ["x"]
+    first.keep([FinishedCell("a", "x", "y", None), FinishedCell("a", "z", "y", None)])
+    assert first.count == 1 and list(first.lines("lines", ["b", "a"])) == ["x"]
     first.close()
     (tmp_path / "other.db").write_text(
         "no database at all, but long enough to be taken for one " * 20

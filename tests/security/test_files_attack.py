@@ -125,7 +125,7 @@ def test_a_recorded_reply_nested_too_deep_is_refused_in_a_sentence(tmp_path: Pat
 
 @pytest.mark.req("S-9")
 def test_results_that_no_grid_wrote_are_refused_in_a_sentence(tmp_path: Path):
-    results = tmp_path / "results.jsonl"
+    results, timings = tmp_path / "results.jsonl", tmp_path / "timings.jsonl"
     row = json.loads((EXAMPLE / "results.jsonl").read_text().splitlines()[0])
     for name in (name for name in row if name not in LATER):
         lines = [
@@ -140,6 +140,18 @@ def test_results_that_no_grid_wrote_are_refused_in_a_sentence(tmp_path: Path):
     results.write_text(DEEP)
     with pytest.raises(DataError, match=r"results\.jsonl:1"):
         read_results(tmp_path)
+    results.write_text(
+        json.dumps({name: value for name, value in row.items() if name != "seconds"})
+    )
+    for text in (
+        DEEP,
+        "",
+        json.dumps({"cell": row["cell"]}),
+        json.dumps({"cell": row["cell"], "turns": 5}),
+    ):
+        timings.write_text(text)
+        with pytest.raises(DataError, match=r"timings\.jsonl"):
+            read_results(tmp_path)
 
 
 READERS: dict[str, Callable[[Path], object]] = {

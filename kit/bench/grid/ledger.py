@@ -10,8 +10,8 @@ from kit.core.errors import DataError
 from kit.core.outcome import ErrorClass
 
 _TABLES = """
-CREATE TABLE IF NOT EXISTS scored (
-  key TEXT PRIMARY KEY, run INTEGER NOT NULL, lines TEXT NOT NULL, cost REAL
+CREATE TABLE IF NOT EXISTS cells (
+  key TEXT PRIMARY KEY, run INTEGER NOT NULL, lines TEXT NOT NULL, timing TEXT NOT NULL, cost REAL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS failures (key TEXT PRIMARY KEY, run INTEGER NOT NULL, line TEXT NOT NULL,
   cost REAL) WITHOUT ROWID;
@@ -33,6 +33,8 @@ class FinishedCell(NamedTuple):
     key: str
     lines: str
     """Its part of results.jsonl, a line for each scored turn; of a failed cell its line of failures.jsonl."""
+    timing: str
+    """Its part of timings.jsonl: one line."""
     cost: float | None
     """Dollars; None where no price is known."""
     error_class: ErrorClass | None = None
@@ -71,7 +73,7 @@ class Ledger:
             # A killed process loses nothing that was committed; only a power cut may.
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.executescript(_TABLES)
-            (self.count,) = self._db.execute("SELECT count(*) FROM scored").fetchone()
+            (self.count,) = self._db.execute("SELECT count(*) FROM cells").fetchone()
             (last,) = self._db.execute("SELECT coalesce(max(run), 0) FROM runs").fetchone()
         except sqlite3.Error as error:
             self._db.close()
@@ -89,11 +91,11 @@ class Ledger:
 
     def keys(self) -> set[str]:
         """Keys of the scored cells."""
-        return {key for (key,) in self._read("SELECT key FROM scored")}
+        return {key for (key,) in self._read("SELECT key FROM cells")}
 
     def forget(self) -> None:
         """Takes out every cell and its turns: they are played again."""
-        for table in ("scored", "failures", "turns"):
+        for table in ("cells", "failures", "turns"):
             self._write(f"DELETE FROM {table}", [()])
 
     def keep(self, cells: Collection[FinishedCell]) -> None:
@@ -104,14 +106,14 @@ class Ledger:
         played_turns: list[tuple[Any, ...]] = []
         for cell in cells:
             if cell.error_class is None:
-                scored_rows.append((cell.key, self.run, cell.lines, cell.cost))
+                scored_rows.append((cell.key, self.run, cell.lines, cell.timing, cell.cost))
             else:
                 failed_rows.append((cell.key, self.run, cell.lines, cell.cost))
             if cell.turn and cell.played:
                 played_turns.append((cell.turn, cell.played))
         if scored_rows:
             self.count += self._write(
-                "INSERT OR IGNORE INTO scored VALUES (?, ?, ?, ?)", scored_rows
+                "INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?, ?)", scored_rows
             )
         if failed_rows:
             self._write(_KEEP_FAILURE, failed_rows)
@@ -122,12 +124,13 @@ class Ledger:
         """Name of a cell's turns -> the turns, as they were played."""
         return dict(self._read("SELECT key, played FROM turns"))
 
-    def lines(self, keys: Sequence[str]) -> Iterator[str]:
-        """The lines of these cells, in their order, a few at a time; those not scored are left out."""
+    def lines(self, column: str, keys: Sequence[str]) -> Iterator[str]:
+        """What stands in `lines` or `timing` of these cells, in their order, a few at a time; those
+        not scored are left out."""
         for start in range(0, len(keys), AT_ONCE):
             # SQLite takes a limited number of values in one statement.
             part = keys[start : start + AT_ONCE]
-            sql = f"SELECT key, lines FROM scored WHERE key IN ({','.join('?' * len(part))})"
+            sql = f"SELECT key, {column} FROM cells WHERE key IN ({','.join('?' * len(part))})"
             texts: dict[str, str] = dict(self._read(sql, part))
             for key in part:
                 if key in texts:
@@ -136,14 +139,14 @@ class Ledger:
     def failures(self) -> Mapping[str, str]:
         """Key -> the line of a cell that failed and is not scored yet."""
         return dict(
-            self._read("SELECT key, line FROM failures WHERE key NOT IN (SELECT key FROM scored)")
+            self._read("SELECT key, line FROM failures WHERE key NOT IN (SELECT key FROM cells)")
         )
 
     def cost(self, keys: Iterable[str]) -> float:
         """Dollars spent on these cells, failed attempts too, as far as prices are known."""
         selection = set(keys)
         rows = self._read(
-            "SELECT key, cost FROM scored WHERE cost > 0 UNION ALL SELECT key, cost FROM failures WHERE cost > 0"
+            "SELECT key, cost FROM cells WHERE cost > 0 UNION ALL SELECT key, cost FROM failures WHERE cost > 0"
         )
         dollars = 0.0
         for key, cost in rows:

@@ -90,6 +90,7 @@ class Player:
                 self._rules[name] = SCORERS[name]
         self._judge_kits: dict[str, Kit] = {}
         self._kinds = spec.kinds
+        self._virtual = spec.virtual
         self._concurrency = spec.concurrency
 
     async def play(
@@ -198,6 +199,7 @@ class Player:
             cassette.close()
         costs: list[float | None] = []
         played_turns: list[PlayedTurn] = []
+        turn_times: list[dict[str, float | None]] = []
         replies: list[Reply] = []
         for observation, reply in turns:
             replies.append(reply)
@@ -209,6 +211,8 @@ class Player:
                 self._traces.end_turn(record, reply.events, ())
             fields = self._fields(case, observation, reply, record)
             played_turns.append(PlayedTurn(observation=observation, fields=fields))
+            if not self._virtual:
+                turn_times.append(_times(record, reply))
         dollars = _sum(costs)
         if self._kinds[cell.model] == "measured":
             error = error_of(replies, faults=bool(case.faults))
@@ -221,6 +225,7 @@ class Player:
             turns=tuple(played_turns),
             void=void,
             dollars=dollars,
+            times=turn_times,
         )
 
     async def _score_turns(self, cell: Cell, case: Case, played: PlayedCell) -> FinishedCell:
@@ -247,6 +252,7 @@ class Player:
         return FinishedCell(
             cell.key,
             "".join(lines),
+            json.dumps({"cell": cell.key, "turns": played.times}) + "\n",
             _sum((dollars, self._cost(total(bills)))),
             turn=cell.turn,
             played=text,
@@ -285,6 +291,7 @@ class Player:
         return FinishedCell(
             cell.key,
             json.dumps(row) + "\n",
+            "",
             _sum((dollars, self._cost(judging))),
             loss.error_class,
             loss.blamed,
@@ -404,7 +411,10 @@ class Player:
             fields["estimated"] = True
         if hops:
             fields |= hop_counts(hops)
-        return fields | _times(record, reply)
+        # Real time is no part of a result: it stands in timings.jsonl.
+        if self._virtual:
+            fields |= _times(record, reply)
+        return fields
 
     def _line(
         self,

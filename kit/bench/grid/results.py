@@ -30,14 +30,21 @@ class Results:
     """The results in a folder, read anew each time they are gone through: a hundred thousand cells
     need no memory.
 
-    One dict for each scored turn, in the order of the file. Going through them raises DataError,
-    with file and line, for what a grid did not write.
+    One dict for each scored turn, in the order of the file; seconds of a real clock come from
+    timings.jsonl beside it. Going through them raises DataError, with file and line, for what a
+    grid did not write.
     """
 
     folder: Path
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        yield from read_rows(self.folder / "results.jsonl", *_FIELDS)
+        timings: _Timings | None = None
+        for row in read_rows(self.folder / "results.jsonl", *_FIELDS):
+            # Else it was played in virtual time.
+            if "seconds" not in row:
+                timings = timings or _Timings(self.folder)
+                row.update(timings.next_turn(row["cell"]))
+            yield row
 
     def __len__(self) -> int:
         """How many there are; the lines are counted, not read."""
@@ -46,6 +53,29 @@ class Results:
                 return sum(1 for _ in file)
         except OSError:
             return 0
+
+
+class _Timings:
+    """Goes along timings.jsonl, whose cells are in the order of the results."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._lines = iter(read_rows(folder / "timings.jsonl", "cell"))
+        self._line: dict[str, Any] = {"cell": None}
+        self._place = 0
+
+    def next_turn(self, cell: str) -> dict[str, Any]:
+        """The times of the next turn of this cell. Raises DataError where they are not there."""
+        try:
+            while self._line["cell"] != cell:
+                self._line = next(self._lines)
+                self._place = 0
+            self._place += 1
+            return dict(self._line["turns"][self._place - 1])
+        except (StopIteration, LookupError, TypeError, ValueError) as error:
+            raise DataError(
+                f"timings.jsonl of {self._folder} lacks a turn of cell {cell}; run the grid again"
+            ) from error
 
 
 def read_results(folder: Path) -> list[dict[str, Any]]:

@@ -25,6 +25,7 @@ from kit.core.display.count import many
 from kit.core.errors import DataError
 
 RESULTS = "results.jsonl"
+TIMINGS = "timings.jsonl"
 PROVENANCE = "provenance.json"
 LEDGER = "ledger.db"
 TRACES = "traces.db"
@@ -79,11 +80,11 @@ def run_grid(
     on: str | None = None,
     say: Callable[[str], object] | None = None,
 ) -> Run:
-    """Plays the cells that are not in the folder's ledger yet, and writes results.jsonl
-    and provenance.json.
+    """Plays the cells that are not in the folder's ledger yet, and writes results.jsonl,
+    timings.jsonl and provenance.json.
 
-    The bytes of results.jsonl depend on the grid alone, provided its time is virtual: not on when,
-    in how many processes, how many at a time or in how many runs its cells
+    The bytes of results.jsonl depend on the grid alone, provided its models are simulated or the
+    stand-in: not on when, in how many processes, how many at a time or in how many runs its cells
     were played. It is written when the run ends, whole or at a limit, from all finished cells. No
     further cell is begun once `go_on` says no, and none of a model that cannot be asked. Once the
     dollars are spent, no further case is begun; those at work are finished on every way. With
@@ -149,7 +150,7 @@ def run_grid(
 def _decision(spec: GridSpec, folder: Path, ledger: Ledger, keys: Mapping[str, str]) -> Decision:
     """What an earlier run has decided, to begin with."""
     decision = Decision(spec, plan_of(spec, folder))
-    for lines in ledger.lines(list(keys)):
+    for lines in ledger.lines("lines", list(keys)):
         decision.add_lines(lines)
     decision.look()
     return decision
@@ -328,7 +329,8 @@ def write(folder: Path, spec: GridSpec, all_cells: Iterable[Cell], ledger: Ledge
     DataError where there is no room."""
     order = [cell.key for cell in all_cells]
     try:
-        _replace(folder / RESULTS, ledger.lines(order))
+        _replace(folder / RESULTS, ledger.lines("lines", order))
+        _replace(folder / TIMINGS, ledger.lines("timing", order))
         _replace(folder / CASES, map(as_line, spec.cases))
         failures = ledger.failures()
         failure_lines = list(filter(None, map(failures.get, order)))

@@ -24,6 +24,8 @@ class PlayedCell(Value):
     void: str
     """The faults of the grid that never happened in them."""
     dollars: float | None
+    times: list[dict[str, float | None]]
+    """Of each turn, in seconds of a real clock; none where time is virtual."""
     error: str = ""
     """Of a whole system that answered none of them: what it failed by."""
 

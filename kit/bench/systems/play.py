@@ -120,6 +120,7 @@ class System:
         answer, and whoever asked got none.
         """
         played: list[PlayedTurn] = []
+        times: list[dict[str, float | None]] = []
         costs: list[float] = []
         errors: list[str] = []
         for number in case.scored:
@@ -128,8 +129,11 @@ class System:
                 return turn
             usage = self._usage(turn)
             observation = _observation(turn, number, self._calls(turn))
-            fields = _fields(case, observation, turn, usage)
+            fields = _fields(case, observation, turn.error, usage)
             played.append(PlayedTurn(observation=observation, fields=fields))
+            times.append(
+                {"seconds": turn.seconds, "ttft": turn.first_text, "routing_seconds": None}
+            )
             cost = None
             if usage is not None and usage.cost is not None:
                 cost = usage.cost
@@ -145,6 +149,7 @@ class System:
             turns=tuple(played),
             void=", ".join(case.faults),
             dollars=sum(costs) if costs else None,
+            times=times,
             error=errors[0] if len(errors) == len(played) else "",
         )
 
@@ -265,7 +270,7 @@ def _observation(turn: _Turn, number: int, calls: tuple[str, ...] | None) -> Obs
 
 
 def _fields(
-    case: Case, observation: Observation, turn: _Turn, usage: Usage | None
+    case: Case, observation: Observation, error: str, usage: Usage | None
 ) -> dict[str, Any]:
     """What a turn's line says beside its names and its scores; what is not told is None there."""
     fields: dict[str, Any] = {
@@ -285,14 +290,9 @@ def _fields(
             is_told = False
         fields[name] = getattr(usage, name) if is_told else None
     fields["text"] = observation.text[:_LONGEST]
-    if turn.error:
-        fields["error"] = turn.error
-    return {
-        **fields,
-        "seconds": turn.seconds,
-        "ttft": turn.first_text,
-        "routing_seconds": None,
-    }
+    if error:
+        fields["error"] = error
+    return fields
 
 
 def _turn_spans() -> AbstractContextManager[list[Any]]:
