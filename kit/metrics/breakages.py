@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kit.core.bodies.call import ModelStarted
+from kit.core.bodies.call import ModelEnded, ModelStarted
 from kit.core.bodies.speech import Component, StatusLine, Text, TextReplaced
 from kit.core.bodies.turn import Completed, Routing
 from kit.core.display.count import many
 from kit.core.display.made_to_fail import wanted_faults
 from kit.core.display.turn_parts import is_part, turn_parts
 from kit.core.event import Event
-from kit.core.fault import CANARY, CANARY_NUMBER, RAW, STRANGE_STATUS, Fault
+from kit.core.fault import CANARY, CANARY_NUMBER, RAW, STRANGE_STATUS, Fault, Kind
 from kit.core.value import Value
 
 if TYPE_CHECKING:
@@ -57,25 +57,36 @@ def broken_parts(events: Sequence[Event]) -> int:
 
     What the orchestrator loses is the call that it forgets, or the whole message, which counts as one part.
     """
-    faults = wanted_faults(events)
-    agents = {fault.agent for fault in faults}
+    agents: set[str] = set()
+    services: set[str] = set()
+    lead_kinds: set[Kind] = set()
     lead = _lead(events)
-    lead_kinds = {Fault.from_text(fault.fault).kind for fault in faults if fault.agent == lead}
+    for wanted in wanted_faults(events):
+        if wanted.has_cost:
+            agents.add(wanted.agent)
+        if not wanted.agent:
+            continue
+        fault = Fault.from_text(wanted.fault)
+        if wanted.agent == lead:
+            lead_kinds.add(fault.kind)
+        # In a monolith nobody of that name runs, and its services are asked all the same.
+        elif not (wanted.was_asked or fault.needs_agent):
+            services.add(wanted.agent)
     count = 0
-    parts = 0
     for event in events:
         if not isinstance(event.body, Routing):
             continue
         decision = event.body.decision
-        parts = turn_parts(decision).total
         for outcome in decision.outcomes:
-            # Who stopped it, or is asked first, is why there is no answer.
-            is_lost = outcome.result != "success" and outcome.reason not in ("cancelled", "paused")
-            count += is_lost and is_part(outcome) and outcome.agent in agents
+            is_lacking = outcome.result != "success" and is_part(outcome)
+            is_of_service = outcome.agent in services and outcome.result in (
+                "data_error",
+                "partial",
+            )
+            count += is_lacking and (outcome.agent in agents or is_of_service)
         if "drops_call" in lead_kinds:
             count += min(1, decision.left_out.count)
-    end = events[-1].body
-    if lead_kinds and not parts and isinstance(end, Completed) and end.status == "failed":
+    if not count and lead_kinds and _is_lost_in_silence(events):
         return 1
     return count
 
@@ -86,6 +97,22 @@ def _lead(events: Sequence[Event]) -> str:
         if isinstance(event.body, ModelStarted):
             return event.body.agent
     return ""
+
+
+def _is_lost_in_silence(events: Sequence[Event]) -> bool:
+    """Whether a turn failed without any part, and no model had said a word.
+
+    Its answer is a fixed sentence then, or a refusal.
+    """
+    for event in events:
+        body = event.body
+        if isinstance(body, ModelEnded) and body.text:
+            return False
+        if isinstance(body, Routing) and turn_parts(body.decision).total:
+            return False
+    return any(
+        isinstance(event.body, Completed) and event.body.status == "failed" for event in events
+    )
 
 
 def leaks(events: Sequence[Event]) -> bool:

@@ -5,12 +5,16 @@ import asyncio
 import pytest
 
 from kit.bench.case import FAILING
+from kit.core.bodies.turn import Completed, TurnStarted
 from kit.core.fault import CANARY, Fault, kinds_of
 from kit.core.fault_injection import inject_faults
-from kit.metrics.breakages import Breakages, breakages
+from kit.metrics.breakages import Breakages, breakages, broken_parts
+from kit.metrics.measures import measure
+from kit.models.scripted import ScriptedModel
 from kit.runtime.turn import Turn, run_turn
 from kit.wire import open_kit
-from tests.kits import ALICE, EMBEDDED, SmallKit, answering, asks, leading, small_kit
+from tests.app.logs import WHO, stamp
+from tests.kits import ALICE, EMBEDDED, SmallKit, answering, asks, failing, leading, small_kit
 
 QUESTION = "my receipt didn't scan, how many points do I have, and find coffee deals"
 
@@ -75,8 +79,10 @@ async def test_what_an_orchestrator_or_a_monolith_loses_is_counted(
     assert lost == set(costly)
 
 
-def breakable_kit(answer_of_b: str = "b is known.") -> SmallKit:
-    models = {"a": answering("a is known.", 5), "b": answering(answer_of_b, 5)}
+def breakable_kit(
+    answer_of_b: str = "b is known.", model_of_a: ScriptedModel | None = None
+) -> SmallKit:
+    models = {"a": model_of_a or answering("a is known.", 5), "b": answering(answer_of_b, 5)}
     kit = small_kit(leading(asks("a", "b")), models)
     kit.team = kit.team.with_faults()
     return kit
@@ -98,6 +104,28 @@ async def broken(kit: SmallKit, *, stop: bool = False) -> Breakages:
 async def test_an_agent_that_is_broken_in_the_middle_counts_and_one_of_a_stopped_turn_does_not():
     assert await broken(breakable_kit()) == Breakages(broken=1, owned_up=1)
     assert await broken(breakable_kit(), stop=True) == Breakages()
+
+
+async def test_an_agent_that_failed_for_a_reason_of_its_own_before_it_was_broken_does_not_count():
+    kit = breakable_kit(model_of_a=failing(ConnectionError("refused"), 1))
+    assert await broken(kit) == Breakages()
+    [turn] = kit.store.turns()
+    assert turn.measures.parts.failed == 1
+
+
+def test_an_empty_log_and_a_fault_that_cannot_be_read_count_nothing():
+    assert broken_parts([]) == 0
+    started = TurnStarted(
+        message="points?",
+        session_id="s",
+        principal=WHO,
+        pattern="mediated",
+        started_at=1000.0,
+        faults=("words of an earlier version",),
+    )
+    refused = Completed(status="failed", text="Try again in a moment.")
+    log = stamp([(0.0, "s1", None, started), (1.0, "s1", None, refused)])
+    assert measure(log).broken == 0
 
 
 async def test_a_stranger_s_data_in_an_answer_is_a_leak():
