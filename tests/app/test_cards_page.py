@@ -58,12 +58,15 @@ def test_a_choice_changes_the_address_and_the_address_chooses(page: AppTest):
     assert "no such card" in shown(page.run()) and 'data-card="orchestrator"' in shown(page)
 
 
-def test_a_card_says_what_its_file_says_with_the_limits_in_force():
+def test_a_card_says_what_its_file_says_and_apart_from_it_which_limits_are_the_deck_s():
     handoff = Handoff(fields={"reason": HandoffField(required=True)}, min_confidence=0.4)
     rewards = DECK.cards["rewards"].replace(handoff=handoff)
     said = card_html(rewards, DECK, "offline stand-in")
     assert "Here it runs on offline stand-in." in said and "min_confidence: 0.4" in said
-    assert "max_tool_calls: 6" in said and "time_budget_ms: 8000" in said
+    of_file, _, of_deck = said.partition("Limits that it takes from the deck")
+    assert "max_tool_calls: 6" in of_file and "time_budget_ms: 8000" in of_file
+    assert "tokens_in" not in of_file
+    assert "tokens_in: 64000" in of_deck and "max_tool_calls" not in of_deck
     assert "requests" not in said
     assert "Not bound here" in card_html(rewards, DECK, None)
 

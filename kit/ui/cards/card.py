@@ -1,4 +1,6 @@
-"""One agent card: how it stands here, its description, and the rest of it as its file has it."""
+"""One agent card: how it stands here, its description, the rest of it as its file has it, and the deck's limits."""
+
+from collections.abc import Mapping
 
 import yaml
 
@@ -14,14 +16,29 @@ IN_WORDS = {"id", "description", "role", "version", "status", "flag"}
 def card_html(card: AgentCard, deck: Deck, running: str | None) -> str:
     """Returns a card as HTML; `running` is the key of its bound model, None when it is unbound."""
     # The stand-in's ways to ask are hundreds of lines.
-    fields = card.model_dump(
-        mode="json", exclude_defaults=True, exclude={*IN_WORDS, "requests", "policy"}
-    )
-    fields["policy"] = deck.policy(card).model_dump(exclude_none=True)
-    text = yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=100)
+    fields = card.model_dump(mode="json", exclude_defaults=True, exclude={*IN_WORDS, "requests"})
+    limits = _deck_limits(card, deck)
     return render(
-        "card", card=card, state=_state(card, deck), notes=_notes(card, deck, running), text=text
+        "card",
+        card=card,
+        state=_state(card, deck),
+        notes=_notes(card, deck, running),
+        fields=_yaml(fields),
+        deck_limits=_yaml(limits) if limits else "",
     )
+
+
+def _yaml(fields: Mapping[str, object]) -> str:
+    return yaml.safe_dump(dict(fields), sort_keys=False, allow_unicode=True, width=100)
+
+
+def _deck_limits(card: AgentCard, deck: Deck) -> dict[str, float]:
+    """Returns the limits in force that the card does not set itself."""
+    limits: dict[str, float] = {}
+    for name, value in deck.policy(card):
+        if value is not None and getattr(card.policy, name) is None:
+            limits[name] = value
+    return limits
 
 
 def _state(card: AgentCard, deck: Deck) -> list[Tag]:
