@@ -130,7 +130,8 @@ def test_every_metric_of_both_sections_stands_on_the_page_with_its_value_and_def
     assert not {metric for listed in SECTIONS.values() for metric in listed} - on_page
     assert not {row["metric"] for row in found.rows()} - on_page
     told = values(said)
-    assert told["routing_accuracy"].startswith("needs labels")
+    assert told["routing_accuracy"].startswith("needs labels: ")
+    assert told["routing_accuracy"].endswith("data metrics --labels FILE")
     for metric in METRICS:
         assert metric.means in unescape(said), metric.name
     assert told["fan_out_success_rate"] == "80% (38 to 96)  of 5 sub-agents"
