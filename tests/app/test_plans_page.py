@@ -10,6 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from kit.core.context import Principal, Session
+from kit.core.fault import Fault
+from kit.core.fault_injection import inject_faults
 from kit.planning.scope import StepScope
 from kit.planning.services import PlanServices
 from kit.runtime.handle import Turn
@@ -62,7 +64,9 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> Planned:
                 if name != "theirs"
                 else MINE.replace(id="s2", principal=Principal(tenant_id="acme", user_id="u-002"))
             )
-            turns.append(run_turn(f"Do what is {name}.", session, kit))
+            faults = [Fault(where="executor", kind="raise")] if name == "failed" else []
+            with inject_faults(faults):
+                turns.append(run_turn(f"Do what is {name}.", session, kit))
             ids[name] = f"plan_{(await turns[-1]).turn_id}"
             kit.store.close()
 
@@ -128,6 +132,8 @@ def test_a_failed_plan_says_why_in_words(page: AppTest, planned: Planned) -> Non
     words = text.replace("\\", "")
     assert "It was planned anew three times, and failed again" in words
     assert "Step 1 failed. Missing: step 1." in words and "planned 4 times" in words
+    assert "<li>Executor fails in the middle of its work" in text, "it was broken on purpose"
+    assert "in the middle of its work" not in opened(page, planned.ids["done"])
 
 
 def test_a_stopped_plan_can_go_on_and_another_persons_is_not_there(

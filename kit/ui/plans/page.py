@@ -29,7 +29,8 @@ from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link, with_host
 from kit.ui.shared.host import Host
 from kit.ui.shared.selection import draw_rows
-from kit.ui.shared.template import health_html
+from kit.ui.shared.template import health_html, render
+from kit.ui.shared.turn_facts import fault_lines
 from kit.ui.shared.visitor import is_operator, visitor
 from kit.ui.shared.wording import is_simulated, label, literal, prose, simulated_words
 
@@ -142,6 +143,8 @@ def _draw(host: Host, principal: Principal, plan_id: str) -> None:
     outputs = host.outputs(plan)
     planner, executor = _roles(host)
     _heading(host, plan, is_held, sentence_of(plan, is_held, planner, executor, outputs))
+    if plan.status in OVER:
+        _draw_faults(host, principal, plan)
     events = host.plan_events(principal, plan_id)
     if plan.steps:
         with st.container(key="plan-picture"):
@@ -157,6 +160,14 @@ def _draw(host: Host, principal: Principal, plan_id: str) -> None:
     if history:
         st.markdown("#### Planned anew")
         st.html(history)
+
+
+def _draw_faults(host: Host, principal: Principal, plan: Plan) -> None:
+    """Says what was broken on purpose; nothing where nothing was."""
+    view = host.view(plan.plan_id.removeprefix(PLAN), principal)
+    lines = () if view is None else fault_lines(view)
+    if lines:
+        st.html(render("faults", lines=lines))
 
 
 def _roles(host: Host) -> tuple[str, str]:
