@@ -76,6 +76,8 @@ class Sentences(Value):
     plan_gone: str
     plan_part: str
     """Says of how many things a list has so many."""
+    plan_each: str
+    """Says what all things of a list have in common."""
     plan_empty: str
     plan_total: str
     plan_not: str

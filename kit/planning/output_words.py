@@ -132,7 +132,7 @@ def _object_lines(fields: Fields, wording: Wording, name: str) -> Iterator[str]:
 def _list_lines(
     items: list[Any], wording: Wording, name: str, total: int | None = None
 ) -> Iterator[str]:
-    """Yields a list of single values as one line; of objects their number, and a line for each.
+    """Yields a list of single values as one line; of objects their number, what all have, and a line for each.
 
     `total`: of how many the list is a part.
     """
@@ -147,7 +147,13 @@ def _list_lines(
             words.append(_more(len(items) - len(words), sentences))
         yield _sentence(f"{count}: {', '.join(words)}" if items else count)
         return
-    yield f"{_count_of(items, total, name, sentences)}:"
+    count = _count_of(items, total, name, sentences)
+    common = _common_fields(items)
+    if common:
+        fields = [_field(key, value, sentences) for key, value in common.items()]
+        features = enumeration(fields, sentences.and_)
+        count = sentences.plan_each.format(things=count, features=features)
+    yield f"{count}:"
     titles = [title_of(item) for item in items if is_object(item)]
     for item in items[: wording.rows]:
         if not is_object(item):
@@ -155,7 +161,8 @@ def _list_lines(
             continue
         # Two things of one name are told apart by their ids.
         is_shared = titles.count(title_of(item)) > 1
-        row = row_words(item, replace(wording, with_ids=wording.with_ids or is_shared))
+        own = {key: value for key, value in item.items() if key not in common}
+        row = row_words(own, replace(wording, with_ids=wording.with_ids or is_shared))
         yield f"{_bullet(item)} {row}"
     if len(items) > wording.rows:
         yield f"- {_more(len(items) - wording.rows, sentences)}"
@@ -183,6 +190,18 @@ def row_words(fields: Fields, wording: Wording) -> str:
         title = f"{title} ({', '.join(ids)})"
     head = title or ", ".join(ids)
     return ": ".join(part for part in (head, ", ".join(parts)) if part)
+
+
+def _common_fields(items: list[Any]) -> dict[str, str]:
+    """Returns the fields in which all of several things have the same words; none where one has no name."""
+    if len(items) < 2 or not all(is_object(item) and title_of(item) for item in items):
+        return {}
+    common: dict[str, str] = {}
+    for key, value in items[0].items():
+        is_same = isinstance(value, str) and all(item.get(key) == value for item in items)
+        if is_same and key not in TITLES and not is_id(key):
+            common[key] = value
+    return common
 
 
 def _only_field(items: list[Any]) -> str | None:

@@ -59,12 +59,14 @@ def test_each_step_is_told_under_its_task_and_ids_that_another_works_on_as_their
         "1. Amber: score 9.5, revenue $1,200.50\n2. Clover: score 8.25, revenue $980.00\n\n"
         "**3. Look up the street of shop number 1:** Amber: street 1 Mill Road, status active.\n\n"
         "**4. Look up the street of shop number 2:** Clover: street 2 Elm Street, status active.\n\n"
-        "**5. List the cakes of shop number 1:** Shop Amber.\n2 items:\n"
-        "- Tart: category cakes, price $4.50, vegan\n- Pie: category cakes, price $3.00, not vegan\n\n"
-        "**6. List the cakes of shop number 2:** Shop Clover.\n2 items:\n"
+        "**5. List the cakes of shop number 1:** Shop Amber.\n"
+        "2 items, each with category cakes:\n"
+        "- Tart: price $4.50, vegan\n- Pie: price $3.00, not vegan\n\n"
+        "**6. List the cakes of shop number 2:** Shop Clover.\n"
+        "2 items, each with category cakes:\n"
         # Two things of one name are told apart.
-        "- Tart (i-1): category cakes, price $4.50, vegan\n"
-        "- Tart (i-3): category cakes, price $3.00, not vegan"
+        "- Tart (i-1): price $4.50, vegan\n"
+        "- Tart (i-3): price $3.00, not vegan"
     )
 
 
