@@ -5,13 +5,17 @@ from typing import Any
 
 import pytest
 
+from kit.bench.grid.report import axes, rows_by_way
+from kit.bench.grid.results import read_results
 from kit.bench.logs.log_verdict import compare_logs
 from kit.bench.logs.reading import read_log
 from kit.core.errors import DataError
+from kit.home import HOME
 from tests.cli.test_cli import run as kit
 from tests.grids.test_grid import MIXED, play, spec_of
 
 pytestmark = pytest.mark.req("SAT-24")
+RUNS = sorted(path for path in (HOME / "data" / "results" / "reference").iterdir() if path.is_dir())
 FEW = {"file": MIXED["file"], "every": 80}
 LAW = {"latency": {"median": 1.0, "sigma": 0.4}, "drop": 0.9, "under_report": 1.0}
 BAD = {
@@ -56,6 +60,40 @@ def test_figures_of_another_sort_are_said_to_be_no_comparison(tmp_path: Path):
     lines = compare_logs(read_log(simulated), read_log(stand_in), ["exact"]).logs
     assert "offline stand-in, virtual time, sub-agents: cards" in lines[1]
     assert lines[2].startswith("Simulated models") and lines[2].endswith("no comparison.")
+
+
+def test_a_run_brings_its_own_margin_and_what_it_is_compared_by(tmp_path: Path):
+    fields = {"cases": [MIXED], "margin": {"exact": 0.9}, "verdicts": ["exact", "ttft"]}
+    first, second = (read_log(stored(tmp_path, name, **fields)) for name in ("one", "other"))
+    verdict = compare_logs(first, second)
+    (own,) = verdict.comparisons
+    assert own.scorer == "exact" and own.verdict == "equivalent"
+    assert verdict.uncompared == ("ttft: no verdict, it is compared within one grid alone",)
+    (given,) = compare_logs(first, second, ["exact"], margin=0.001).comparisons
+    assert given.verdict == "cannot tell", "a margin that is named takes the place of its own"
+
+
+def test_another_clock_and_other_sub_agents_are_said_to_be_no_comparison(tmp_path: Path):
+    fields = {"models": ["offline"], "patterns": ["mediated"]}
+    virtual = read_log(stored(tmp_path, "virtual", **fields))
+    real = read_log(stored(tmp_path, "real", sub_agents="cards", hop="loopback", **fields))
+    clock, sub_agents = compare_logs(virtual, real, ["seconds"]).logs[2:]
+    assert clock == "Seconds of virtual and of real time are no comparison."
+    assert sub_agents.startswith(
+        "The sub-agents were played otherwise: tokens, dollars and seconds"
+    )
+    assert len(compare_logs(virtual, virtual, ["seconds"]).logs) == 2
+
+
+@pytest.mark.req("S-9")
+@pytest.mark.parametrize("folder", RUNS, ids=lambda path: path.name)
+def test_a_run_of_an_earlier_version_gets_a_verdict(folder: Path):
+    rows = read_results(folder)
+    ways = list(rows_by_way(rows, axes(rows)))
+    first, second = (f"{folder}#{way}" for way in ways[:2])
+    printed = kit("verdict", first, second, "--by", "exact", "--by", "seconds")
+    assert printed.returncode == 0 and "sub-agents: unknown" in printed.stdout, printed.stderr
+    assert "seconds: " in printed.stdout
 
 
 def test_other_plays_than_were_planned_are_held_to_the_test_of_any_look(tmp_path: Path):

@@ -28,6 +28,9 @@ def read_grid_run(folder: Path, system: str | None = None) -> Log:
     if (folder / CASES).exists():
         cases = {case.id: case for case in read_cases(folder / CASES)}
     made_of = run.runs[-1]
+    # A run of an earlier version does not say how its sub-agents were played.
+    clock = made_of.get("clock", "unknown")
+    sub_agents = made_of.get("sub_agents", "")
     judges = str(made_of.get("inputs", {}).get("judges", ""))
     epochs: Counter[str] = Counter()
     samples: list[LoggedSample] = []
@@ -43,10 +46,14 @@ def read_grid_run(folder: Path, system: str | None = None) -> Log:
     kind = ways[name][0]["kind"]
     return Log(
         name=name,
-        tool=f"subagent-kit, {kind}, {made_of['clock']} time, sub-agents: {made_of['sub_agents']}",
+        tool=f"subagent-kit, {kind}, {clock} time, sub-agents: {sub_agents or 'unknown'}",
         samples=tuple(samples),
         scorers=scorers,
         early_end=_early_end(ways[name], run.plan.planned),
+        is_virtual=clock == "virtual",
+        sub_agents=sub_agents,
+        verdicts=run.verdicts,
+        margin=run.plan.margin,
     )
 
 

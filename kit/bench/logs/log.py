@@ -9,6 +9,7 @@ from zipfile import BadZipFile
 
 from pydantic import Field
 
+from kit.bench.statistics.verdict import Margin
 from kit.core.errors import DataError
 from kit.core.value import Value
 
@@ -58,6 +59,14 @@ class Log(Value):
     """Score -> a value of it that is no number."""
     early_end: str = ""
     """How a run ended that did not play all of its samples, in words; empty where the log does not say so."""
+    is_virtual: bool = False
+    """Whether its seconds are those of simulated time."""
+    sub_agents: str = ""
+    """How a grid played the sub-agents; empty where the log does not say."""
+    verdicts: tuple[str, ...] = ()
+    """The scores and measures that its run is compared by; empty where the log does not say."""
+    margin: Margin | None = None
+    """The difference that its run takes for too small to matter."""
 
     @property
     def scores(self) -> list[str]:

@@ -17,6 +17,10 @@ Scale = tuple[float, float]
 """The least and the greatest that a score can be."""
 UNIT: Scale = (0.0, 1.0)
 _BY = ("log",)
+_OTHER_CLOCK = "Seconds of virtual and of real time are no comparison."
+_OTHER_SUB_AGENTS = (
+    "The sub-agents were played otherwise: tokens, dollars and seconds are no comparison."
+)
 
 
 class LogVerdict(Value):
@@ -35,7 +39,7 @@ class LogVerdict(Value):
     with_errors_wrong: tuple[Comparison, ...] = ()
     """The same had every errored sample been answered wrong; empty without errors, and for what is no score."""
     uncompared: tuple[str, ...] = ()
-    """Each score without a sample that both decide, in a sentence that says why there is no verdict."""
+    """Each score that cannot be compared, in a sentence that says why there is no verdict."""
 
     def __str__(self) -> str:
         lines = [*self.logs, *map(str, self.summaries)]
@@ -61,17 +65,21 @@ def compare_logs(
     lower: Sequence[str] = (),
     any_look: bool = False,
 ) -> LogVerdict:
-    """The second log beside the first, by these scores or measures, else by every score.
+    """The second log beside the first, by these scores or measures, else by what the run of the first is compared by,
+    else by every score.
 
-    `margin`: the difference that is too small to matter. `scales`: the least and the greatest value
-    of scores that are not from 0 to 1; they are brought to that. `lower`: scores of which less is
-    better. `any_look`: the logs were looked at before they were this long, so the verdict has to
-    hold however often one looks; so it has to for a run that was stopped. Raises DataError for
-    logs of other samples or by other scorers, and for a score that is no number or is not there.
+    `margin`: the difference that is too small to matter; without it what the run of the first has
+    stated. `scales`: the least and the greatest value of scores that are not from 0 to 1; they are
+    brought to that. `lower`: scores of which less is better. `any_look`: the logs were looked at
+    before they were this long, so the verdict has to hold however often one looks; so it has to for
+    a run that was stopped. Raises DataError for logs of other samples or by other scorers, and for a
+    score that is no number or is not there.
     """
     _check_samples(first, second)
-    names = _scores_of(first, second, scores)
+    names = _scores_of(first, second, scores or _own_verdicts(first))
     check_margin(margin, names)
+    if margin is None:
+        margin = first.margin
     for name in (*lower, *(scales or {})):
         _check_score(name, first)
         _check_score(name, second)
@@ -103,18 +111,43 @@ def compare_logs(
     compared = {comparison.scorer for comparison in comparisons}
     reason = obstacle(_count(first), _count(second)) or "no sample has a value on both sides"
     uncompared = [f"{name}: no verdict, {reason}" for name in names if name not in compared]
+    if not scores:
+        uncompared += _left_out(first)
     sentences = [_sentence(name, log) for name, log in pair.items()]
-    if ("simulated" in first.tool) != ("simulated" in second.tool):
-        sentences.append(NO_COMPARISON)
     return LogVerdict(
         first=first_name,
         second=second_name,
-        logs=tuple(sentences),
+        logs=(*sentences, *_no_comparisons(first, second)),
         summaries=tuple(summarise(values, _BY, clusters=clusters)),
         comparisons=comparisons,
         with_errors_wrong=counted_wrong,
         uncompared=tuple(uncompared),
     )
+
+
+def _own_verdicts(log: Log) -> list[str]:
+    """What its run is compared by, as far as a log holds it."""
+    return [name for name in log.verdicts if name in MEASURED or name in log.scores]
+
+
+def _left_out(log: Log) -> list[str]:
+    """What its run is compared by beside that, a sentence each."""
+    held = _own_verdicts(log)
+    left_out = [name for name in log.verdicts if name not in held]
+    return [f"{name}: no verdict, it is compared within one grid alone" for name in left_out]
+
+
+def _no_comparisons(first: Log, second: Log) -> list[str]:
+    """Says what of two logs is no comparison, a sentence each."""
+    sentences: list[str] = []
+    if ("simulated" in first.tool) != ("simulated" in second.tool):
+        sentences.append(NO_COMPARISON)
+    if first.is_virtual != second.is_virtual:
+        sentences.append(_OTHER_CLOCK)
+    is_known = first.sub_agents and second.sub_agents
+    if is_known and first.sub_agents != second.sub_agents:
+        sentences.append(_OTHER_SUB_AGENTS)
+    return sentences
 
 
 def _count(log: Log) -> CellCount:
