@@ -84,6 +84,11 @@ def command_parser() -> argparse.ArgumentParser:
     stored.add_to_data(data)
     forget.add_to_data(data)
     monitor.add_to_data(data)
+    for group_name, group in (("cards", cards), ("data", data)):
+        for name in group.choices:
+            parser.grouped[name] = f"{group_name} {name}"
+    # The one whose name from before it stood in a group was another.
+    parser.grouped["deck-routing"] = "cards routing"
     return parser
 
 
