@@ -58,7 +58,7 @@ def test_the_cards_page_says_what_a_card_runs(folder: Path):
     page = room("cards", card="flights").run()
     screen = shown(page)
     assert RUNS["flights"] in screen and "brings its own prompt" in screen
-    assert 'data-part="model"' not in screen
+    assert "Here it runs on" not in screen, "no model of the kit runs it"
 
 
 def test_agents_of_three_frameworks_are_systems_as_they_are(tmp_path: Path):
