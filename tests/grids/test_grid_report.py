@@ -14,7 +14,8 @@ from kit.bench.grid.grid_file import read_grid
 from kit.bench.grid.provenance import Plan
 from kit.bench.grid.report import compare_ways, report
 from kit.bench.grid.results import Results, read_results
-from kit.bench.grid.run import Bar
+from kit.bench.grid.run import Bar, run_grid
+from kit.bench.run_page.page import run_page
 from kit.cli import main
 from kit.core.errors import DataError
 from kit.home import HOME
@@ -139,3 +140,21 @@ def test_a_fault_that_was_asked_for_and_never_happened_voids_its_cell(tmp_path: 
     crash = {"fault": "crash", "pattern": "mediated"}.items()
     (seconds,) = [way for way in ways if way.scorer == "seconds" and crash <= way.way.items()]
     assert seconds.undecided == voids["crash", "mediated"]
+
+
+@pytest.mark.req("SAT-24")
+@pytest.mark.parametrize("baseline", [{}, {"pattern": "mediated"}], ids=["none", "mediated"])
+def test_a_way_in_which_no_fault_could_happen_says_so_in_the_report_and_on_its_page(
+    baseline: dict[str, str], tmp_path: Path
+):
+    spec = spec_of(
+        tmp_path,
+        patterns=["mediated", "monolith"],
+        faults={"none": [], "broken": ["rewards=raise"]},
+        cases=[{**MIXED, "every": 40}],
+        baseline=baseline,
+    )
+    text = report(spec, run_grid(spec, tmp_path / "out", OPENER, 1))
+    line = "monolith / broken: no verdict, rewards=raise never happened"
+    assert f"- simulated-test / {line}\n" in text and "## Against \n" not in text
+    assert f"<p>{line}.</p>" in run_page(tmp_path / "out")

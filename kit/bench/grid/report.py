@@ -76,8 +76,10 @@ def report(spec: GridSpec, run: Run) -> str:
     verdict_lines = list(map(str, verdicts))
     verdict_lines += uncompared(ways, verdicts, rows, failures, grid.baseline, grid.verdicts)
     if verdict_lines or (grid.baseline and (failures or missing)):
-        baseline = ", ".join(map(" ".join, grid.baseline.items()))
-        parts += [f"## Against {baseline}", _list(verdict_lines), str(plan)]
+        heading = "## Without a verdict"
+        if grid.baseline:
+            heading = f"## Against {', '.join(map(' '.join, grid.baseline.items()))}"
+        parts += [heading, _list(verdict_lines), str(plan)]
     if plan.warning:
         parts.append(plan.warning)
     if QUALITY in grid.verdicts:
@@ -119,7 +121,7 @@ def uncompared(
     baseline: Mapping[str, str],
     scorers: Sequence[str],
 ) -> list[str]:
-    """The comparisons that were asked for and that cannot be made, a sentence each: of ways that lost their cells,
+    """The comparisons that were asked for and that cannot be made, a sentence each: of ways that nothing was scored of,
     and by what no case has a value of on both sides."""
     lines = _unscored(ways, rows, failures)
     if not baseline:
@@ -140,17 +142,28 @@ def uncompared(
 def _unscored(
     ways: Sequence[Summary], rows: Sequence[Row] | Results, failures: Sequence[Row]
 ) -> list[str]:
-    """The ways that nothing was scored of; a way that lost all of its cells has no line among the others."""
-    if not failures:
-        return []
+    """The ways that nothing was scored of, and why; such a way has no line among the others."""
     scored_ways = {tuple(summary.way.values()) for summary in ways}
     by = list(ways[0].way) if ways else axes(chain(rows, failures))
     ends: dict[str, CellEnds] = defaultdict(dict)
+    voids: dict[str, set[str]] = defaultdict(set)
     for row in chain(rows, failures):
         names = way_of(row, by)
-        if names not in scored_ways:
-            ends[" / ".join(names)][row["case"], row["repeat"]] = "error_class" in row
-    return [f"{way}: no verdict, {CellCount.of(cells)}" for way, cells in sorted(ends.items())]
+        if names in scored_ways:
+            continue
+        way = " / ".join(names)
+        ends[way][row["case"], row["repeat"]] = "error_class" in row
+        if "void" in row:
+            voids[way].add(row["void"])
+    lines: list[str] = []
+    for way, cells in sorted(ends.items()):
+        reasons = sorted(voids[way])
+        count = CellCount.of(cells)
+        if count.failed:
+            reasons.insert(0, str(count))
+        why = "; ".join(reasons) or "no scorer decided anything of it"
+        lines.append(f"{way}: no verdict, {why}")
+    return lines
 
 
 def axes(rows: Iterable[Row]) -> list[str]:
