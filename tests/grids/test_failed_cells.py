@@ -10,7 +10,7 @@ import pytest
 
 from kit.bench.grid.comparison import compare, summarise
 from kit.bench.grid.failures import FAILURES, STREAK, failure_lines, read_failures
-from kit.bench.grid.forecast import announce
+from kit.bench.grid.forecast import announce, most_calls
 from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.report import report
 from kit.bench.grid.results import read_results
@@ -23,7 +23,7 @@ from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
 from tests.cli.test_cli import run as kit
-from tests.grids.test_grid import spec_of
+from tests.grids.test_grid import ERRING, MIXED, OPENER, spec_of
 from tests.kits import EMBEDDED
 from tests.loopback_openai import Hang, Raw, Refuse, Reply, Say, loopback
 
@@ -233,12 +233,14 @@ def test_what_it_may_ask_for_at_most_is_said_before_the_first_call(tmp_path: Pat
     with loopback() as server:
         server.key = "another"
         limits: dict[str, Any] = {"concurrency": 1, "dollars": 5}
-        grid_of(tmp_path, server.url, limits=limits)
+        spec = grid_of(tmp_path, server.url, limits=limits)
         result = kit(
             "grid", str(tmp_path / "small.yaml"), "--out", str(tmp_path / "out"), "--workers", "1"
         )
+    calls = CASES * most_calls(spec, spec.decks["deck", "quick"])
+    sentence = f"At most {CASES} turns of real models and {calls} calls of theirs, each sent twice where it fails"
     assert result.stderr.startswith(
-        f"At most {CASES} turns of real models; about $0.17 for all of it; no case is begun past $5.00.\n"
+        f"{sentence}; about $0.17 for all of it; no case is begun past $5.00, and at most 2 cells more are played then.\n"
     )
     assert result.returncode == 1 and result.stdout.startswith(
         "# small: measured and offline stand-in; 5 of 24 cells failed"
@@ -270,6 +272,20 @@ def test_a_verdict_that_is_asked_for_and_cannot_be_given_is_said(tmp_path: Path)
     _, text = played(spec_of(tmp_path, **fields), tmp_path / "out")
     assert "- seconds: " in text or ", seconds: " in text
     assert "cost: no verdict, for no case has a value on both sides" in text
+
+
+def test_no_turn_makes_more_calls_than_is_said(tmp_path: Path):
+    law = {**ERRING, "over_trigger": 0.5}
+    specs = {"simulated-test": {"provider": "simulated", "law": law}}
+    fields: dict[str, Any] = {
+        "patterns": "all",
+        "specs": specs,
+        "cases": [{**MIXED, "every": 100}],
+    }
+    spec = spec_of(tmp_path, **fields)
+    run_grid(spec, tmp_path / "out", OPENER, 1)
+    most = max(row["model_calls"] for row in read_results(tmp_path / "out"))
+    assert 3 < most <= most_calls(spec, spec.decks["deck", "wide"])
 
 
 # the arithmetic

@@ -83,7 +83,7 @@ def test_one_command_plays_the_parity_set_over_all_patterns_with_its_judges(
     assert {row["kind"] for row in rows} == {"measured"} and {
         row["pattern"] for row in rows
     } == set(PATTERNS)
-    assert f"At most {len(rows)} turns of real models, and" in said.err and calls == 2 * len(rows)
+    assert f"At most {len(rows)} turns of real models and" in said.err and calls == 2 * len(rows)
     assert f"and {calls} calls of judges (gpt-4.1-mini), each sent twice" in said.err
     for row in rows:
         is_image = row["domain"] == "image"

@@ -10,10 +10,12 @@ from kit.bench.grid.grid import Grid
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.results import Results, Row
 from kit.bench.systems.disclosure import PROJECTED
+from kit.compose.deck import Deck
 from kit.core.display.count import many
 from kit.core.model import ModelSpec
 from kit.home import HOME
 from kit.models.message import CHARACTERS
+from kit.patterns.agents_as_tools import MAX_ROUNDS
 
 EXAMPLE = HOME / "data" / "results" / "reference" / "patterns_example"
 """The run from whose turns a forecast is made where nobody names another."""
@@ -74,31 +76,35 @@ def announce(spec: GridSpec) -> str:
     if spec.timeless or not (spec.grid.judges or "measured" in spec.kinds.values()):
         return ""
     grid = spec.grid
-    ways_of_a_model = len(spec.decks) * len(grid.patterns) * len(spec.faults)
-    plays = spec.scored_turns * grid.repeats
+    turns = spec.scored_turns * grid.repeats * len(spec.faults)
+    ways = len(grid.models) * len(spec.decks) * len(grid.patterns) + len(spec.systems)
     measured_models = [model for model in grid.models if spec.kinds[model] == "measured"]
     limits: list[str] = []
     if spec.systems:
-        answers = many(plays * len(spec.systems), "answer")
+        answers = many(spec.scored_turns * grid.repeats * len(spec.systems), "answer")
         limits.append(f"{answers} of {many(len(spec.systems), 'whole system')}")
     if measured_models:
-        turns = many(plays * ways_of_a_model * len(measured_models), "turn")
-        limits.append(f"{turns} of real models")
+        often = turns * len(measured_models) * len(grid.patterns)
+        calls = often * sum(most_calls(spec, deck) for deck in spec.decks.values())
+        turns_of_models = many(often * len(spec.decks), "turn")
+        limits.append(f"{turns_of_models} of real models and {many(calls, 'call')} of theirs")
     if grid.judges:
         names = ", ".join(dict.fromkeys(judge.model for judge in grid.judges.values()))
-        turns_judged = plays * (ways_of_a_model * len(grid.models) + len(spec.systems))
-        calls = many(turns_judged * len(grid.judges), "call")
-        limits.append(f"{calls} of judges ({names}), each sent twice where it fails")
-    return f"At most {', and '.join(limits)}; {_about(spec)}; {_limit(spec)}."
+        limits.append(f"{many(turns * ways * len(grid.judges), 'call')} of judges ({names})")
+    twice = "" if limits and not grid.models else ", each sent twice where it fails"
+    return f"At most {', and '.join(limits)}{twice}; {_about(spec)}; {_limit(spec, ways)}."
 
 
-def _limit(spec: GridSpec) -> str:
+def _limit(spec: GridSpec, ways: int) -> str:
     """Says in words where the dollars of a grid end, and which models are not counted there."""
     dollars = spec.grid.limits.dollars
     if dollars is None:
         return "no limit of dollars is set (limits.dollars)"
     # Cells at work are finished, and so is the last case, on every way.
-    sentence = f"no case is begun past ${dollars:,.2f}"
+    most_after = many(spec.concurrency + ways * len(spec.faults) - 1, "cell")
+    sentence = (
+        f"no case is begun past ${dollars:,.2f}, and at most {most_after} more are played then"
+    )
     if spec.systems:
         sentence += "; a system that does not say what it spends is not held to that"
     prices = {key: _price_of(model, spec.grid) for key, model in spec.every_model.items()}
@@ -125,6 +131,20 @@ def _about(spec: GridSpec) -> str:
     if dollars < 0.01:
         return "about less than $0.01 for all of it"
     return f"about ${dollars:,.2f} for all of it"
+
+
+def most_calls(spec: GridSpec, deck: Deck) -> int:
+    """Calls of models that a turn can make at most, whatever its pattern: its limits say so."""
+    settings = deck.settings
+    subs = deck.active_sub_agents(deck.cards[settings.orchestrator])
+    steps = max((3 + (deck.policy(card).max_tool_calls or 0) for card in subs), default=0)
+    # It decides, looks again, and composes in rounds and after a check.
+    orchestrator_calls = 2 + max(MAX_ROUNDS, settings.cap + 1) + 1
+    # A summary, and what each agent is told of earlier turns.
+    helpers = 1 + settings.cap
+    if spec.grid.sub_agents == "stubs":
+        return orchestrator_calls + helpers
+    return orchestrator_calls + helpers + settings.cap * steps
 
 
 def _price_of(model: ModelSpec, grid: Grid) -> Price | None:
