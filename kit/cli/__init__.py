@@ -35,6 +35,9 @@ EXIT_CODES = (
     "2, it could not be begun or was stopped, and stderr says why; 3, a turn waits for its user's answer."
 )
 
+OLD_NAMES = {"routing": "deck-routing"}
+"""Command of a group -> the name that it had by itself, where that was another."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns an exit code."""
@@ -84,11 +87,13 @@ def command_parser() -> argparse.ArgumentParser:
     stored.add_to_data(data)
     forget.add_to_data(data)
     monitor.add_to_data(data)
+    # Without a help text they are not listed: they stay for whoever calls them, until version 0.2.
     for group_name, group in (("cards", cards), ("data", data)):
-        for name in group.choices:
-            parser.grouped[name] = f"{group_name} {name}"
-    # The one whose name from before it stood in a group was another.
-    parser.grouped["deck-routing"] = "cards routing"
+        grouped_commands: dict[str, CommandParser] = group.choices
+        for name, grouped in grouped_commands.items():
+            old_name = OLD_NAMES.get(name, name)
+            commands.add_parser(old_name, parents=[grouped], add_help=False)
+            parser.unlisted[old_name] = f"{group_name} {name}"
     return parser
 
 

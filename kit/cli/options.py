@@ -22,22 +22,24 @@ COMMAND = "command"
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser that answers a mistyped command with the near one, and with all that there are."""
+    """A parser that answers a mistyped command with the near one, and with the commands that its help lists.
+
+    argparse itself lists every name that works, those as well that a help leaves out.
+    """
 
     def __init__(self, *arguments: Any, **options: Any):
         super().__init__(*arguments, **options)
-        self.grouped: dict[str, str] = {}
-        """What a command of a group may be called without its group -> the words that stand for it."""
+        self.unlisted: dict[str, str] = {}
+        """An earlier name of a command -> the words that stand for it now."""
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.metavar != COMMAND or action.choices is None or value in action.choices:
             super()._check_value(action, value)
             return
-        near = get_close_matches(value, [*action.choices, *self.grouped], n=1, cutoff=0.5)
-        hint = ";"
-        if near:
-            hint = f": did you mean {self.grouped.get(near[0], near[0])!r}?"
-        self.error(f"unknown command {value!r}{hint} the commands are {', '.join(action.choices)}")
+        names = [name for name in action.choices if name not in self.unlisted]
+        near = get_close_matches(value, [*names, *self.unlisted.values()], n=1, cutoff=0.5)
+        hint = f": did you mean {near[0]!r}?" if near else ";"
+        self.error(f"unknown command {value!r}{hint} the commands are {', '.join(names)}")
 
 
 def cap_of(text: str) -> int:
