@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from kit.bench.grid.experiment import data_set
+from kit.bench.grid.grid import CaseFile
 from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.report import compare_ways
 from kit.bench.grid.results import read_results
@@ -229,3 +230,14 @@ def test_a_dead_server_is_said_once_and_the_grid_is_played(
     said = capsys.readouterr().out.splitlines()[-1]
     assert said.startswith("Opik: no server answers. The traces are in ")
     assert read_results(tmp_path / "out")
+
+
+def test_a_data_set_is_named_for_its_files_and_which_of_their_lines():
+    for name, fields in {
+        "mixed": {},
+        "mixed[::4]": {"every": 4},
+        "mixed[:5]": {"take": 5},
+        "mixed[:20:4]": {"take": 5, "every": 4},
+    }.items():
+        file = CaseFile.model_validate({"file": "data/cases/mixed.jsonl", **fields})
+        assert data_set([file]) == f"cases: {name}"

@@ -104,8 +104,9 @@ def experiments(
 
 
 def data_set(files: Iterable[CaseFile]) -> str:
-    """The name of a set of cases: its files, such as `cases: mixed + single`."""
-    return "cases: " + " + ".join([Path(file.file).stem for file in files])
+    """The name of a set of cases: its files, and which of their lines, as Python writes a slice:
+    `mixed[::2] + single`."""
+    return "cases: " + " + ".join(map(_slice, files))
 
 
 def item(case: Case) -> dict[str, Any]:
@@ -165,3 +166,12 @@ def _verdict(comparison: Comparison) -> dict[str, Any]:
         "p_after_holm": comparison.adjusted.value,
         "says": str(comparison),
     }
+
+
+def _slice(file: CaseFile) -> str:
+    stop = "" if file.take is None else str(file.take * file.every)
+    step = "" if file.every == 1 else f":{file.every}"
+    name = Path(file.file).stem
+    if stop or step:
+        return f"{name}[:{stop}{step}]"
+    return name
