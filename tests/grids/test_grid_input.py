@@ -74,6 +74,10 @@ BAD = [
         r"small.yaml:\d+: unknown axis 'patern': did you mean 'pattern'",
     ),
     (
+        {"systems": {"echo": {"command": ["cat", "a b"]}}},
+        r"small.yaml:\d+: 'systems': write it as echo: command:cat 'a b'",
+    ),
+    (
         {"verdicts": ["secondz"]},
         r"small.yaml:\d+: unknown scorer or measure 'secondz': did you mean 'seconds'",
     ),

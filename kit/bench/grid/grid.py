@@ -1,11 +1,13 @@
 """What a grid compares, on what and how often: the values that its file holds (docs/bench.md)."""
 
+import shlex
 from typing import Any, Literal, cast
 
-from pydantic import Field, PositiveFloat, model_validator
+from pydantic import Field, PositiveFloat, field_validator, model_validator
 
 from kit.bench.scoring.scorers import ROUTING
 from kit.bench.statistics.verdict import check_margin
+from kit.bench.systems.source import COMMAND
 from kit.core.errors import DataError
 from kit.core.value import Value
 from kit.patterns import PATTERNS
@@ -136,6 +138,21 @@ class Grid(Value):
                 )
             case _:
                 return data
+
+    @field_validator("systems", mode="before")
+    @classmethod
+    def _no_lists(cls, systems: Any) -> Any:
+        """Answers a program that is a list of words, as it was in earlier versions, with the form of today."""
+        if not isinstance(systems, dict):
+            return systems
+        for name, system in cast("dict[str, Any]", systems).items():
+            match system:
+                case {"command": [*words]}:
+                    command = shlex.join(map(str, words))
+                    raise ValueError(f"write it as {name}: {COMMAND}{command}")
+                case _:
+                    pass
+        return cast("Any", systems)
 
     @model_validator(mode="after")
     def _agrees(self) -> "Grid":
