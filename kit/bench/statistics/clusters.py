@@ -1,6 +1,6 @@
 """Shares whose outcomes come in clusters, from sums by cluster.
 
-Nothing here reads a clock or a global random state: a seed gives the same bytes on every machine.
+Nothing here reads a clock or draws at random: the same outcomes give the same bytes on every machine.
 """
 
 from collections.abc import Sequence
