@@ -2,9 +2,14 @@
 which the bars were set."""
 
 import gc
+import os
 import time
 from collections.abc import Callable
 
+QUIET = 3.0
+"""Load below which a machine counts as not crowded."""
+SLACK = 2.0
+"""How far past a promise a time may be beside other work."""
 REFERENCE_SECONDS = 0.0047
 """What `reference_work` took on the quiet machine on which the bars were set."""
 
@@ -52,3 +57,10 @@ def _thread_seconds(work: Callable[[], object]) -> float:
     began = time.thread_time()
     work()
     return time.thread_time() - began
+
+
+def allowance(promised: float) -> float:
+    """Returns the seconds after which what was promised to take so many has not kept it: beside other work a machine
+    of two cores takes up to twice as long, on a crowded one twice its load times that."""
+    crowd = os.getloadavg()[0]
+    return promised * (SLACK if crowd < QUIET else SLACK * crowd)

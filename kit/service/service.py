@@ -306,7 +306,7 @@ class Service:
             if plan is None:
                 return None
             is_at_rest = plan.status in (*OVER, *WAITING)
-            next_id = self._newest(record, plan_id) if is_at_rest else self._at_work(plan)
+            next_id = self._last_told(record, plan) if is_at_rest else self._at_work(plan)
             if next_id not in (None, turn_id):
                 running = self.turns.of(next_id, principal)
                 if running is not None:
@@ -316,10 +316,12 @@ class Service:
                 return None
             await asyncio.sleep(SUCCESSION)
 
-    def _newest(self, record: TurnRecord, plan_id: str) -> str | None:
-        """Returns the id of the newest turn of a plan that did not break off: it says how the plan stands."""
-        for turn, _ in turns_of(self.kit, record, plan_id):
-            if turn.status != "interrupted":
+    def _last_told(self, record: TurnRecord, plan: Plan) -> str | None:
+        """Returns the id of the newest turn that says how a plan stands: it did not break off, and had begun before the
+        plan was over. One that a job brought twice has begun finds it over, and says no more than that."""
+        for turn, _ in turns_of(self.kit, record, plan.plan_id):
+            is_late = plan.completed_at is not None and turn.started_at > plan.completed_at
+            if turn.status != "interrupted" and not is_late:
                 return turn.id
         return None
 

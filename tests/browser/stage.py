@@ -3,7 +3,6 @@
 # pyright: reportMissingImports=false
 
 import asyncio
-import os
 import time
 from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -25,15 +24,12 @@ from playwright.sync_api import (
 from kit.settings import Settings
 from kit.wire import open_kit
 from tests.browser.chromium import chromium
+from tests.effort import allowance
 
 WATCH = Path(__file__).with_name("watch.js")
 DESK: Any = {"width": 1280, "height": 800}
 PHONE: Any = {"width": 390, "height": 844}
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
-QUIET = 3.0
-"""Load below which a machine counts as not crowded (see `within`)."""
-SLACK = 2.0
-"""How far past a promise a time may be beside other work."""
 
 
 @dataclass
@@ -199,10 +195,9 @@ def told(line: str, figure: float, unit: str = "ms") -> None:
 
 
 def within(line: str, seconds: float, promised: float) -> None:
-    """Prints a time, and fails well past what was promised: beside other work a machine of two
-    cores takes up to twice as long, on a crowded one (QUIET) twice its load times that."""
+    """Prints a time, and fails well past what was promised."""
     told(line, 1000 * seconds)
-    crowd = os.getloadavg()[0]
-    assert seconds <= promised * (SLACK if crowd < QUIET else SLACK * crowd), (
-        f"{line}: {seconds:.2f} s at load {crowd:.1f}, not {promised} s"
+    most = allowance(promised)
+    assert seconds <= most, (
+        f"{line}: {seconds:.2f} s, not {promised} s, nor {most:.1f} s at this load"
     )

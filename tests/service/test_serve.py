@@ -17,6 +17,7 @@ import pytest
 from kit.service.api import create_app
 from kit.stores.sqlite import SqliteStore
 from tests.cli.test_cli import refused, run, type_command
+from tests.effort import allowance
 from tests.forks import started
 from tests.service.servers import ACME, body
 
@@ -110,7 +111,7 @@ def test_a_server_answers_once_it_is_ready_and_ends_in_order(tmp_path: Path) -> 
         began = time.monotonic()
         process.terminate()
         process.join(30)
-        assert process.exitcode == 0 and time.monotonic() - began < 15
+        assert process.exitcode == 0 and time.monotonic() - began < allowance(15)
     finally:
         process.kill()
     with closing(SqliteStore(tmp_path / "kit.db")) as store:

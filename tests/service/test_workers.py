@@ -287,6 +287,12 @@ async def test_whoever_waits_for_a_plan_is_answered_though_its_worker_was_killed
         assert reply.status == "ok" and reply.text == result["response"].replace("three", "two")
         assert turn.id == reply.turn_id != first_id
         plan = await client.plan(f"plan_{first_id}")
+        # A job that comes twice finds the plan over.
+        first = next(
+            turn for turn in kit.store.turns() if turn.id == plan.plan_id.removeprefix("plan_")
+        )
+        late = await kit.resume(result["plan_id"].removeprefix("plan_"), who=first.principal)
+        assert "already ended" in late.text
         again = await api.run("the best three", headers=KEY)
         assert again.json() == result, "whoever lost the connection is told the same end"
     assert plan.fence == 2, "a second turn has taken it up"
