@@ -512,7 +512,9 @@ def routing_of(turn: TurnState, pattern: Pattern) -> RoutingDecision:
     unanswered = turn.unanswered()
     coverage = turn.coverage()
     behavior: CapBehavior = "within"
-    if turn.over_cap or turn.reported > turn.cap:
+    # A model that reports more than its message holds has left nothing out.
+    kept_to_cap = turn.reported > turn.cap and coverage.left_out.count > 0
+    if turn.over_cap or kept_to_cap:
         behavior = "over"
     elif turn.cap_used and turn.cap_used == turn.cap:
         behavior = "at"

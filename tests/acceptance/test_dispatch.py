@@ -129,6 +129,17 @@ async def test_over_cap_call_never_runs_and_is_recorded():
     assert reply.trace.routing == reply.routing and kept is not None and kept.cap_behavior == "over"
 
 
+@pytest.mark.req("PC2-S10.2")
+@pytest.mark.parametrize("reported", [9, 10**9])
+async def test_a_model_that_reports_more_than_a_message_holds_is_over_no_cap(reported: int):
+    asked = [("a", "how many points do I have"), ("b", "find coffee deals")]
+    calls = [(f"ask_{agent}", {"query": query, "intent_count": reported}) for agent, query in asked]
+    models = {"a": answering("A."), "b": answering("B.")}
+    kit = small_kit([Line(calls=calls), stitched, stitched], models, cap=4)
+    reply = await run_turn("how many points do I have and find coffee deals", ALICE, kit)
+    assert (reply.routing.cap_behavior, reply.routing.reported_intents) == ("within", reported)
+
+
 async def test_every_tool_call_id_gets_exactly_one_tool_message():
     models = {"a": answering("fine"), "b": failing(ValueError("boom")), "c": answering("never")}
     kit = small_kit([asks("a", "b", "c", "ghost"), stitched], models, cap=2)
