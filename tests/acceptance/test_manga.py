@@ -228,6 +228,7 @@ async def test_a_title_that_is_not_there_is_said_not_to_be_there_and_not_swapped
     "message",
     [
         "What should I read next?",
+        "Because I love wolves, recommend another",
         "Recommend a dark fantasy for a rainy Sunday, please",
         "Compare Iron Wolf with Hollow Crown",
         "Recommend a mystery manga, and sum up the first arc of Iron Wolf without spoilers",

@@ -29,10 +29,11 @@ _UNCOUNTED = re.compile(
     r"\b\w+ (?:days?|weeks?|months?|years?)\b|\bnumber \d+\b|\b[A-Za-z]+-\d+\b", re.I
 )
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
-_NAME = r"[A-Z][\w'&-]*(?:\s+(?:&\s+)?[A-Z][\w'&-]*)*"
-_CAPITALS = re.compile(rf"\b{_NAME}")
 # "I" is written with a capital wherever it stands, and names nothing.
-_PROPER = re.compile(rf"(?<!^)(?<![.!?]\s)\b(?!I\b){_NAME}")
+_CAPITAL = r"(?!I\b)[A-Z][\w'&-]*"
+_NAME = rf"{_CAPITAL}(?:\s+(?:&\s+)?{_CAPITAL})*"
+_CAPITALS = re.compile(rf"\b{_NAME}")
+_PROPER = re.compile(rf"(?<!^)(?<![.!?]\s)\b{_NAME}")
 ENTITY = re.compile(
     r"""(?<![.!?]\s)(?<!^)\b[A-Z][\w'&-]*(?:\s+(?:&\s+)?[A-Z][\w'&-]*)*
         |["“][^"”]{2,60}["”]|\b(?=[\w-]*\d)[A-Za-z]+-?[\w-]*\d[\w-]*\b""",

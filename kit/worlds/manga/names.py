@@ -11,7 +11,8 @@ from kit.worlds.manga.library import Library, Title, words
 from kit.worlds.service.search import tokens, weigh
 
 _QUOTED = re.compile(r'"([^"]+)"')
-_CAPITAL = r"[A-Z][\w'’-]*"
+# "I" is written with a capital wherever it stands, and names nothing.
+_CAPITAL = r"(?!I\b)[A-Z][\w'’-]*"
 _CAPITALS = re.compile(rf"{_CAPITAL}(?:\s+{_CAPITAL})*")
 CLOSE = 3
 """Titles that are offered in place of one that is not there."""
