@@ -182,8 +182,12 @@ async def test_the_chat_about_outlets_answers_for_each_id_and_refuses_what_is_fo
         joke = await kit.ask("do you know a good joke", kit.session("joke"))
         beside = "what's the capital of France, and list the outlets in Oakfield"
         capital = await kit.ask(beside, kit.session("capital"))
+        most = await kit.ask("which outlets in Oakfield earned the most", kit.session("most"))
     assert "Juniper Kettle (ou-0003)" in both.text and "40 items in all" in both.text
     assert "Clover Table: 19 items in all" in other.text
     assert joke.routing.invoked == ()
     assert "531 outlets in all" in capital.text
     assert capital.text.endswith("I can't help with “what's the capital of France”.")
+    assert "ranked by score: what they took in a seat" in most.text, (
+        "the first is not who took most"
+    )

@@ -54,7 +54,8 @@ def _menu(result: Result) -> Iterator[str]:
 
 
 def _analytics(result: Result) -> Iterator[str]:
-    yield _count(result["total"], "outlets ranked")
+    # Who asks for the most earned has to read what "1." is the first by.
+    yield f"{result['total']:,} outlets, ranked by score: what they took in a seat, times their rating."
     for row in result["results"]:
         figures = (
             f"{row['orders']:,} orders, {_dollars(row['revenue_cents'])}, rated "
