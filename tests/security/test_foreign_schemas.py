@@ -1,5 +1,6 @@
 """A schema or a result of a server costs its own call: neither is checked or read without end."""
 
+import asyncio
 import json
 import os
 import time
@@ -11,7 +12,7 @@ import pytest
 
 from kit.compose.read import read_outline
 from kit.core.errors import BindError
-from kit.tools.mcp.json_schema import SchemaTooCostly, first_misfit, schema_fault
+from kit.tools.mcp.json_schema import SchemaTooCostly, find_misfit, first_misfit, schema_fault
 from kit.tools.mcp.lock import read_lock
 from kit.tools.mcp.tools import session_with
 from kit.tools.skill import SkillFault
@@ -225,6 +226,18 @@ async def test_a_result_that_takes_too_many_steps_to_check_is_a_fault_of_its_cal
     )
     end = await called(await accepted(write_deck(tmp_path, text)))
     assert end.fault == "contract_violation" and "more than 500,000 steps" in str(end.detail)
+
+
+@pytest.mark.req("K-1")
+@pytest.mark.realtime
+@pytest.mark.parametrize(("size", "at_once"), [(10, True), (20_000, False)])
+async def test_a_large_value_is_held_against_its_schema_beside_the_loop(size: int, at_once: bool):
+    """A check on the loop has ended before anything else of the loop runs."""
+    schema = {"items": {"type": "integer", "minimum": 0}}
+    check = asyncio.create_task(find_misfit(schema, [7] * size))
+    await asyncio.sleep(0)
+    assert check.done() is at_once
+    assert await check is None
 
 
 MANY_PARTS = "return {'content': [{'type': 'text', 'text': ''}] * 30_000}"

@@ -84,6 +84,17 @@ def test_a_server_that_describes_its_tools_otherwise_is_refused_with_the_differe
 
 
 @pytest.mark.req("K-1")
+def test_a_tool_that_promises_another_result_is_another_tool(folder: Path):
+    promise = '"outputSchema": {"type": "object"}, "inputSchema"'
+    rewrite(folder, '"inputSchema"', promise)
+    refused(
+        run("ask", QUESTION, KIT_DECK=str(folder)),
+        "its tools are not those that were accepted",
+        '+  "output_schema": {',
+    )
+
+
+@pytest.mark.req("K-1")
 def test_another_command_than_the_accepted_one_is_not_run(folder: Path):
     (folder / "deck.yaml").write_text(
         (folder / "deck.yaml").read_text().replace("- server.py", "- other.py")
