@@ -219,6 +219,30 @@ async def test_without_tokens_the_names_that_travel_with_a_call_narrow_it():
     await session.aclose()
 
 
+class Asked(SkillService):
+    """A service that keeps which skills each caller was narrowed to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.allowed: list[frozenset[str] | None] = []
+
+    def call(
+        self, scope: Scope, name: str, arguments: Mapping[str, Any], key: str | None = None
+    ) -> Any:
+        self.allowed.append(scope.allowed)
+        return super().call(scope, name, arguments, key)
+
+
+async def test_a_step_tells_a_service_without_tokens_which_skills_it_names():
+    service = Asked()
+    async with (
+        in_memory(service) as client,
+        client.step(["outlet_menu", "outlet_list"], FENCE) as step,
+    ):
+        assert isinstance(await step.call("outlet_list", {}, "k-1"), SkillResult)
+    assert service.allowed == [{"outlet_menu", "outlet_list"}]
+
+
 # What goes wrong
 
 
