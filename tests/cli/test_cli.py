@@ -96,6 +96,22 @@ def test_ask_json_is_one_event_a_line_and_the_reply_last():
     assert reply["text"] and reply["routing"]["intent_count"] == 3
 
 
+@pytest.mark.parametrize(
+    ("broken", "code", "strict_code"),
+    [
+        ((), 0, 0),
+        (("--fault", "rewards=raise"), 0, 1),
+        (("--cap", "2"), 0, 1),
+    ],
+    ids=["whole", "failed", "left out"],
+)
+def test_ask_ends_with_1_where_a_part_is_missing_and_only_if_it_is_strict(
+    broken: tuple[str, ...], code: int, strict_code: int
+):
+    assert run("ask", MIXED, *broken).returncode == code
+    assert run("ask", MIXED, *broken, "--strict").returncode == strict_code
+
+
 def test_a_question_may_come_from_standard_input():
     assert "help" in run("ask", "-", stdin="hello\n").stdout
 
