@@ -2,6 +2,7 @@
 
 import json
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from kit.bench.grid.comparison import compare, summarise
-from kit.bench.grid.failures import FAILURES, STREAK, failure_lines, read_failures
+from kit.bench.grid.failures import FAILURES, STREAK, error_of, failure_lines, read_failures
 from kit.bench.grid.forecast import announce, most_calls
 from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.report import report
@@ -289,6 +290,18 @@ def test_no_turn_makes_more_calls_than_is_said(tmp_path: Path):
 
 
 # the arithmetic
+
+
+async def test_a_turn_that_was_late_is_no_bad_answer_even_if_its_model_calls_ended_well():
+    """A slow tool can make it late. Whoever made it slow on purpose has the sample they wanted."""
+    async with open_kit(EMBEDDED) as opened:
+        reply = await opened.ask("hello", opened.session("s"))
+    late = replace(reply, status="deadline")
+    assert error_of([late], faults=False) == (
+        "budget",
+        "the turn took longer than the deck allows",
+    )
+    assert error_of([reply], faults=False) is error_of([late], faults=True) is None
 
 
 def rows_of(way: str, right: int, wrong: int, failed: int) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """What a grid shows: its command, its report, its rows, and what a cell costs."""
 
+import json
 import re
 import tracemalloc
 from collections import Counter
@@ -110,6 +111,60 @@ def test_a_report_holds_of_a_turn_no_more_than_its_scores(tmp_path: Path):
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert (peaks[2] - peaks[1]) / (2 * len(text.splitlines())) < 700
+
+
+def small_talk(folder: Path, *messages: str) -> dict[str, Any]:
+    """Fields of a grid of two patterns, with a case for each message; the first half is of one domain."""
+    cases: list[dict[str, Any]] = []
+    for n, message in enumerate(messages):
+        ask = {"user": message, "expected_sub_agents": []}
+        domain = "greeting" if 2 * n < len(messages) else "parting"
+        cases.append({"id": f"c{n:02}", "kind": "small_talk", "domain": domain, "turns": [ask]})
+    (folder / "talk.jsonl").write_text("".join(f"{json.dumps(case)}\n" for case in cases))
+    return {
+        "models": ["offline"],
+        "specs": {},
+        "cases": [{"file": "talk.jsonl"}],
+        "patterns": ["mediated", "direct"],
+        "sub_agents": "stubs",
+        "baseline": {"pattern": "mediated"},
+    }
+
+
+def test_a_grid_that_grows_in_its_folder_keeps_its_first_plan_and_is_tested_for_any_look(
+    tmp_path: Path,
+):
+    messages = [f"hello number {n}" for n in range(12)]
+    texts: list[str] = []
+    for size in (6, 12):
+        spec = spec_of(tmp_path, **small_talk(tmp_path, *messages[:size]))
+        texts.append(report(spec, run_grid(spec, tmp_path / "out", OPENER, 1)))
+    assert all("Planned: 6 plays of each way." in text for text in texts)
+    looks = [", at any look" in text for text in texts]
+    assert looks == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("fields", "clusters", "warned"),
+    [
+        ({}, 3, True),
+        ({"cluster": "domain"}, 2, False),
+        # Whoever names a field of their own is taken at their word.
+        ({"cluster": "cluster"}, None, False),
+    ],
+    ids=["equal messages", "domain", "alone"],
+)
+def test_cases_that_ask_the_same_or_are_of_one_domain_count_as_one_cluster(
+    fields: dict[str, Any], clusters: int | None, warned: bool, tmp_path: Path
+):
+    messages = ["hello", "Hello", "good morning", "good morning", "bye", "bye"]
+    spec = spec_of(tmp_path, **small_talk(tmp_path, *messages), **fields)
+    text = report(spec, run_grid(spec, tmp_path / "out", OPENER, 1))
+    (verdict,) = [line for line in text.splitlines() if "paired by 6 items" in line]
+    found = re.search(r"in (\d+) clusters", verdict)
+    assert (int(found[1]) if found else None) == clusters
+    warning = "6 cases ask what another asks, in the same words (such as 'c00')"
+    assert (warning in text) is warned
 
 
 @pytest.mark.req("SAT-24")
