@@ -302,6 +302,14 @@ def test_a_failed_turn_stands_beside_a_plain_loop_and_the_stored_table(page: App
         assert system["name"] in words
 
 
+@pytest.mark.parametrize("pattern", ["mediated", "of_a_deck"])
+def test_the_name_of_a_turn_is_never_markup(pattern: str):
+    first = TurnView(pattern=pattern, status="ok")
+    turns = {"<i>mine</i>": first, "B": TurnView(pattern="direct", status="failed")}
+    html = differences_html(turns)
+    assert "&lt;i&gt;mine&lt;/i&gt;" in html and "<i>mine" not in html
+
+
 def losses(turns: dict[str, TurnView]) -> str:
     html = losses_html(compare(turns), turns, running=False)
     return re.sub("<[^>]+>", "", html).strip()
