@@ -126,6 +126,21 @@ async def test_a_tenants_persona_is_in_the_prefix_its_users_share_and_a_users_in
     assert all(f"Locale: {visit[2].locale}" in visit[0]["lead"] for visit in (ann, bob, eve))
 
 
+@pytest.mark.req("AS-17")
+async def test_a_soul_leaves_the_persona_that_a_session_has_of_its_own():
+    lead = ScriptedModel(Line("Hello."))
+    models = {"lead": lead, "*": ScriptedModel()}
+    async with open_kit(OFFLINE, deck=a_deck(), models=models) as kit:
+        souls = kit.store.open_documents().souls
+        await souls.put(a_soul("acme", persona=Persona(tone="dry")))
+        await souls.put(a_soul("acme", "ann", persona=Persona(tone="warm")))
+        session = kit.session("s1", "acme", "ann")
+        await kit.ask("hello", session.replace(persona="Be brief.", tenant_persona="Be exact."))
+    system = str(lead.seen[-1][0].content)
+    assert "This user wishes: Be brief." in system and "Tone: warm" not in system
+    assert "Be exact." in system and "Tone: dry" not in system
+
+
 def write_soul(path: str, soul: Soul | None) -> None:
     """Writes a soul of the tenant, or takes it away: work of a process of its own."""
     with closing(open_store(path)) as store:
