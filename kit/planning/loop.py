@@ -109,6 +109,7 @@ class Manager:
             await self.record.move(lambda plan: plan.replace(status=status_of_work(plan)))
         self.earlier_usage = stored_usage(self.plan)
         self.began = self.services.clock()
+        self.record.usage = self._usage
         self._limit()
         seconds_left = None
         if self.settings.budget.time_budget_ms is not None:
@@ -481,11 +482,8 @@ class Manager:
         await self._move(lambda plan: end_plan(change(plan), status, self.services.clock()))
 
     async def _move(self, change: Callable[[Plan], Plan]) -> None:
-        usage = self._usage()
         secrets = self.ctx.turn.log.secrets
-        await self.record.move(
-            lambda plan: without_secrets(change(plan).replace(usage=usage), secrets)
-        )
+        await self.record.move(lambda plan: without_secrets(change(plan), secrets))
 
     async def _ended_in_doubt(self, step: PlanStep) -> bool:
         """Ends the plan where a skill of the step may have acted, and may not be called twice (decisions 41)."""

@@ -32,6 +32,8 @@ class PlanRecord:
     plan: Plan
     lease: float
     """Seconds after which others may take the plan when this process dies."""
+    usage: Callable[[], dict[str, float]] | None = None
+    """Says what the plan has taken by now; each write stores it. None until somebody works on the plan."""
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def move(self, change: Callable[[Plan], Plan]) -> Plan:
@@ -51,7 +53,11 @@ class PlanRecord:
 
     async def _write(self, change: Callable[[Plan], Plan]) -> Plan:
         async with self._lock:
-            self.plan = await self.plans.replace(change(self.plan))
+            newer = change(self.plan)
+            if self.usage is not None:
+                # Also where the plan is given back in the middle of a step: what that took is not taken again.
+                newer = newer.replace(usage=self.usage())
+            self.plan = await self.plans.replace(newer)
             return self.plan
 
     async def beat(self) -> None:

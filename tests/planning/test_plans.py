@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kit.core.bodies.call import ToolStarted
 from kit.core.card import Policy
 from kit.core.errors import VersionConflict
 from kit.patterns.plan_execute import resumed
@@ -24,6 +25,7 @@ from tests.plan_kits import (
     WHO,
     Described,
     Doing,
+    Waits,
     draft,
     events_of,
     gives_rows,
@@ -210,6 +212,18 @@ async def test_a_task_that_no_plan_does_ends_in_plain_words(tmp_path: Path) -> N
     }
 
 
+async def test_another_way_is_spoken_of_only_where_one_was_tried(tmp_path: Path) -> None:
+    once_only = plan_kit(tmp_path, draft("find them"), "there is no other way", doing=raises)
+    reply = await run_turn("Do it.", ALICE, once_only)
+    assert reply.text == (
+        "I wasn't able to finish this: I could not get through “find them”. No step of it was finished."
+    )
+    drafts = [draft("find them"), draft("find them again"), "there is no third way"]
+    twice = plan_kit(tmp_path, *drafts, doing=raises, name="twice.db")
+    reply = await run_turn("Do it.", ALICE, twice)
+    assert "could not get through “find them again”, though I tried another way." in reply.text
+
+
 class Unreachable(Described):
     """A service that does not answer."""
 
@@ -257,20 +271,71 @@ async def test_a_plan_is_free_once_its_holder_has_been_silent_and_what_was_writt
         await dead.move(lambda plan: plan)
 
 
-@pytest.mark.req("AS-31")
-@pytest.mark.parametrize(("tokens", "status"), [(10, "complete"), (100_000, "failed")])
-async def test_what_a_plan_took_before_it_was_taken_up_counts_against_its_budget(
-    tmp_path: Path, tokens: int, status: str
+async def test_an_output_of_another_shape_does_not_end_the_step_of_a_plan_that_is_taken_up(
+    tmp_path: Path,
 ) -> None:
-    kit = plan_kit(tmp_path, budget=Policy(tokens_in=50_000), lease=0.2)
+    doing, ran = once("", gives_rows)
+    kit = plan_kit(tmp_path, doing=doing)
+    steps = Draft(steps=tuple(DraftStep.model_validate(step) for step in draft("one", "two")))
+    plan = with_draft(new_plan("plan_x", WHO, ALICE.id, "Do it.", 0.0), steps, ROWS)
+    await kit.services.documents.plans.create(with_step(plan, 1, status="executing"))
+    task = Task(WHO, ALICE.id, plan.steps[0].task_id or "", "executor", plan.plan_id, 1)
+    await kit.services.memory.write(task, "rows", {"rows": [1]}, {"rows": "array<integer>"})
+    reply = await run_turn("Do it.", ALICE, kit, resumed("plan_x"))
+    assert ran == ["one", "two"] and "1 row: one." in reply.text
+
+
+@pytest.mark.req("AS-31")
+@pytest.mark.parametrize(
+    ("resource", "spent", "status"),
+    [
+        ("tokens_in", 10, "complete"),
+        ("tokens_in", 100_000, "failed"),
+        ("dollars", 0.4, "complete"),
+        ("dollars", 0.6, "failed"),
+    ],
+)
+async def test_what_a_plan_took_before_it_was_taken_up_counts_against_its_budget(
+    tmp_path: Path, resource: str, spent: float, status: str
+) -> None:
+    budget = Policy(tokens_in=50_000, cost=0.5)
+    kit = plan_kit(tmp_path, budget=budget, lease=0.2)
     plans = kit.services.documents.plans
     steps = Draft(steps=(DraftStep.model_validate(draft("one")[0]),))
     plan = with_draft(new_plan("plan_x", WHO, ALICE.id, "Do it.", 0.0), steps, ROWS)
-    await create(plans, plan.replace(usage={"tokens_in": tokens}), "dead")
+    await create(plans, plan.replace(usage={resource: spent}), "dead")
     await run_turn("Do it.", ALICE, kit, resumed("plan_x"))
     plan = await read_plan(kit, "plan_x")
-    assert plan.status == status
+    assert plan.status == status and plan.usage[resource] >= spent
     assert (plan.failure or {}).get("reason") == (None if status == "complete" else "budget")
+
+
+@pytest.mark.req("AS-31")
+@pytest.mark.parametrize(
+    "budget", [Policy(tokens_in=700), Policy(tokens_out=90), Policy(time_budget_ms=18_000)]
+)
+async def test_a_plan_that_is_stopped_and_taken_up_again_and_again_ends_with_its_budget(
+    budget: Policy, tmp_path: Path
+) -> None:
+    """Each turn is stopped five seconds into the call of its step. The first reads about 390 tokens and writes 60,
+    each later one 110 and 11."""
+    clock = asyncio.get_running_loop().time
+    kit = plan_kit(tmp_path, draft("one"), doing=None, skills=Waits(), budget=budget, clock=clock)
+    statuses: list[str] = []
+    turn = run_turn("Do it.", ALICE, kit, turn_id="first")
+    while len(statuses) < 5:
+        async for event in turn:
+            if isinstance(event.body, ToolStarted) and event.body.tool == "call_skill":
+                await asyncio.sleep(5)
+                turn.cancel()
+        reply = await turn
+        statuses.append(reply.status)
+        if reply.status != "cancelled":
+            break
+        turn = run_turn("Do it.", ALICE, kit, resumed("plan_first"))
+    plan = await read_plan(kit, "plan_first")
+    assert (plan.status, plan.failure_kind) == ("failed", "budget")
+    assert statuses == ["cancelled", "cancelled", "cancelled", "failed"]
 
 
 @pytest.mark.req("AS-31")
