@@ -1,6 +1,7 @@
 """A plan whose skills act only after its user said yes, and one that follows on what was said before."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage, ToolMessage
@@ -13,7 +14,7 @@ from kit.metrics.plan_health import count_health, plan_health
 from kit.models.scripted import Line
 from kit.runtime.act_ledger import DECLINED
 from kit.tools.tool import ToolLimits
-from tests.plan_kits import Rows, calls_and_writes, opened_plans
+from tests.plan_kits import Rows, calls_and_writes, keeps_briefs, opened_plans
 
 CONFIRM = {"call_skill": ToolLimits(confirm="Call {skill}?")}
 """The executor asks before it calls a skill."""
@@ -174,3 +175,16 @@ async def test_two_acts_of_one_step_are_each_done_once_under_a_key_of_their_own(
             reply = await kit.resume(reply.turn_id, True)
     assert (reply.status, answers) == ("ok", 2), "the second step calls what the first has called"
     assert desk.tasks == ["ink", "paper"] and len(set(desk.keys)) == 2
+
+
+@pytest.mark.req("AS-28")
+async def test_a_planner_reads_what_was_said_before_its_task(tmp_path: Path) -> None:
+    briefs: list[dict[str, Any]] = []
+    async with opened_plans(tmp_path, Rows(idempotent=True), planner=keeps_briefs(briefs)) as kit:
+        session = kit.session("s")
+        reply = await kit.ask("the visits of Okoye", session)
+        await kit.ask("and the same for Haddad", session)
+    first, second = briefs
+    assert "conversation" not in first
+    assert "the visits of Okoye" in str(second["conversation"])
+    assert reply.text.partition("\n")[0] in str(second["conversation"])

@@ -3,13 +3,14 @@ ends by its contract."""
 
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage
 
-from kit.core.bodies.call import AgentStarted, ModelStarted
+from kit.core.bodies.call import AgentStarted, ModelStarted, ToolEnded
 from kit.core.bodies.guard import AccessDenied
 from kit.core.documents.document import AgentEvent
 from kit.models.offline.executor import executor_turn
@@ -19,15 +20,18 @@ from kit.planning.skill_call import LARGE
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.turn import run_turn
 from kit.tools.skill import (
+    SkillFault,
+    SkillResult,
     canonical_text,
     text_size,
 )
+from kit.tools.tool import UNAVAILABLE
 from kit.worlds.outlets.access import Scope
 from kit.worlds.outlets.call_log import CallLog
 from kit.worlds.outlets.skill_service import Fault, SkillService
 from tests.effort import slowness
 from tests.kits import ALICE, bodies
-from tests.plan_kits import events_of, plan_of
+from tests.plan_kits import Described, Rows, draft, events_of, manifest, plan_of
 from tests.step_kits import Telling, a_step, in_memory, need_boundary, output_of, step_kit
 
 OURS = "ou-0001"
@@ -168,6 +172,23 @@ async def test_the_gate_is_at_fifty_kilobytes_of_the_canonical_form(
     assert len(await events_of(kit, "large_response.detected")) == is_large
 
 
+async def test_a_large_result_that_no_disk_takes_is_unavailable_in_words(
+    tmp_path: Path,
+) -> None:
+    executor = ScriptedModel(skill("outlet_menu", outlet_id=OURS), gives_up(), "No.")
+    async with in_memory(SkillService()) as client:
+        kit = step_kit(tmp_path, client, executor, [VEGETARIAN])
+        # No file can be made where the folder should be.
+        (tmp_path / "tasks").rmdir()
+        (tmp_path / "tasks").write_text("")
+        reply = await run_turn("Which are vegetarian?", ALICE, kit)
+    assert texts(executor)[1] == UNAVAILABLE
+    (failure,) = [body for body in bodies(reply, ToolEnded) if body.tool == "call_skill"]
+    assert "bytes found no place" in str(failure.error)
+    assert reply.status == "failed" and "could not get through" in reply.text
+    assert "Not a directory" not in reply.text
+
+
 # How a step ends
 
 
@@ -265,6 +286,49 @@ async def test_an_act_that_answers_with_an_error_may_have_been_done_and_is_not_c
         kit = step_kit(tmp_path, client, executor, [RING])
         plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
     assert plan.steps[0].status == "uncertain" and log.calls() == []
+
+
+class TooLarge(Described):
+    """A skill whose result was cut off on the way; it keeps the keys that it was called with."""
+
+    def __init__(self, **fields: Any):
+        super().__init__(manifest("rows", **fields))
+        self.keys: list[str] = []
+
+    async def call(
+        self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
+    ) -> SkillResult | SkillFault:
+        self.keys.append(idempotency_key)
+        return SkillFault(skill=skill, reason="oversized", detail="it was cut off")
+
+
+@pytest.mark.parametrize(
+    ("honours_keys", "calls", "status"), [(False, 1, "uncertain"), (True, 2, "complete")]
+)
+async def test_an_act_whose_result_was_too_large_may_have_been_done_and_is_not_done_twice(
+    honours_keys: bool, calls: int, status: str, tmp_path: Path
+) -> None:
+    """What honours keys is called again, under the same key."""
+    act = skill("rows", task="order it")
+    executor = ScriptedModel(act, act, hands_in(rows=["done"]), "Done.")
+    skills = TooLarge(honours_keys=honours_keys)
+    kit = step_kit(tmp_path, skills, executor, draft("order it"))
+    plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
+    assert (len(skills.keys), len(set(skills.keys))) == (calls, 1)
+    assert plan.steps[0].status == status
+
+
+async def test_arguments_that_break_the_manifest_are_not_sent(tmp_path: Path) -> None:
+    """A service may refuse them too, or may not."""
+    schema = {"type": "object", "properties": {"task": {"type": "string"}}, "required": ["task"]}
+    skills = Rows(input_schema=schema)
+    wrong = skill("rows", task=7)
+    right = skill("rows", task="tea")
+    executor = ScriptedModel(wrong, right, hands_in(rows=["tea"]), "Done.")
+    kit = step_kit(tmp_path, skills, executor, draft("find tea"))
+    plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
+    assert skills.tasks == ["tea"] and plan.status == "complete"
+    assert texts(executor)[1].startswith("This call was not made: ")
 
 
 # What is written down
