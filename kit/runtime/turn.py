@@ -513,8 +513,7 @@ def routing_of(turn: TurnState, pattern: Pattern) -> RoutingDecision:
     coverage = turn.coverage()
     behavior: CapBehavior = "within"
     # A model that reports more than its message holds has left nothing out.
-    kept_to_cap = turn.reported > turn.cap and coverage.left_out.count > 0
-    if turn.over_cap or kept_to_cap:
+    if turn.over_cap or (turn.reported > turn.cap and coverage.left_out.count > 0):
         behavior = "over"
     elif turn.cap_used and turn.cap_used == turn.cap:
         behavior = "at"
