@@ -18,7 +18,7 @@ from kit.runtime.handle import Turn
 from kit.runtime.turn import run_turn
 from kit.settings import Settings
 from kit.ui.canvas.lane import lanes_of
-from kit.ui.plans.plan_words import progress_of, reason_of, sentence_of, steps_html
+from kit.ui.plans.plan_words import history_html, progress_of, reason_of, sentence_of, steps_html
 from kit.ui.plans.step_picture import picture_html
 from kit.ui.shared import frame
 from tests.app.rooms import app_over, room, shown
@@ -167,19 +167,37 @@ def test_a_step_says_how_many_it_found_and_one_that_found_nothing_is_missing(
     html = steps_html(plan, values, [], False)
     assert '<ul class="step-result"><li>2 outlets</li></ul>' in html
     failed = plan.replace(
-        steps=(), status="failed", failure={"reason": "infeasible: I cannot plan this"}
+        steps=(),
+        status="failed",
+        failure={"reason": "infeasible: I cannot plan this"},
+        failure_kind="infeasible",
     )
     said = sentence_of(failed, False, *words, {})
     assert said == "A plan: Planner was to split this task into steps, and found none."
-    assert reason_of(failed) == "I cannot plan this"
-    no_way = plan.replace(status="failed", failure_kind="infeasible")
-    assert "step 2 failed, and Planner found no other way." in sentence_of(
-        no_way, False, *words, {}
-    )
-    assert "planned anew" not in progress_of(no_way)
+    assert reason_of(failed, "Planner") == "Planner says: I cannot plan this"
     view = host.view(plan.plan_id.removeprefix("plan_"), MINE.principal)
     assert view is not None and len(view.steps) > 3, "planned twice, and a run for each step"
     assert f"{len(view.steps)} sub-agent runs" in lanes_of(view)[0].sentence
+
+
+def test_a_plan_whose_planner_found_no_other_way_was_planned_once(
+    page: AppTest, planned: Planned
+) -> None:
+    host = frame.open_host(Settings.read())
+    plan = host.plan(planned.ids["done"], MINE.principal)
+    assert plan is not None
+    first, second = plan.steps
+    no_way = plan.replace(
+        steps=(first, second.replace(status="failed")), status="failed", failure_kind="infeasible"
+    )
+    sentence = sentence_of(no_way, False, "Planner", "Executor", {})
+    assert sentence.endswith("Step 2 failed, and Planner found no other way. Missing: step 2.")
+    events = host.plan_events(MINE.principal, plan.plan_id)
+    assert "planned 2 times" in picture_html(plan, events, False, "Planner")
+    picture = picture_html(no_way, events, False, "Planner")
+    assert "found no other way" in picture and "planned" not in picture
+    assert "planned anew" not in progress_of(no_way) and history_html(no_way) == ""
+    assert history_html(plan), "of a plan that was planned anew it says so"
 
 
 def test_the_time_in_which_nobody_worked_is_no_time_of_the_picture_or_of_a_step(

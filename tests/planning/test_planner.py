@@ -18,7 +18,7 @@ from kit.core.documents.document import PlanStep
 from kit.core.errors import BindError
 from kit.core.outcome import AgentCall, Outcome
 from kit.models.offline import OfflineModel
-from kit.models.offline.planner import NO_EXAMPLE
+from kit.models.offline.planner import NO_EXAMPLE, NO_OTHER_WAY
 from kit.models.scripted import Line, ScriptedModel
 from kit.planning.draft import Draft, DraftStep, Infeasible, ReturnSpec, faults
 from kit.planning.journal import Journal
@@ -371,7 +371,7 @@ async def test_after_a_fault_that_may_pass_the_stand_in_tries_the_rest_again_and
 @pytest.mark.req("AS-23")
 async def test_after_any_other_failure_the_stand_in_says_that_it_has_no_other_plan() -> None:
     _, run = await revise(SIX, 2, "insufficient: too large")
-    reason = f"{NO_EXAMPLE}: step 2 failed, insufficient: too large"
+    reason = f"{NO_OTHER_WAY}: step 2 failed, insufficient: too large"
     assert run.scope.result == Infeasible(reason=reason)
 
 

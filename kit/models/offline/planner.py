@@ -14,6 +14,7 @@ FIND = "find_relevant_skills"
 LOAD = "load_skill"
 SUBMIT = "submit_plan"
 NO_EXAMPLE = "I cannot plan this without a model"
+NO_OTHER_WAY = "I know no other way without a model"
 UNREADABLE = "the skills cannot be read right now"
 Call = tuple[str, dict[str, Any]]
 """A tool and its arguments."""
@@ -160,7 +161,7 @@ def _remaining_steps(brief: Mapping[str, Any]) -> list[Mapping[str, Any]] | str:
     remaining = cast("Sequence[Mapping[str, Any]]", brief["remaining_steps"])
     reason = str(failed["reason"])
     if not remaining or not _PASSING.search(reason):
-        return f"{NO_EXAMPLE}: step {failed['step']} failed, {reason}"
+        return f"{NO_OTHER_WAY}: step {failed['step']} failed, {reason}"
     return list(remaining)
 
 

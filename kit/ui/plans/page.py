@@ -201,7 +201,8 @@ def _heading(host: Host, plan: Plan, is_held: bool, sentence: str) -> None:
     simulated = simulated_words(host.models_of([plan]))
     st.caption(" · ".join(filter(None, (literal(progress_of(plan)), simulated))))
     if plan.failure:
-        st.markdown(literal(reason_of(plan)))
+        planner, _ = _roles(host)
+        st.markdown(literal(reason_of(plan, planner)))
     error = st.session_state.pop(f"plan-error-{plan.plan_id}", None)
     if error:
         st.error(literal(error))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from kit.core.display.count import enumeration, many
-from kit.core.documents.document import WAITING, AgentEvent, Plan, PlanStep
+from kit.core.documents.document import WAITING, AgentEvent, Plan, PlanStep, Replan
 from kit.planning.output_words import Wording, is_empty, is_ids, size_of, words_of
 from kit.planning.plan import OVER, complete_steps, declined_steps
 from kit.ui.shared.tag import Tag
@@ -58,10 +58,13 @@ def can_go_on(plan: Plan, is_held: bool) -> bool:
     return state in (STATES["cancelled"], IDLE)
 
 
-def reason_of(plan: Plan) -> str:
+def reason_of(plan: Plan, planner: str) -> str:
     """Returns why a plan failed, in a sentence; empty where it did not."""
     reason = plan.failure_reason.removeprefix("infeasible: ")
-    return REASONS.get(plan.failure_kind or "", reason[:1].upper() + reason[1:])
+    reason = reason[:1].upper() + reason[1:]
+    if plan.failure_kind == "infeasible":
+        return f"{planner} says: {reason}"
+    return REASONS.get(plan.failure_kind or "", reason)
 
 
 def progress_of(plan: Plan) -> str:
@@ -70,7 +73,7 @@ def progress_of(plan: Plan) -> str:
     parts: list[str] = []
     if plan.steps:
         parts.append(f"{len(complete_steps(plan))} of {many(len(plan.steps), 'step')} done")
-    replans = plan.replan_count - _is_without_plan(plan)
+    replans = plan.replan_count - is_without_plan(plan)
     if replans > 0:
         parts.append(f"planned anew {many(replans, 'time')}")
     if usage:
@@ -81,9 +84,16 @@ def progress_of(plan: Plan) -> str:
     return " · ".join(parts)
 
 
-def _is_without_plan(plan: Plan) -> bool:
+def is_without_plan(plan: Plan) -> bool:
     """Whether the planner, when it was asked last, made no plan."""
     return plan.failure_kind in ("infeasible", "no_plan")
+
+
+def _replans(plan: Plan) -> Sequence[Replan]:
+    """Returns the times that a plan was written anew; a planner that found no other way has written nothing."""
+    if is_without_plan(plan):
+        return plan.replan_history[:-1]
+    return plan.replan_history
 
 
 def sentence_of(
@@ -106,7 +116,8 @@ def sentence_of(
     if plan.status == "complete":
         sentence += f" {_ending(plan, outputs)}"
     elif failed:
-        sentence += f" {_numbers(failed)} failed. Missing: {_numbers(missing).lower()}."
+        no_way = f", and {planner} found no other way" if is_without_plan(plan) else ""
+        sentence += f" {_numbers(failed)} failed{no_way}. Missing: {_numbers(missing).lower()}."
     elif declined:
         sentence += f" You said no to {_numbers(declined).lower()}."
         not_begun = [step for step in missing if step not in declined]
@@ -116,15 +127,10 @@ def sentence_of(
         sentence += (
             f" Not finished: {_numbers(missing).lower()}; state: {state_of(plan, is_held).text}."
         )
-    replans = dict.fromkeys(replan.failed_step for replan in plan.replan_history)
+    replans = dict.fromkeys(replan.failed_step for replan in _replans(plan))
     if replans:
         again = enumeration([f"{number}" for number in replans])
-        then = (
-            f"{planner} found no other way"
-            if _is_without_plan(plan)
-            else "the rest was planned anew"
-        )
-        sentence += f" On the way step {again} failed, and {then}."
+        sentence += f" On the way step {again} failed, and the rest was planned anew."
     return sentence
 
 
@@ -255,7 +261,7 @@ def _glance(value: Any) -> tuple[str, ...]:
 def history_html(plan: Plan) -> str:
     """Returns what was planned anew, and why; empty where nothing was."""
     rows: list[Row] = []
-    for replan in plan.replan_history:
+    for replan in _replans(plan):
         trigger = replan.trigger.replace("_", " ")
         reason = replan.reason[:LONGEST]
         rows.append((f"{replan.attempt}", f"step {replan.failed_step}", trigger, reason))

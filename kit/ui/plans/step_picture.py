@@ -9,7 +9,7 @@ from kit.core.documents.document import AgentEvent, Plan, PlanStep
 from kit.planning.plan import OVER, acts
 from kit.ui.canvas.drawing import axis_end, canvas_html
 from kit.ui.canvas.lane import BEYOND, Lane, Mark, Phrase
-from kit.ui.plans.plan_words import step_state, worked_seconds
+from kit.ui.plans.plan_words import is_without_plan, step_state, worked_seconds
 
 LONGEST_PAUSE = 5.0
 """Seconds in which nobody worked that the axis still shows: a plan that was taken up a day later is no day long."""
@@ -79,7 +79,9 @@ def _planner_lane(plan: Plan, planner: str, plannings: Sequence[_Work], times: _
         seconds += end - work.start
         marks.append(Mark(name="planning", start=times.at(work.start), end=times.at(end)))
     verdict = f"wrote {many(len(plan.steps), 'step')} {seconds:.1f} s"
-    if len(plannings) > 1:
+    if is_without_plan(plan):
+        verdict = f"found no other way {seconds:.1f} s"
+    elif len(plannings) > 1:
         verdict = f"planned {many(len(plannings), 'time')} {seconds:.1f} s"
     return Lane(
         kind="orchestrator",
