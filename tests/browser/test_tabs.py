@@ -83,6 +83,30 @@ IN_SIGHT = """() => {
 """Whether the page is scrolled, its question stands at the top all the same, and the axis under it."""
 
 
+IN_ORDER = """() => {
+    const rows = [...document.querySelectorAll('.st-key-turns .lane:not(.answer)')]
+        .map((row) => row.getBoundingClientRect());
+    const stop = document.querySelector('[data-testid=stBottomBlockContainer]').getBoundingClientRect();
+    return rows.length === 5 && rows[4].bottom < stop.top
+        && rows.every((row, number) => !number || row.top >= rows[number - 1].bottom - 1);
+}"""
+"""Whether the axis, the orchestrator and three sub-agents stand one below the other, none behind another."""
+
+
+def test_on_a_phone_the_axis_hides_nobody_who_is_at_work(desk: Any, patient: Served):
+    visitor = visit(desk, patient.url)
+    visitor.page.set_viewport_size(PHONE)
+    visitor.open(HANGS)
+    visitor.ready()
+    hanging(visitor)
+    visitor.page.locator("[data-lane=Shop][data-phase=ended]").wait_for()
+    visitor.page.wait_for_timeout(1_000)  # what moved has come to rest
+    assert visitor.page.evaluate(IN_ORDER)
+    visitor.page.get_by_role("button", name="Stop").click()
+    visitor.page.locator(".stMarkdownBadge", has_text="Stopped").wait_for()
+    visitor.page.close()
+
+
 def test_the_keyboard_alone_asks_and_stops(desk: Any, patient: Served):
     visitor = visit(desk, patient.url)
     visitor.open(HANGS)
