@@ -239,6 +239,8 @@ def test_one_question_runs_on_all_patterns_at_once(page: AppTest, store: tuple[P
     button(page, "Ask on all 7 patterns").click().run()
     assert len(named(page)) == 7 == len(canvases(page)) and not page.exception
     assert "lack" not in text(page).replace("lack nothing", "")
+    asked = "Of the sub-agents, Support, Rewards and Shop answered in 6 of 7; 1 way asked none."
+    assert asked in text(page)
     kept = SqliteStore(store[0])
     turns = [kept.turn(turn_id, OPERATOR) for turn_id in named(page)]
     kept.close()
@@ -270,6 +272,17 @@ def test_a_question_with_pictures_that_are_gone_is_not_asked_without_them(
     open_turns(page, "pictured")
     button(page, "Ask again").click().run()
     assert "no longer in memory" in page.error[0].value and len(named(page)) == 1
+
+
+def test_one_line_says_who_was_asked_and_in_how_many_ways_each_answered(page: AppTest, ids: Ids):
+    words = text(open_turns(page, ids["whole"], ids["failing"], ids["capped"]))
+    assert (
+        "Of the sub-agents, Support and Shop answered in all 3;"
+        " Rewards answered in 1 of 3 and failed in 1 of 3."
+    ) in words
+    assert "answered in both" not in text(open_turns(page, ids["whole"], ids["other"])), (
+        "turns of two questions are no ways of one"
+    )
 
 
 async def test_a_sub_agent_that_failed_in_one_of_its_two_parts_lost_one():
@@ -326,8 +339,11 @@ async def test_where_a_fault_had_no_part_in_a_turn_the_comparison_says_so():
                 faults = [f"rewards={fault}"]
                 reply = await kit.ask(question, kit.session(pattern), pattern, faults=faults)
                 views[pattern] = advance(TurnView(question=question), reply.events)
+    who = (
+        "Of the sub-agents, Shop answered in 1 of 2; Rewards failed in 1 of 2; 1 way asked none.\n"
+    )
     assert losses(turns) == (
-        "mediated lacks “how many points do I have” (Rewards: had a problem on its side)."
+        f"{who}mediated lacks “how many points do I have” (Rewards: had a problem on its side)."
         " monolith lacks nothing."
         " Rewards was made to fail in 1 of 2; in monolith nobody asked Rewards, so nothing was broken there"
         " and it is no fair winner."
@@ -336,6 +352,6 @@ async def test_where_a_fault_had_no_part_in_a_turn_the_comparison_says_so():
     assert ["nothing was broken" in row for row in rows] == [False, True]
     assert "one agent with every tool" in rows[1], "a name that nobody knows is explained"
     assert losses(foreign) == (
-        "mediated and monolith lack “how many points do I have”"
+        f"{who}mediated and monolith lack “how many points do I have”"
         " (Rewards: its data could not be confirmed as yours)."
     )

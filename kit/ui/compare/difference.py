@@ -3,18 +3,19 @@ never from their texts."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 from markupsafe import Markup, escape
 
 from kit.core.bodies.speech import Acknowledged
 from kit.core.bodies.turn import TurnStarted
-from kit.core.display.count import enumeration
+from kit.core.display.count import enumeration, many
 from kit.core.outcome import RoutingDecision
 from kit.core.value import Value
 from kit.ui.shared.tag import Tag
 from kit.ui.shared.template import render, table_html
 from kit.ui.shared.turn_facts import OWNING_UP, fault_words, headline
-from kit.ui.shared.turn_view import TurnView
+from kit.ui.shared.turn_view import StepState, TurnView
 from kit.ui.shared.wording import label, model_words, simulated_words
 
 UNKNOWN = "–"
@@ -236,11 +237,73 @@ def _words(agent: str, views: Sequence[TurnView]) -> str:
     return min(parts, key=len, default="")
 
 
+Deed = StepState | Literal["left out"]
+_DEEDS: dict[Deed, tuple[str, str]] = {
+    "left out": ("was left out", "were left out"),
+    "ok": ("answered", "answered"),
+    "partial": ("answered in part", "answered in part"),
+    "waiting": ("waits for your answer", "wait for your answer"),
+    "stopped": ("was stopped", "were stopped"),
+    "failed": ("failed", "failed"),
+    "running": ("is at work", "are at work"),
+}
+"""How a sub-agent stands in a turn -> its words for one and for several. Of a sub-agent that has several parts of a
+turn the last of these counts."""
+
+
+def asked_sentence(turns: Mapping[str, TurnView]) -> str:
+    """Says which sub-agents were asked, and in how many of the turns each of them answered or not.
+
+    Nothing for a single turn, for turns of several questions, and for plans, whose pages speak of their steps.
+    """
+    views = [view for view in turns.values() if not view.is_plan]
+    if len(views) < 2 or len({view.question for view in views}) > 1:
+        return ""
+    counts: dict[str, Counter[Deed]] = {}
+    unasked = 0
+    for view in views:
+        deeds = _deeds(view)
+        for agent, deed in deeds.items():
+            counts.setdefault(agent, Counter())[deed] += 1
+        unasked += not deeds and not view.running
+    agents_alike: dict[tuple[tuple[Deed, int], ...], list[str]] = {}
+    for agent, deeds in counts.items():
+        agents_alike.setdefault(tuple(deeds.most_common()), []).append(label(agent))
+    clauses: list[str] = []
+    for deeds, agents in agents_alike.items():
+        of_agents = [
+            f"{_DEEDS[deed][len(agents) > 1]} in {_share(count, len(views))}"
+            for deed, count in deeds
+        ]
+        clauses.append(f"{enumeration(agents)} {enumeration(of_agents)}")
+    if unasked and clauses:
+        clauses.append(f"{many(unasked, 'way')} asked none")
+    return f"Of the sub-agents, {'; '.join(clauses)}." if clauses else ""
+
+
+def _deeds(view: TurnView) -> dict[str, Deed]:
+    """Returns how each sub-agent that a turn asked, or left out, stands in it."""
+    deeds: dict[str, Deed] = dict.fromkeys(view.over_cap, "left out")
+    # A monolith does the work of its parts alone: none of them was asked.
+    steps = view.taken_on if view.steps else ()
+    for state in _DEEDS:
+        for step in steps:
+            if step.state == state:
+                deeds[step.agent] = step.state
+    return deeds
+
+
+def _share(count: int, total: int) -> str:
+    if count < total:
+        return f"{count} of {total}"
+    return "both" if total == 2 else f"all {total}"
+
+
 def losses_html(
     lost: Mapping[str, tuple[LostPart, ...]], turns: Mapping[str, TurnView], *, running: bool
 ) -> str:
-    """Returns one paragraph that says which turns lack what, why, and whether their answers own up to
-    it; `running`: so far."""
+    """Returns a line on who was asked, and a paragraph that says which turns lack what, why, and whether their answers
+    own up to it; `running`: so far."""
     names: dict[Markup, list[str]] = {}
     complete: list[str] = []
     for name, parts in lost.items():
@@ -256,6 +319,7 @@ def losses_html(
     ended = [name for name, view in turns.items() if not view.running]
     return render(
         "losses",
+        asked=asked_sentence(turns),
         groups=groups,
         complete=_names(complete, lost) if complete else "",
         several=len(complete) > 1,
