@@ -71,6 +71,7 @@ class Sentences(Value):
     plan_done: str
     plan_done_one: str
     plan_again: str
+    plan_made_up: str
     plan_steps: str
     plan_left: str
     plan_gone: str

@@ -19,7 +19,7 @@ from kit.core.outcome import AgentCall, Answer, Outcome, Reason
 from kit.models.message import tool_text
 from kit.planning.loop import Manager
 from kit.planning.output_words import Wording, is_ids, size_of, words_of
-from kit.planning.plan import OVER, complete_steps, failed_step
+from kit.planning.plan import OVER, complete_steps, failed_step, made_up_steps
 from kit.planning.record import outputs_of
 from kit.runtime.act_ledger import DECLINED, LedgerEntry
 from kit.runtime.agents.llm_agent import LLMAgent
@@ -163,7 +163,16 @@ def done_words(plan: Plan, words: Sentences) -> str:
     failed = dict.fromkeys(str(replan.failed_step) for replan in plan.replan_history)
     if not failed:
         return sentence
-    return f"{sentence} {words.plan_again.format(steps=', '.join(failed))}"
+    sentence += f" {words.plan_again.format(steps=', '.join(failed))}"
+    return sentence + _made_up_words(plan, words)
+
+
+def _made_up_words(plan: Plan, words: Sentences) -> str:
+    """Says which steps answered without looking anything up; empty where none did."""
+    made_up = made_up_steps(plan)
+    if not made_up:
+        return ""
+    return f" {words.plan_made_up.format(steps=', '.join(made_up))}"
 
 
 def stop_words(plan: Plan, ctx: RunContext, outputs: Mapping[int, Any]) -> str:
@@ -177,6 +186,7 @@ def stop_words(plan: Plan, ctx: RunContext, outputs: Mapping[int, Any]) -> str:
         reason = _stop_reason(plan, failed_step(plan), words)
         if plan.steps and not complete and not acts:
             reason += f" {words.plan_no_steps}"
+        reason += _made_up_words(plan, words)
         parts.insert(0, reason)
     if not parts and not complete:
         return ""

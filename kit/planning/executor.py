@@ -40,7 +40,7 @@ def executor_tools(services: PlanServices) -> Toolbox:
         CALL: _call_tool(services),
         INSUFFICIENT: _insufficient_tool(services),
         task_memory.WRITE: _write_tool(services),
-        task_memory.READ: task_memory.read_tool(services.memory),
+        task_memory.READ: _read_tool(services),
         temp_files.WRITE: temp_files.write_tool(services.files),
         temp_files.READ: temp_files.read_tool(services.files),
         EXEC_PYTHON: exec_python(boundary_or_fault(), services.files, _review(services)),
@@ -137,6 +137,21 @@ def _write_tool(services: PlanServices) -> PlanTool:
     }
     description = "Hand in the result of this step. It is held against return_spec; with that the step is done."
     return plan_tool(services, task_memory.WRITE, description, asks, ("key",), step_scope, call)
+
+
+def _read_tool(services: PlanServices) -> PlanTool:
+    async def call(scope: StepScope, values: dict[str, Any]) -> ToolAnswer:
+        memory = await services.memory.read(scope.task.principal, str(values.get("key", "")))
+        if memory is None:
+            return result("Nothing is kept under this key.")
+        await services.memory.confirm(scope.task.principal, memory)
+        if memory.task_id != scope.task.id:
+            scope.has_read = True
+        return result(json.dumps(memory.value, ensure_ascii=False))
+
+    asks = {"key": {"type": "string", "description": "The whole key, as write_memory returned it."}}
+    description = "Read what a step has kept."
+    return plan_tool(services, task_memory.READ, description, asks, ("key",), step_scope, call)
 
 
 async def _arguments(

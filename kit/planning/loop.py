@@ -6,15 +6,16 @@ its last complete step. The manager calls no skill, and whoever it asks can ask 
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from kit.compose.parts import PlanSettings
 from kit.core.documents.document import SKILLS, WAITING, Memory, Plan, PlanStep
 from kit.core.outcome import AgentCall, Failure, FanOut, Outcome
 from kit.core.secret import without_secrets
 from kit.planning.draft import Draft, Infeasible
+from kit.planning.executor import CALL
 from kit.planning.journal import Journal
 from kit.planning.plan import (
     FAILURE_WORDS,
@@ -39,9 +40,17 @@ from kit.planning.recall import earlier_answers, session_summary
 from kit.planning.record import PlanRecord
 from kit.planning.scope import PlannerScope, StepScope, executes, plans
 from kit.planning.services import PlanServices
+from kit.planning.step_end import (
+    StepFailure,
+    StepRun,
+    detail_of,
+    failure_of,
+    is_made_up,
+    may_have_acted,
+    status_of,
+)
 from kit.planning.step_log import StepLog
 from kit.planning.step_query import ANSWER, executor_query, output_of, request_of
-from kit.runtime.act_ledger import DECLINED
 from kit.runtime.agents.api_agent import ApiAgent
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import Carrier, dispatch, fan_out
@@ -50,36 +59,6 @@ from kit.tools.task_memory import Task, write_data
 
 ENDS = (*OVER, "cancelled")
 """The states in which the manager leaves a plan: it has ended, or its user said no to what it would do next."""
-
-
-@dataclass(frozen=True, slots=True)
-class StepRun:
-    """A step that is about to be run."""
-
-    step: PlanStep
-    log: StepLog
-    outputs: Mapping[int, Any]
-    """Step -> its output, of those that it works on."""
-    began: float
-
-    @property
-    def task(self) -> Task:
-        return self.log.task
-
-
-@dataclass(frozen=True, slots=True)
-class StepFailure:
-    """A step that came to no output."""
-
-    step: PlanStep
-    trigger: Trigger | Literal["uncertain", "declined"]
-    reason: str
-    """In which words the planner is told."""
-    outcome: Outcome
-    """How its executor ended."""
-    ended: float
-    suggestion: str = ""
-    """What its executor said should be planned in its place."""
 
 
 @dataclass
@@ -101,6 +80,12 @@ class Manager:
     @property
     def plan(self) -> Plan:
         return self.record.plan
+
+    @property
+    def _calls_skills(self) -> bool:
+        """Whether the executor has the kit's tool for skills: what another agent looks up is seen by nobody here."""
+        executor = self.ctx.turn.agents[self.settings.executor]
+        return CALL in executor.card.tools and not isinstance(executor, ApiAgent)
 
     async def drive(self, skills: Skills) -> None:
         """Takes the plan to its end, from wherever it stands, with the skills that its request opens."""
@@ -188,7 +173,7 @@ class Manager:
             elif scope.unreachable:
                 await self._fail("unreachable", why=scope.unreachable)
             elif draft is None:
-                await self._fail("no_plan", why=_detail(outcome, scope.refusals))
+                await self._fail("no_plan", why=detail_of(outcome, scope.refusals))
             else:
                 await self._fail("infeasible", why=draft.reason)
             return
@@ -251,12 +236,13 @@ class Manager:
                 return None
         if step.status == "executing":
             # Its process may have died between the write and the transition.
-            if memory := await log.output(step.return_spec["shape"]):
+            memory = await log.output(step.return_spec["shape"])
+            if memory and not (self._calls_skills and await is_made_up(step, log)):
                 await self._complete(step, memory)
                 return None
             if await self._ended_in_doubt(step):
                 return None
-        return StepRun(step, log, outputs, began=self.services.clock())
+        return StepRun(step, log, self._calls_skills, outputs, began=self.services.clock())
 
     async def _begin(self, run: StepRun) -> None:
         number = run.step.step_index
@@ -317,34 +303,13 @@ class Manager:
     async def _close(self, run: StepRun, scope: StepScope, outcome: Outcome) -> StepFailure | None:
         """Stores how a step ended that came to an output; returns what is wrong with every other."""
         memory = await run.log.output(run.step.return_spec["shape"])
-        if scope.uncertain:
-            status = "uncertain"
-        elif scope.is_declined:
-            status = "declined"
-        elif memory:
-            status = "complete"
-        elif scope.insufficient:
-            status = "insufficient"
-        else:
-            status = "failed"
         ended = self.services.clock()
+        failure = await failure_of(run, scope, outcome, memory, ended)
+        status = "complete" if failure is None else status_of(failure)
         await _finish(scope.journal, status, ended - run.began, memory)
-        if scope.uncertain:
-            reason = _may_have_acted(scope.uncertain)
-            return StepFailure(run.step, "uncertain", reason, outcome, ended)
-        if scope.is_declined:
-            return StepFailure(run.step, "declined", DECLINED, outcome, ended)
-        if memory:
+        if failure is None and memory:
             await self._complete(run.step, memory)
-            return None
-        if scope.insufficient:
-            reason, suggestion = scope.insufficient
-            return StepFailure(run.step, "insufficient", reason, outcome, ended, suggestion)
-        if violation := await run.log.violation():
-            reason = f"the output is not of the shape asked for: {violation}"
-            return StepFailure(run.step, "contract_violation", reason, outcome, ended)
-        reason = _detail(outcome, [scope.fault or "it ended without an output"])
-        return StepFailure(run.step, "failed", reason, outcome, ended)
+        return failure
 
     async def _complete(self, step: PlanStep, memory: Memory) -> None:
         finished_at = self.services.clock()
@@ -379,7 +344,7 @@ class Manager:
         elif blamed.trigger == "declined":
             await self._decline(blamed.step)
         elif self.plan.replan_count >= MOST_REPLANS:
-            await self._fail("exhausted", blamed.step, blamed.reason)
+            await self._fail("exhausted", blamed.step, blamed.reason, trigger=blamed.trigger)
         else:
             await self._revise(blamed, blamed.trigger, failures)
 
@@ -409,6 +374,7 @@ class Manager:
                     failure.step.step_index,
                     status="failed",
                     failure_reason=failure.reason,
+                    failure_kind=failure.trigger,
                     finished_at=failure.ended,
                 )
             return with_replan(plan, trigger, blamed.step, "; suggestion: ".join(reasons), now)
@@ -424,11 +390,18 @@ class Manager:
         )
 
     async def _fail(
-        self, kind: FailureKind, step: PlanStep | None = None, detail: str = "", *, why: str = ""
+        self,
+        kind: FailureKind,
+        step: PlanStep | None = None,
+        detail: str = "",
+        *,
+        trigger: Trigger | None = None,
+        why: str = "",
     ) -> None:
         """Ends the plan, and stores why in the form that callers of the service get.
 
-        `step` is the one it failed of, and `detail` what went wrong in it; `why` is what a planner said.
+        `step` is the one it failed of, `detail` what went wrong in it, `trigger` of which kind that is; `why` is what a
+        planner said.
         """
         reason = FAILURE_WORDS.get(kind, kind)
         if why:
@@ -454,7 +427,12 @@ class Manager:
                 )
             if step is not None:
                 plan = with_step(
-                    plan, step.step_index, status=status, failure_reason=detail, finished_at=now
+                    plan,
+                    step.step_index,
+                    status=status,
+                    failure_reason=detail,
+                    failure_kind=trigger,
+                    finished_at=now,
                 )
             complete = [done_step.step_index for done_step in complete_steps(plan)]
             failure = {
@@ -489,7 +467,7 @@ class Manager:
         """Ends the plan where a skill of the step may have acted, and may not be called twice (decisions 41)."""
         skill = await self._log(step).lost_act()
         if skill is not None:
-            await self._fail("uncertain", step, _may_have_acted(skill))
+            await self._fail("uncertain", step, may_have_acted(skill))
         return skill is not None
 
     async def value(self, step: PlanStep) -> Any:
@@ -569,16 +547,3 @@ async def _finish(
     key = memory and memory.key
     duration = round(1000 * max(0.0, seconds))
     await journal.write("subagent.finish", status=status, duration_ms=duration, memory_key=key)
-
-
-def _may_have_acted(skill: str) -> str:
-    return f"a call of {skill} came to no known end; it may have acted"
-
-
-def _detail(outcome: Outcome, reasons: list[str]) -> str:
-    """Returns why an agent has nothing to show: its failure, else the last of the other reasons."""
-    if isinstance(outcome, Failure):
-        return outcome.why
-    if reasons:
-        return reasons[-1]
-    return "nothing was handed in"

@@ -14,8 +14,8 @@ from kit.planning.draft import Draft, DraftStep
 from kit.tools.skill import SkillManifest
 
 MOST_REPLANS = 3
-Trigger = Literal["insufficient", "failed", "contract_violation"]
-"""Why the rest of a plan is written anew."""
+Trigger = Literal["insufficient", "failed", "contract_violation", "nothing_looked_up"]
+"""Why the rest of a plan is written anew. `nothing_looked_up`: an executor handed in what it cannot know."""
 FailureKind = Literal[
     "exhausted", "uncertain", "budget", "infeasible", "unreachable", "no_plan", "failed"
 ]
@@ -164,6 +164,18 @@ def failed_step(plan: Plan) -> PlanStep | None:
             if step.status == status:
                 return step
     return None
+
+
+def made_up_steps(plan: Plan) -> tuple[str, ...]:
+    """The numbers of the steps whose executor handed in what it cannot know, each once, in order."""
+    numbers: set[int] = set()
+    for replan in plan.replan_history:
+        if replan.trigger == "nothing_looked_up":
+            numbers.add(replan.failed_step)
+    for step in plan.steps:
+        if step.failure_kind == "nothing_looked_up":
+            numbers.add(step.step_index)
+    return tuple([str(number) for number in sorted(numbers)])
 
 
 def step_fault(plan: Plan, step: PlanStep) -> str | None:

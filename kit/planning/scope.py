@@ -53,6 +53,8 @@ class StepScope:
     """Skill calls made so far; each has a number, by which a service knows it again."""
     insufficient: tuple[str, str] | None = None
     """Its reason and its suggestion, when it says that one step cannot do this."""
+    has_read: bool = False
+    """Whether it has read a memory that another task left."""
     fault: str | None = None
     """What went wrong with the last skill call; None where that gave data."""
     uncertain: str | None = None
@@ -67,6 +69,17 @@ class StepScope:
     def is_declined(self) -> bool:
         """Whether its user said no to something that the step wanted to do: then nothing more is done in it."""
         return any(entry.what == self.step.task for entry in self.acts.in_state("declined"))
+
+    @property
+    def has_source(self) -> bool:
+        """Whether it knows something that no call of its own gave: a memory, or an act that its plan made before."""
+        if self.has_read:
+            return True
+        # An act that its user said yes to is known by its arguments, and told again to whichever step asks for it.
+        for entry in self.acts.entries.values():
+            if entry.what == self.step.task and entry.state == "done" and not entry.has_failed:
+                return True
+        return False
 
 
 # Not an argument of the tools: a model would see it, and could name another step's.

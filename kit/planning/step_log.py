@@ -13,6 +13,9 @@ from kit.planning.skill_call import CALL, START
 from kit.stores.documents.protocol import EventFilter
 from kit.tools.task_memory import Task
 
+GAVE_UP = "subagent.insufficient"
+"""Event of a step that says that it cannot be done as it is."""
+
 
 @dataclass(frozen=True, slots=True)
 class StepLog:
@@ -26,14 +29,26 @@ class StepLog:
         written = await self._events("memory.written")
         if not written:
             return None
+        signals = await self._events(GAVE_UP)
+        # What it wrote before it said that it could not do this is taken back.
+        if signals and signals[-1].seq > written[-1].seq:
+            return None
         memory = await self.services.memory.read(self.task.principal, _payload(written[-1])["key"])
         if memory and validator(schema_of(shape)).wrong(memory.value) is None:
             return memory
         return None
 
+    async def has_looked_up(self) -> bool:
+        """Whether a call of a skill gave something before the step wrote its last output."""
+        written = await self._events("memory.written")
+        for event in await self._events(CALL):
+            if event.status == "ok" and event.seq < written[-1].seq:
+                return True
+        return False
+
     async def suggestion(self) -> str:
         """What its executor said should be planned in its place; empty where it said nothing."""
-        signals = await self._events("subagent.insufficient")
+        signals = await self._events(GAVE_UP)
         if signals:
             return str(_payload(signals[-1]).get("suggestion", ""))
         return ""

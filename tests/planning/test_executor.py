@@ -31,7 +31,7 @@ from kit.worlds.outlets.call_log import CallLog
 from kit.worlds.outlets.skill_service import Fault, SkillService
 from tests.effort import slowness
 from tests.kits import ALICE, bodies
-from tests.plan_kits import Described, Rows, draft, events_of, manifest, plan_of
+from tests.plan_kits import Described, Rows, draft, events_of, manifest, plan_of, row_result
 from tests.step_kits import Telling, a_step, in_memory, need_boundary, output_of, step_kit
 
 OURS = "ou-0001"
@@ -197,7 +197,8 @@ async def test_the_contract_is_the_steps_whatever_the_model_says_it_is(tmp_path:
     wrong = calls(
         ("write_memory", {"key": "ids", "data": [1], "return_spec": {"shape": "array<integer>"}})
     )
-    executor = ScriptedModel(wrong, hands_in(outlets=[{"id": OURS}]), "Done.")
+    looks_up = skill("outlet_list", city="Rivermont")
+    executor = ScriptedModel(looks_up, wrong, hands_in(outlets=[{"id": OURS}]), "Done.")
     async with in_memory(SkillService()) as client:
         kit = step_kit(tmp_path, client, executor, [ACTIVE])
         reply = await run_turn("Do it.", ALICE, kit)
@@ -289,7 +290,7 @@ async def test_an_act_that_answers_with_an_error_may_have_been_done_and_is_not_c
 
 
 class TooLarge(Described):
-    """A skill whose result was cut off on the way; it keeps the keys that it was called with."""
+    """A skill whose first result was cut off on the way; it keeps the keys that it was called with."""
 
     def __init__(self, **fields: Any):
         super().__init__(manifest("rows", **fields))
@@ -299,6 +300,8 @@ class TooLarge(Described):
         self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
     ) -> SkillResult | SkillFault:
         self.keys.append(idempotency_key)
+        if len(self.keys) > 1:
+            return row_result(skill, "done")
         return SkillFault(skill=skill, reason="oversized", detail="it was cut off")
 
 

@@ -65,7 +65,7 @@ EXTENSIONS: Mapping[str, set[str]] = {
         "failure",
         "failure_kind",
     },
-    "PlanStep": {"input_from_steps"},
+    "PlanStep": {"input_from_steps", "failure_kind"},
     "AgentEvent": {
         "user_id",
         "seq",
@@ -176,6 +176,8 @@ class PlanStep(Value):
     memory_key: Keyword | None = None
     validated: Boolean = False
     failure_reason: Text | None = None
+    failure_kind: Keyword | None = None
+    """Of which kind that is (`Trigger` in kit/planning/plan.py), where the rest was planned anew for it."""
     started_at: Date | None = None
     finished_at: Date | None = None
 
