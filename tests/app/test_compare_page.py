@@ -285,6 +285,15 @@ def test_one_line_says_who_was_asked_and_in_how_many_ways_each_answered(page: Ap
     )
 
 
+def test_a_single_turn_lacks_what_it_lacks_and_is_compared_with_nothing(page: AppTest, ids: Ids):
+    words = text(open_turns(page, ids["whole"]))
+    assert "Way A: Mediated lacks nothing." in words and "Of the sub-agents" not in words
+    assert not any("What differs" in one for one in html(page))
+    assert "Way A: Mediated lacks “how many points do I have”" in text(
+        open_turns(page, ids["failing"])
+    )
+
+
 async def test_a_sub_agent_that_failed_in_one_of_its_two_parts_lost_one():
     lead = Line(
         calls=[("ask_a", {"query": part, "intent_count": 2}) for part in ("points", "shoes")]

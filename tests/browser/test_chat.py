@@ -62,6 +62,9 @@ def test_the_first_page_is_ready_within_seconds(desk: Any, lively: Served):
     told("the server before it", 1000 * lively.ready)
     visitor.page.get_by_text("Three things at once").wait_for()
     visitor.ready()
+    for words, address in (("Compare patterns", "compare"), ("See it in scenes", "demo")):
+        link = visitor.page.get_by_test_id("stMain").get_by_role("link", name=words)
+        assert (link.get_attribute("href") or "").endswith(address)
     visitor.page.close()
     within("first page, from nothing to typing", loaded, 3)
 

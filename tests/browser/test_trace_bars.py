@@ -10,7 +10,7 @@ import pytest
 from kit.core.context import OPERATOR
 from kit.core.trace import Trace, trace_of
 from kit.stores.sqlite import SqliteStore
-from tests.browser.stage import MIXED, Visitor, visit, within
+from tests.browser.stage import MIXED, PHONE, Visitor, visit, within
 from tests.streamlit_server import Served
 
 pytestmark = pytest.mark.browser
@@ -66,6 +66,21 @@ def test_a_click_on_a_bar_shows_its_span(visitor: Visitor, turn: tuple[str, Trac
     )
     assert "search_offers" in visitor.page.locator(f"{DETAIL} h3").inner_text()
     assert f"span={span.id}" in visitor.page.url, "the address leads to it"
+
+
+def test_on_a_phone_the_toolbar_of_the_list_leaves_its_filters_free(
+    visitor: Visitor, turn: tuple[str, Trace]
+):
+    visitor.page.set_viewport_size(PHONE)
+    go(visitor, "traces")
+    table = visitor.page.get_by_test_id("stDataFrame")
+    table.locator("canvas").first.wait_for()
+    table.hover()
+    visitor.page.wait_for_timeout(500)  # the toolbar moves up to its place
+    toolbar = table.get_by_test_id("stElementToolbar").bounding_box()
+    filters = visitor.page.get_by_role("button", name="Filters").bounding_box()
+    assert toolbar and filters
+    assert toolbar["y"] >= filters["y"] + filters["height"]
 
 
 def test_a_row_of_the_list_opens_its_trace(visitor: Visitor, turn: tuple[str, Trace]):
