@@ -53,6 +53,8 @@ class Step:
 
 
 Phrase = tuple[Step, ...]
+Place = tuple[int, int]
+"""Where a word stands: the position of a phrase, and the position in it."""
 
 
 class PhraseMatch(NamedTuple):
@@ -125,37 +127,26 @@ class PhraseFinder:
     def __init__(self, phrases: Sequence[Phrase], small_words: frozenset[str] = frozenset()):
         self._phrases = phrases
         self._small_words = small_words
-        self._places: list[list[tuple[int, int]]] = []
-        """Of each set of words that stand for each other the places where they stand: position of a phrase, position in
-        it. A list of words stands in hundreds of phrases."""
-        self._exact: dict[str, list[int]] = {}
-        """Word -> the sets that hold it, by their positions in `_places`."""
-        self._stems: dict[str, list[tuple[str, int]]] = {}
-        """The first letters of a stem -> the stems that begin so, each with its set."""
-        sets: dict[tuple[frozenset[str], tuple[str, ...]], int] = {}
+        self._exact: dict[str, list[Place]] = {}
+        """Word -> the places where it stands, in the order of the phrases."""
+        self._stems: dict[str, dict[str, list[Place]]] = {}
+        """The first letters of a stem -> the stems that begin so, each with its places."""
         for phrase_index, phrase in enumerate(phrases):
             for step_index, step in enumerate(phrase):
-                alternatives = (step.words, step.stems)
-                if alternatives not in sets:
-                    sets[alternatives] = len(self._places)
-                    self._add_set(step)
-                self._places[sets[alternatives]].append((phrase_index, step_index))
+                place = (phrase_index, step_index)
+                for word in step.words:
+                    self._exact.setdefault(word, []).append(place)
+                for stem in step.stems:
+                    stems = self._stems.setdefault(stem[:SHORTEST_STEM], {})
+                    stems.setdefault(stem, []).append(place)
         self._shortened: dict[str, str] = {}
         """A long word without one of its letters -> the word."""
         for word in self._exact:
             if len(word) >= LONG:
                 for index in range(1, len(word)):
                     self._shortened[word[:index] + word[index + 1 :]] = word
-        self._known_places: dict[str, list[tuple[int, int]]] = {}
+        self._known_places: dict[str, list[Place]] = {}
         """Word -> its places, for most words of a message have stood in an earlier one."""
-
-    def _add_set(self, step: Step) -> None:
-        number = len(self._places)
-        self._places.append([])
-        for word in step.words:
-            self._exact.setdefault(word, []).append(number)
-        for stem in step.stems:
-            self._stems.setdefault(stem[:SHORTEST_STEM], []).append((stem, number))
 
     def find(self, text: str, without: "PhraseFinder | None" = None) -> list[PhraseMatch]:
         """Returns every match, in the order of the text.
@@ -172,7 +163,7 @@ class PhraseFinder:
     def _matches(self, tokens: Sequence[str]) -> list[PhraseMatch]:
         """Of each beginning of a phrase only the latest end is kept: whatever may follow an earlier end within a gap
         may follow a later one as well."""
-        begun: dict[tuple[int, int], PhraseMatch] = {}
+        begun: dict[Place, PhraseMatch] = {}
         matches: list[PhraseMatch] = []
         last_big_word = -1
         """The position of the last word that is not small."""
@@ -199,7 +190,7 @@ class PhraseFinder:
                 last_big_word = position
         return matches
 
-    def _places_of(self, word: str) -> list[tuple[int, int]]:
+    def _places_of(self, word: str) -> list[Place]:
         # A dictionary and no `lru_cache`: a deck goes to other processes, and a cache bound to this object cannot.
         if word not in self._known_places:
             if len(self._known_places) >= MOST_KNOWN:
@@ -207,17 +198,17 @@ class PhraseFinder:
             self._known_places[word] = self._find_places(word)
         return self._known_places[word]
 
-    def _find_places(self, word: str) -> list[tuple[int, int]]:
+    def _find_places(self, word: str) -> list[Place]:
         """The places where a word stands, later steps first: no word is two steps of one phrase at once."""
-        sets = set(self._exact.get(word, ()))
-        if not sets and len(word) >= LONG - 1 and word not in self._small_words:
-            sets.update(self._exact.get(self._respelt(word), ()))
-        for stem, number in self._stems.get(word[:SHORTEST_STEM], ()):
+        known = word in self._exact
+        if not known and len(word) >= LONG - 1 and word not in self._small_words:
+            word_meant = self._respelt(word)
+        else:
+            word_meant = word
+        places = set(self._exact.get(word_meant, ()))
+        for stem, places_of_stem in self._stems.get(word[:SHORTEST_STEM], {}).items():
             if word.startswith(stem):
-                sets.add(number)
-        places: list[tuple[int, int]] = []
-        for number in sets:
-            places += self._places[number]
+                places.update(places_of_stem)
         return sorted(places, key=lambda place: (-place[1], place[0]))
 
     def _respelt(self, word: str) -> str:
