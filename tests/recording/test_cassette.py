@@ -171,10 +171,10 @@ async def test_a_bearer_token_is_in_no_recording_whoever_says_it(tmp_path: Path)
 def test_a_missing_or_broken_recording_names_file_and_line(tmp_path: Path):
     with pytest.raises(CassetteError, match="record it first"):
         Cassette(tmp_path / "none.jsonl", "replay")
-    head = '{"cassette": 2}\n'
+    head = '{"cassette": 3}\n'
     for bad, line in (
         ("", 1),
-        ('{"cassette": 1}\n', 1),
+        ('{"cassette": 2}\n', 1),
         ('{"place": "orchestrator:1", "request": []}\n', 1),
         (head + "{}\n", 2),
         (head + '{"text": "a1", "is": "x"}\nnot JSON\n', 3),

@@ -117,7 +117,7 @@ def test_a_recorded_reply_nested_too_deep_is_refused_in_a_sentence(tmp_path: Pat
         + "}}"
     )
     path.write_text(
-        f'{{"cassette": 2}}\n{{"place": "a:1", "request": [["model", "m"]], "message": {reply}}}\n'
+        f'{{"cassette": 3}}\n{{"place": "a:1", "request": [["model", "m"]], "message": {reply}}}\n'
     )
     with pytest.raises(CassetteError, match=r"calls\.jsonl:2"):
         Cassette(path, "replay")

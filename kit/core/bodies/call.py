@@ -65,9 +65,6 @@ class CallFailure(Value):
     """What the endpoint said."""
 
 
-StoredFailure = Annotated[CallFailure, BeforeValidator(earlier.failure_fields)]
-
-
 class ModelStarted(Value):
     kind: Literal["model_started"] = "model_started"
     agent: str

@@ -53,16 +53,6 @@ def message_fields(value: Any) -> Any:
     return {"role": role, "text": text, "calls": calls}
 
 
-def failure_fields(value: Any) -> Any:
-    """Returns the fields of a failure whose kind was the name of an exception's class."""
-    if not is_object(value):
-        return value
-    kind = value.get("kind")
-    if kind in _REASONS:
-        return value
-    return {**value, "kind": _KINDS.get(str(kind), "exception"), "type": kind}
-
-
 def model_end_fields(value: Any) -> Any:
     """Returns the fields of a model call's end, with the failure that only its error told of."""
     if not _lacks_failure(value):

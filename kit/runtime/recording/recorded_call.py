@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, message_to_dict
 
-from kit.core.bodies.call import CallFailure, StoredFailure
+from kit.core.bodies.call import CallFailure
 from kit.core.context import Principal
 from kit.core.errors import CassetteError, error_text
 from kit.core.event import Body, Event
@@ -24,9 +24,6 @@ from kit.runtime.budget import OverBudget
 from kit.runtime.handoff import hide
 from kit.tools.tool import ToolResult
 
-FORMAT = 3
-_READABLE = (2, FORMAT)
-"""Version 2 named the failure of a call by the class of its exception alone."""
 _LONG = 60
 """Characters from which a text that stands in several requests is written once."""
 _METADATA = ("id", "model_name", "finish_reason", "stop_reason", "done_reason", "status")
@@ -44,7 +41,8 @@ Request = tuple[tuple[str, str], ...]
 class Header(Value):
     """The first line: what a replay must be told to ask the same again."""
 
-    cassette: int = FORMAT
+    cassette: Literal[3] = 3
+    """The version of the form. A file of another one is refused."""
     today: str | None = None
     model: str | None = None
     """The key that stood in for every agent's model, where one did."""
@@ -68,7 +66,7 @@ class RecordedCall(Value):
     """A tool's."""
     told: tuple[tuple[float, Body], ...] = ()
     """What the tool said while it ran, and at which second."""
-    broken: StoredFailure | None = None
+    broken: CallFailure | None = None
     """Set when there is neither; `cancelled` of a call that whoever made it gave up."""
     begun: bool = True
     """Whether anything had arrived."""
@@ -232,7 +230,7 @@ def read(path: Path) -> tuple[Header, dict[Key, RecordedCall]]:
         try:
             row = read_json(line)
             if number == 1:
-                header = _header_of(row)
+                header = Header.model_validate(row)
             elif "is" in row:
                 texts[row["text"]] = row["is"]
             else:
@@ -244,14 +242,6 @@ def read(path: Path) -> tuple[Header, dict[Key, RecordedCall]]:
                 f"{path}:{number}: this line is not {noun}; record the file again"
             ) from error
     return header, calls
-
-
-def _header_of(row: Any) -> Header:
-    header = Header.model_validate(row)
-    if header.cassette not in _READABLE:
-        raise ValueError
-    # It is written back as a file of today.
-    return header.replace(cassette=FORMAT)
 
 
 def _call_of(row: Any, texts: Mapping[str, str]) -> RecordedCall:
