@@ -16,7 +16,6 @@ from kit.metrics.alert import MISMATCH
 from kit.metrics.estimate import share
 from kit.metrics.latency import PATHS, Spread, TimedPart, p95
 from kit.metrics.sample import Figures, Number, Sample
-from kit.metrics.spending import divide
 
 Unit = Literal["count", "seconds", "share", "each", "dollars"]
 Group = Literal[
@@ -195,14 +194,6 @@ def _failures(sample: Sample) -> Figures:
 
 def _mismatches(sample: Sample) -> Figures:
     return {"": len(sample.tally.mismatches)}
-
-
-def _statuses(sample: Sample) -> Figures:
-    invocations = 0
-    for size, turns in sample.tally.of("fan_out").items():
-        invocations += int(size) * turns
-    statuses = sum(sample.tally.of("statuses").values())
-    return {"": divide(statuses, invocations)}
 
 
 def _unknown_statuses(sample: Sample) -> Figures:
@@ -452,14 +443,6 @@ METRICS: tuple[Metric, ...] = (
         _count("envelopes"),
     ),
     Metric(
-        "status_per_invocation",
-        "Progress",
-        "Statuses for each invocation",
-        "each",
-        "Statuses of the vocabulary, over all sub-agents.",
-        _statuses,
-    ),
-    Metric(
         "status_unknown_total",
         "Progress",
         "Unknown statuses",
@@ -522,14 +505,6 @@ METRICS: tuple[Metric, ...] = (
         "dollars",
         "Composing, what is carried over, and summaries.",
         spending.a_turn(spending.extra_cost),
-    ),
-    Metric(
-        "extra_cost_dollars_per_user",
-        "Spending",
-        "Extra calls, a user",
-        "dollars",
-        "The same over the users of this window.",
-        spending.extra_cost_of_users,
     ),
     Metric(
         "routing_accuracy",

@@ -63,10 +63,3 @@ def extra_cost(sample: Sample) -> dict[str, Number]:
         if cost is not None:
             total = (total or 0.0) + cost
     return {" + ".join(EXTRA_CALLS): total}
-
-
-def extra_cost_of_users(sample: Sample) -> Figures:
-    """Divides what the extra calls cost by the users who had a turn."""
-    users = len(sample.tally.users)
-    (cost,) = extra_cost(sample).values()
-    return {f"{users} users": divide(cost, users)}

@@ -44,7 +44,7 @@ SECTIONS = {
     ],
     "dispatch overhead p95": ["dispatch_overhead_seconds_p95"],
     "principal mismatches": [MISMATCH],
-    "statuses an invocation": ["status_per_invocation", "sub_agent_status_per_invocation"],
+    "statuses an invocation": ["sub_agent_status_per_invocation"],
     "partial failures in a fan-out": ["partial_failure_rate", "fan_out_success_rate"],
     "failures by axis": ["failures_total"],
     "orchestrator p95": ["orchestrator_seconds_p95"],

@@ -119,7 +119,6 @@ async def test_extra_calls_are_made_when_they_are_needed_on_the_cheaper_model_an
     rows = {(row["metric"], row["of"]): row["value"] for row in told.rows()}
     per_turn = rows["extra_cost_dollars_per_turn", "compose + prior_context + summary"]
     assert per_turn == pytest.approx(extra / len(MESSAGES)) and extra > 0
-    assert rows["extra_cost_dollars_per_user", "1 users"] == pytest.approx(extra)
 
 
 @pytest.mark.req("PC1-NFR-7")
