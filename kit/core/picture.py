@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import re
-import struct
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Literal, get_args
@@ -91,16 +90,9 @@ class Picture(Value):
 
     @property
     def words(self) -> str:
-        """What it is, for whoever is not shown it: its kind, and its size where that is read easily."""
+        """What it is, for whoever is not shown it."""
         name = self.media_type.removeprefix("image/").upper()
-        match self.media_type:
-            case "image/png":
-                width, height = struct.unpack(">II", self.data[16:24].ljust(8, b"\0"))
-            case "image/gif":
-                width, height = struct.unpack("<HH", self.data[6:10].ljust(4, b"\0"))
-            case _:
-                return f"a picture, {name}, {len(self.data):,} bytes"
-        return f"a picture, {name}, {width} x {height}"
+        return f"a picture, {name}, {len(self.data):,} bytes"
 
     @property
     def mark(self) -> str:
