@@ -82,22 +82,25 @@ class DangerFinder:
         lists = danger.lists
         small_words = lists.get(SMALL, frozenset())
         phrases: list[Phrase] = []
+        harmless: list[Phrase] = []
         self._kind_of_phrase: dict[int, str] = {}
         self._term_of_phrase: dict[int, str] = {}
-        for name, kind in danger.kinds.items():
-            for text in kind.phrases:
-                self._kind_of_phrase[len(phrases)] = name
-                phrases.append(read_phrase(text, lists))
-        for name, text in danger.terms.items():
-            for phrase in text.split(","):
-                self._term_of_phrase[len(phrases)] = name
-                phrases.append(read_phrase(phrase, lists))
+        for place, text in _phrases_of(danger):
+            phrase = read_phrase(text, lists)
+            match place:
+                case ("kinds", str(name), *_):
+                    self._kind_of_phrase[len(phrases)] = name
+                    phrases.append(phrase)
+                case ("terms", str(name)):
+                    self._term_of_phrase[len(phrases)] = name
+                    phrases.append(phrase)
+                case _:
+                    harmless.append(phrase)
         self._rules_by_term: dict[str, list[Rule]] = {}
         for rule in _rules(danger):
             for term in rule.terms:
                 self._rules_by_term.setdefault(term, []).append(rule)
         self._finder = PhraseFinder(phrases, small_words)
-        harmless = [read_phrase(text, lists) for text in danger.harmless]
         self._harmless = PhraseFinder(harmless, small_words)
 
     def kind_of(self, message: str) -> str | None:
@@ -210,11 +213,11 @@ def danger_faults(danger: Danger) -> Iterator[tuple[tuple[str | int, ...], str]]
 
 def _phrases_of(danger: Danger) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yields every phrase with its place."""
-    for index, text in enumerate(danger.harmless):
-        yield ("harmless", index), text
-    for name, text in danger.terms.items():
-        for phrase in text.split(","):
-            yield ("terms", name), phrase
     for name, kind in danger.kinds.items():
         for index, text in enumerate(kind.phrases):
             yield ("kinds", name, "phrases", index), text
+    for name, text in danger.terms.items():
+        for phrase in text.split(","):
+            yield ("terms", name), phrase
+    for index, text in enumerate(danger.harmless):
+        yield ("harmless", index), text
