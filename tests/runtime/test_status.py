@@ -38,7 +38,7 @@ Heard = tuple[str, str, float]
 
 def told(policy: StatusPolicy, heard: list[Heard], until: float = 60.0) -> list[TimedLine]:
     """What a narrator says about statuses of agents that are all at work from the start to the end."""
-    narrator = Narrator(policy, WORDS)
+    narrator = Narrator(policy, WORDS, {**OWN, **dict.fromkeys(WORDS, Term())})
     for agent in dict.fromkeys(agent for agent, _, _ in heard):
         narrator.begin(agent)
     said: list[TimedLine] = []

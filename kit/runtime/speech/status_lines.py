@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kit.compose.parts import StatusPolicy
-from kit.core.status import OWN, Term, current_term
+from kit.core.status import Term, current_term
 
 Phrases = Mapping[str, str]
 
@@ -28,19 +28,14 @@ class Narrator:
     """Applies a policy to the statuses of one turn; the same calls in the same order give the same
     lines.
 
-    Times are seconds since the turn began and must not go back. Without a vocabulary every status
-    that has a phrase is known. Whoever drives it calls `wake` at `due` at the latest.
+    Times are seconds since the turn began and must not go back. Whoever drives it calls `wake`
+    at `due` at the latest.
     """
 
-    def __init__(
-        self, policy: StatusPolicy, phrases: Phrases, vocabulary: Mapping[str, Term] | None = None
-    ):
+    def __init__(self, policy: StatusPolicy, phrases: Phrases, vocabulary: Mapping[str, Term]):
         self._policy = policy
         self._phrases = phrases
-        if vocabulary is None:
-            self._vocabulary = {**OWN, **dict.fromkeys(phrases, Term())}
-        else:
-            self._vocabulary = vocabulary
+        self._vocabulary = vocabulary
         self._waiting: list[_Waiting] = []
         self._working: list[str] = []
         self._last_at: float | None = None
