@@ -25,12 +25,15 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 """What a server of ASGI runs."""
 
 
-def excess(value: Any) -> str | None:
-    """Says what is too much in JSON data: depth, size or a number; None for data within the limits."""
+def excess(value: Any, levels: int = DEPTH) -> str | None:
+    """Says what is too much in JSON data: depth, size or a number; None for data within the limits.
+
+    `levels`: lists and objects that may stand inside one another.
+    """
     # Level by level and not by recursion, which deep data would break off with an error of its own.
     level: list[Any] = [value]
     size = 0
-    for _ in range(DEPTH + 1):
+    for _ in range(levels + 1):
         below: list[Any] = []
         for item in level:
             match item:
@@ -57,7 +60,7 @@ def excess(value: Any) -> str | None:
         if not below:
             return None
         level = below
-    return f"more than {DEPTH} levels"
+    return f"more than {levels} levels"
 
 
 def excerpt(text: str) -> str:

@@ -63,7 +63,7 @@ COSTLY: Mapping[str, tuple[Mapping[str, Any], str]] = {
     "two references in a chain of 18 links": (chain(18), "more than 5,000 places"),
     "a chain of properties": (wide_chain(8), "more than 5,000 places"),
     "10,000 properties": (WIDE, "at most 200,000 are read"),
-    "80 levels": (deep(40), "more than 64 levels deep"),
+    "80 levels": (deep(40), "more than 64 levels"),
     "a reference in a circle": (SELF, "refers to itself without end"),
 }
 """Schema, and what is said of it."""

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from kit.core.errors import describe_error
+from kit.core.limits import excess
 from kit.core.schema.json_value import is_list, is_mapping, is_object
 from kit.core.schema.pointer import pointer_target
 
@@ -50,7 +51,7 @@ async def find_schema_fault(*schemas: Mapping[str, Any]) -> str | None:
     """The first fault of these schemas, as `schema_fault` words it; a long one is read on a thread."""
     for schema in schemas:
         # `json.dumps` raises for what is nested deeper than Python's own limit, so depth comes first.
-        if not _is_too_deep(schema) and len(json.dumps(schema)) < SHORT:
+        if not excess(schema, MOST_LEVELS) and len(json.dumps(schema)) < SHORT:
             fault = schema_fault(schema)
         else:
             fault = await asyncio.to_thread(schema_fault, schema)
@@ -61,8 +62,8 @@ async def find_schema_fault(*schemas: Mapping[str, Any]) -> str | None:
 
 def schema_fault(schema: Mapping[str, Any]) -> str | None:
     """What keeps this from being a schema that the kit reads; None for one that it does."""
-    if _is_too_deep(schema):
-        return f"it is nested more than {MOST_LEVELS} levels deep"
+    if problem := excess(schema, MOST_LEVELS):
+        return f"it holds {problem}"
     text = json.dumps(schema)
     if len(text) > MOST_CHARACTERS:
         return f"it has {len(text):,} characters; at most {MOST_CHARACTERS:,} are read"
@@ -128,21 +129,6 @@ def _matches(pattern: str, text: str) -> bool:
     """Whether a pattern is found in a text. Raises SchemaTooCostly for a pattern that RE2 does not take."""
     # RE2 reads UTF-8, which half of a surrogate pair has no place in.
     return _compile(pattern).search(text.encode("utf-8", "replace").decode()) is not None
-
-
-def _is_too_deep(value: Any) -> bool:
-    level = [value]
-    for _ in range(MOST_LEVELS + 1):
-        below: list[Any] = []
-        for item in level:
-            if is_mapping(item):
-                below.extend(item.values())
-            elif is_list(item):
-                below.extend(item)
-        if not below:
-            return False
-        level = below
-    return True
 
 
 def _check_places(root: Mapping[str, Any]) -> None:
