@@ -129,10 +129,16 @@ def with_step(plan: Plan, step_index: int, **changes: Any) -> Plan:
 
 
 def with_replan(plan: Plan, trigger: Trigger, step: PlanStep, reason: str, now: float) -> Plan:
-    """The plan whose rest is about to be written anew, because of that step. Completed steps stay as they are."""
+    """The plan whose rest is about to be written anew, because of that step. Completed steps stay as they are, and
+    what the new steps take the place of is kept in the history where it has failed."""
     attempt = plan.replan_count + 1
     entry = Replan(
-        attempt=attempt, trigger=trigger, failed_step=step.step_index, reason=reason, revised_at=now
+        attempt=attempt,
+        trigger=trigger,
+        failed_step=step.step_index,
+        reason=reason,
+        revised_at=now,
+        failed_steps=tuple([step for step in plan.steps if step.status == "failed"]),
     )
     return plan.replace(
         status="replanning", replan_count=attempt, replan_history=(*plan.replan_history, entry)
@@ -169,10 +175,10 @@ def failed_step(plan: Plan) -> PlanStep | None:
 def made_up_steps(plan: Plan) -> tuple[str, ...]:
     """The numbers of the steps whose executor handed in what it cannot know, each once, in order."""
     numbers: set[int] = set()
+    steps = list(plan.steps)
     for replan in plan.replan_history:
-        if replan.trigger == "nothing_looked_up":
-            numbers.add(replan.failed_step)
-    for step in plan.steps:
+        steps += replan.failed_steps
+    for step in steps:
         if step.failure_kind == "nothing_looked_up":
             numbers.add(step.step_index)
     return tuple([str(number) for number in sorted(numbers)])

@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from kit.core.context import Principal, Session
+from kit.core.documents.document import Plan
 from kit.core.fault import Fault
 from kit.core.fault_injection import inject_faults
 from kit.planning.scope import StepScope
@@ -123,7 +124,11 @@ def test_a_plan_shows_what_each_step_got_and_gave_and_what_was_planned_anew(
     )
     assert '<ul class="step-result"><li>1 row: list them.</li></ul>' in text
     assert "Got, from step 1" in text and "acme:s1:" in text and "step 2" in text
-    assert "What was planned anew" in text
+    history = text[text.index("What was planned anew") :]
+    assert "step 2: broken one" in history, (
+        "a step that others have taken the place of is told whole"
+    )
+    assert "array&lt;string&gt;" in history and re.search(r"failed, after [\d.]+ s", history)
     assert [button.label for button in page.button] == ["All plans"]
 
 
@@ -196,8 +201,23 @@ def test_a_plan_whose_planner_found_no_other_way_was_planned_once(
     assert "planned 2 times" in picture_html(plan, events, False, "Planner")
     picture = picture_html(no_way, events, False, "Planner")
     assert "found no other way" in picture and "planned" not in picture
-    assert "planned anew" not in progress_of(no_way) and history_html(no_way) == ""
-    assert history_html(plan), "of a plan that was planned anew it says so"
+    assert "planned anew" not in progress_of(no_way) and history_html(no_way, ()) == ""
+    assert history_html(plan, ()), "of a plan that was planned anew it says so"
+
+
+def test_a_plan_of_an_earlier_version_opens_and_names_the_step_that_failed(
+    page: AppTest, planned: Planned
+) -> None:
+    """It kept of that step the number alone."""
+    plan = frame.open_host(Settings.read()).plan(planned.ids["done"], MINE.principal)
+    assert plan is not None
+    document = plan.model_dump(mode="json")
+    for step in document["steps"]:
+        del step["failure_kind"]
+    (replan,) = document["replan_history"]
+    del replan["failed_steps"]
+    history = history_html(Plan.model_validate(document), ())
+    assert "step 2" in history and "broken one" not in history and "failed" in history
 
 
 def test_the_time_in_which_nobody_worked_is_no_time_of_the_picture_or_of_a_step(

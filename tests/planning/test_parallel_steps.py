@@ -13,7 +13,7 @@ from kit.planning.scope import StepScope
 from kit.planning.services import PlanServices
 from kit.runtime.turn import run_turn
 from tests.kits import ALICE
-from tests.plan_kits import Described, draft, gives_rows, manifest, plan_kit, plan_of
+from tests.plan_kits import WHO, Described, draft, gives_rows, manifest, plan_kit, plan_of
 
 LOOKUP = Described(manifest("rows", idempotent=True))
 ACT = Described(manifest("rows"), manifest("looks", idempotent=True))
@@ -141,3 +141,22 @@ async def test_what_ends_beside_a_failed_step_stays_and_keeps_its_number(
     for task in ("one", "two", "three"):
         assert task in reply.text
     assert [outcome.kind for outcome in reply.outcomes] == ["answer"] * 3
+
+
+@pytest.mark.req("AS-3")
+async def test_of_steps_that_fail_at_the_same_time_the_history_keeps_each(tmp_path: Path) -> None:
+    async def breaks(scope: StepScope, services: PlanServices) -> str | None:
+        if scope.step.task == "two":
+            return await gives_rows(scope, services)
+        raise OSError("the service is gone")
+
+    drafts = draft("one", "two", "three"), draft("two again", first=4)
+    kit = plan_kit(tmp_path, *drafts, doing=breaks, skills=LOOKUP)
+    await run_turn("Do it.", ALICE, kit)
+    (plan,) = await kit.services.documents.plans.of(WHO)
+    first = plan.replan_history[0]
+    assert [(step.step_index, step.task) for step in first.failed_steps] == [
+        (1, "one"),
+        (3, "three"),
+    ]
+    assert all(step.failure_reason and step.finished_at for step in first.failed_steps)

@@ -160,6 +160,11 @@ async def test_what_fails_is_planned_anew_and_what_is_done_stays(
     (entry,) = plan.replan_history
     assert (entry.attempt, entry.trigger, entry.failed_step) == (1, trigger, 2)
     assert words in entry.reason
+    (failed,) = entry.failed_steps
+    assert (failed.step_index, failed.task, failed.status) == (2, "two", "failed")
+    assert failed.return_spec["shape"] == SHAPE and failed.failure_kind == trigger
+    assert (failed.started_at or 0) > plan.created_at
+    assert (failed.finished_at or 0) >= (failed.started_at or 0)
     asked = str(kit.planner.seen[3][-1].content)
     told = ('"completed_steps"', str(plan.steps[0].memory_key), words)
     assert all(part in asked for part in told)

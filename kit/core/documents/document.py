@@ -66,6 +66,7 @@ EXTENSIONS: Mapping[str, set[str]] = {
         "failure_kind",
     },
     "PlanStep": {"input_from_steps", "failure_kind"},
+    "Replan": {"failed_steps"},
     "AgentEvent": {
         "user_id",
         "seq",
@@ -197,6 +198,8 @@ class Replan(Value):
     failed_step: Integer
     reason: Text
     revised_at: Date
+    failed_steps: tuple[PlanStep, ...] = ()
+    """The steps that failed, as they stood then; a plan that an earlier version stored has none."""
 
 
 class Plan(Value):

@@ -156,7 +156,7 @@ def _draw(host: Host, principal: Principal, plan_id: str) -> None:
     if plan.steps:
         st.markdown("**Steps, and what each found**")
         st.html(steps_html(plan, outputs, events, is_held, executor=executor))
-    history = history_html(plan)
+    history = history_html(plan, events)
     if history:
         st.markdown("#### Planned anew")
         st.html(history)

@@ -258,16 +258,31 @@ def _glance(value: Any) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def history_html(plan: Plan) -> str:
-    """Returns what was planned anew, and why; empty where nothing was."""
+def history_html(plan: Plan, events: Sequence[AgentEvent]) -> str:
+    """Returns what was planned anew, and why, with every step that had failed as it was; empty where nothing was."""
     rows: list[Row] = []
     for replan in _replans(plan):
-        trigger = replan.trigger.replace("_", " ")
-        reason = replan.reason[:LONGEST]
-        rows.append((f"{replan.attempt}", f"step {replan.failed_step}", trigger, reason))
+        attempt = f"{replan.attempt}"
+        for step in replan.failed_steps:
+            reason = step.failure_reason or ""
+            if step.step_index == replan.failed_step:
+                # With what its executor had suggested.
+                reason = replan.reason
+            happened = (step.failure_kind or "failed").replace("_", " ")
+            seconds = worked_seconds(step, events)
+            if seconds is not None:
+                happened = f"{happened}, after {seconds:.2f} s"
+            name = f"step {step.step_index}: {step.task}"
+            shape = _json(step.return_spec.get("shape"))
+            rows.append((attempt, name, shape, happened, reason[:LONGEST]))
+        if not replan.failed_steps:
+            # An earlier version kept the number of the step alone.
+            happened = replan.trigger.replace("_", " ")
+            name = f"step {replan.failed_step}"
+            rows.append((attempt, name, "", happened, replan.reason[:LONGEST]))
     if not rows:
         return ""
-    head = ("Attempt", "Because of", "What happened", "Why")
+    head = ("Attempt", "Because of", "It had to return", "What happened", "Why")
     return table_html("What was planned anew", rows, head, kind="plan-table rows")
 
 
