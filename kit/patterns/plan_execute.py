@@ -60,8 +60,8 @@ def plan_team(deck: Deck, bind: Bind) -> Team:
         turn_budget_ms = settings.budget.time_budget_ms + deck.settings.turn_budget_ms
     plan_settings = deck.settings.model_copy(
         update={
-            # Every step and the planner, and all of them once more with each replan.
-            "cap": (MOST_STEPS + 1) * (MOST_REPLANS + 1),
+            # Every step and the planner, which may have to be reminded, and all of them once more with each replan.
+            "cap": (MOST_STEPS + 2) * (MOST_REPLANS + 1),
             "turn_budget_ms": turn_budget_ms,
             "default_sub_agent": None,
             "support_agent": None,

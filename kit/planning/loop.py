@@ -35,7 +35,7 @@ from kit.planning.plan import (
     with_replan,
     with_step,
 )
-from kit.planning.planner import planner_query
+from kit.planning.planner import MOST_DRAFTS, REMINDER, planner_query
 from kit.planning.recall import earlier_answers, session_summary
 from kit.planning.record import PlanRecord
 from kit.planning.scope import PlannerScope, StepScope, executes, plans
@@ -164,6 +164,9 @@ class Manager:
         began = self.services.clock()
         with plans(scope):
             outcome = await self._ask(call)
+            if _has_only_talked(scope, outcome):
+                reminder = f"{REMINDER} {query}"
+                outcome = await self._ask(call.replace(call_id=f"{task_id}.again", query=reminder))
         draft = scope.result
         await _finish(scope.journal, _planner_status(draft), self.services.clock() - began)
         if draft is None or isinstance(draft, Infeasible):
@@ -530,6 +533,15 @@ class Manager:
             "dollars": earlier.get("dollars", 0) + (ledger.cost or 0),
             "seconds": round(self._seconds(), 3),
         }
+
+
+def _has_only_talked(scope: PlannerScope, outcome: Outcome) -> bool:
+    """Says whether a planner has answered in words, and could have handed in a plan: it is asked once more then."""
+    # Where the service of the skills is gone there is nothing to plan with, and after MOST_DRAFTS no plan is taken.
+    if scope.result is not None or scope.unreachable or len(scope.refusals) >= MOST_DRAFTS:
+        return False
+    # A call written into the text is a call that its model meant to make.
+    return not isinstance(outcome, Failure) or outcome.reason == "contract_violation"
 
 
 def _planner_status(draft: Draft | Infeasible | None) -> str:

@@ -39,6 +39,11 @@ MOST_MESSAGES = 10
 """Messages of the conversation before the task that a planner reads, the newest."""
 MOST_DRAFTS = 3
 """Plans that it may hand in until one holds."""
+REMINDER = (
+    f"You were asked this before, and answered in words; nobody reads those. Hand in the plan by calling {SUBMIT}, "
+    "or call it with the reason why there can be none as infeasible."
+)
+"""What a planner is told that has handed in nothing, before it is asked once more."""
 LONGEST_TYPE = 40
 """Characters of what a planner calls the kind of a task."""
 MOST_REASONS = 8

@@ -8,7 +8,9 @@ import pytest
 
 from kit.core.bodies.call import ToolStarted
 from kit.core.card import Policy
+from kit.core.documents.document import Plan
 from kit.core.errors import VersionConflict
+from kit.models.scripted import Line
 from kit.patterns.plan_execute import resumed
 from kit.planning.draft import Draft, DraftStep
 from kit.planning.output_words import Wording, words_of
@@ -215,6 +217,64 @@ async def test_a_task_that_no_plan_does_ends_in_plain_words(tmp_path: Path) -> N
         "completed_steps": [],
         "last_failure": None,
     }
+
+
+CHATTER = "First I would list the outlets, then rank them."
+
+
+@pytest.mark.req("AS-2")
+@pytest.mark.parametrize("words", [CHATTER, 'submit_plan({"steps": []})'])
+async def test_a_planner_that_answers_in_words_is_asked_once_more_for_its_plan(
+    words: str, tmp_path: Path
+) -> None:
+    kit = plan_kit(tmp_path, draft("find tea"))
+    kit.planner.script.insert(0, Line(words))
+    reply = await run_turn("Find tea.", ALICE, kit)
+    plan = await plan_of(kit, reply)
+    assert (plan.status, [step.task for step in plan.steps]) == ("complete", ["find tea"])
+    assert CHATTER not in reply.text
+    first, second = [str(messages[-1].content) for messages in kit.planner.seen[:2]]
+    assert "calling submit_plan" in second and second.endswith(first), "it says what was missing"
+
+
+async def test_a_planner_that_only_talks_is_asked_twice_and_no_third_time(tmp_path: Path) -> None:
+    kit = plan_kit(tmp_path, draft("find tea"))
+    kit.planner.script[:] = [Line(CHATTER)] * 3
+    reply = await run_turn("Find tea.", ALICE, kit)
+    plan = await plan_of(kit, reply)
+    assert (reply.status, plan.status, plan.failure_kind) == ("failed", "failed", "no_plan")
+    assert len(kit.planner.seen) == 2 and CHATTER not in reply.text
+    assert plan.usage["tokens_in"] == reply.usage.input_tokens, "both count as the plan's"
+
+
+@pytest.mark.req("AS-31")
+async def test_the_reminder_of_a_planner_is_made_within_the_budget_of_its_plan(
+    tmp_path: Path,
+) -> None:
+    async def planned(name: str, budget: Policy) -> tuple[Plan, int]:
+        kit = plan_kit(tmp_path, draft("find tea"), name=name, budget=budget)
+        kit.planner.script[:] = [Line(CHATTER)] * 2
+        plan = await plan_of(kit, await run_turn("Find tea.", ALICE, kit))
+        return plan, len(kit.planner.seen)
+
+    both, requests = await planned("both.db", Policy())
+    assert requests == 2
+    enough_for_one = round(both.usage["tokens_in"] * 0.75)
+    plan, requests = await planned("less.db", Policy(tokens_in=enough_for_one))
+    assert (plan.failure_kind, requests) == ("budget", 1)
+
+
+async def test_a_clause_that_the_planner_dropped_is_owned_up_to(tmp_path: Path) -> None:
+    dropped = "compare their menus with those of Oakfield"
+    ranks = "Rank the active outlets in Rivermont"
+    kit = plan_kit(tmp_path, draft(ranks))
+    reply = await run_turn(f"{ranks}, and {dropped}", ALICE, kit)
+    assert reply.routing is not None and reply.routing.left_out.parts == (dropped,)
+    assert f"I left out “{dropped}”" in reply.text
+    whole = plan_kit(tmp_path, draft(ranks, dropped), name="whole.db")
+    reply = await run_turn(f"{ranks}, and {dropped}", ALICE, whole)
+    assert reply.routing is not None and reply.routing.left_out.parts == ()
+    assert "left out" not in reply.text
 
 
 async def test_another_way_is_spoken_of_only_where_one_was_tried(tmp_path: Path) -> None:
