@@ -180,11 +180,17 @@ def repeats(messages: Sequence[BaseMessage]) -> Line:
     return Line(str(messages[-1].content))
 
 
+def lead_over(*cards: AgentCard, **options: Any) -> Deck:
+    """A lead over these cards, in a deck that requires no block."""
+    agents = tuple(card.id for card in cards)
+    lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=agents)
+    return Deck.of([lead, *cards], required_blocks=(), **options)
+
+
 def desk_deck(tools: object, *listed: str, **card: Any) -> Deck:
     """A lead over a desk, whose card lists these of the deck's tools."""
-    lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",))
     desk = AgentCard(id="desk", description="Looks up.", model="offline", tools=listed, **card)
-    return Deck.of([lead, desk], required_blocks=(), tools=tools)
+    return lead_over(desk, tools=tools)
 
 
 def desk_models(*script: Script) -> dict[str, BaseChatModel]:

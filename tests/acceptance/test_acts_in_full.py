@@ -6,14 +6,12 @@ from typing import Literal
 
 import pytest
 
-from kit.compose.deck import Deck
-from kit.compose.parts import DeckSettings
 from kit.core.card import AgentCard
 from kit.patterns import PATTERNS
 from kit.runtime.act_ledger import UNCERTAIN
 from kit.tools.tool import LimitedTool, ToolLimits
 from kit.wire import Kit, open_kit
-from tests.kits import OFFLINE
+from tests.kits import OFFLINE, lead_over
 
 HELD_BACK = "I did nothing for this:"
 WHO = "For that I need one of these: Ana, Ben, Carla."
@@ -50,12 +48,6 @@ class Bank:
         """The kit over the bank. `has_one_desk`: one agent has both tools."""
         cards = [
             AgentCard(
-                id="lead",
-                description="Leads.",
-                model="offline",
-                sub_agents=("balances", "transfers"),
-            ),
-            AgentCard(
                 id="balances",
                 description="Knows the balance of the account: how much money is left.",
                 model="offline",
@@ -81,10 +73,9 @@ class Bank:
                     "how much money do I have",
                 ),
             )
-            cards = [cards[0].model_copy(update={"sub_agents": ("desk",)}), desk]
-        deck = Deck.of(cards, settings=DeckSettings(orchestrator="lead"), required_blocks=[])
+            cards = [desk]
         once = LimitedTool(self.transfer_money, ToolLimits(once=True))
-        return open_kit(OFFLINE, deck=deck, tools=[self.account_balance, once])
+        return open_kit(OFFLINE, deck=lead_over(*cards), tools=[self.account_balance, once])
 
 
 @pytest.mark.parametrize(

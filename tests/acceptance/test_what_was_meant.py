@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from kit.compose.deck import Deck
-from kit.compose.parts import DeckSettings
 from kit.core.bodies.call import ToolStarted
 from kit.core.card import AgentCard
 from kit.patterns import PATTERNS
@@ -16,7 +14,7 @@ from kit.runtime.handle import Reply
 from kit.settings import HOME, Settings
 from kit.tools.tool import LimitedTool, ToolLimits
 from kit.wire import open_kit
-from tests.kits import OFFLINE
+from tests.kits import OFFLINE, lead_over
 
 NOTHING_DONE = "I can only look things up here, and have done nothing else."
 
@@ -361,9 +359,7 @@ async def test_a_number_and_what_is_counted_in_packs_reach_a_lookup_as_they_are_
         "Says how many packs of tea or coffee are in stock, and what a bill is over, by its number."
     )
     office = AgentCard(id="office", description=words, model="offline", tools=("stock", "bill"))
-    lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("office",))
-    deck = Deck.of([lead, office], settings=DeckSettings(orchestrator="lead"), required_blocks=[])
-    async with open_kit(OFFLINE, deck=deck, tools=[stock, bill]) as kit:
+    async with open_kit(OFFLINE, deck=lead_over(office), tools=[stock, bill]) as kit:
         for question in ("How many packs of tea are in stock?", "what is bill 7 over?"):
             await kit.ask(question, kit.session(question))
     assert asked == ["tea", "7"]
@@ -385,10 +381,8 @@ async def test_a_question_makes_no_act_that_nobody_asked_for():
     pharmacy = AgentCard(
         id="pharmacy", description=words, model="offline", tools=("find_medicine", "order_food")
     )
-    lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("pharmacy",))
-    deck = Deck.of([lead, pharmacy], settings=DeckSettings(orchestrator="lead"), required_blocks=[])
     tools = [find_medicine, LimitedTool(order_food, ToolLimits(once=True))]
-    async with open_kit(OFFLINE, deck=deck, tools=tools) as kit:
+    async with open_kit(OFFLINE, deck=lead_over(pharmacy), tools=tools) as kit:
         for question in ("do you have wormer for cats?", "is special food in stock?"):
             reply = await kit.ask(question, kit.session(question))
             assert "in stock" in reply.text and not ordered, question

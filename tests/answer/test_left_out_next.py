@@ -2,13 +2,21 @@
 
 import pytest
 
-from kit.compose.deck import Deck
-from kit.compose.parts import DeckSettings, Guards
+from kit.compose.parts import Guards
 from kit.core.card import AgentCard
 from kit.models.scripted import Line, Script, ScriptedModel
 from kit.runtime.turn import run_turn
 from kit.wire import open_kit
-from tests.kits import ALICE, OFFLINE, SmallKit, agents_asked, answering, small_kit, stitched
+from tests.kits import (
+    ALICE,
+    OFFLINE,
+    SmallKit,
+    agents_asked,
+    answering,
+    lead_over,
+    small_kit,
+    stitched,
+)
 
 FIRST = "how many points do I have, find coffee deals, and is my refund through?"
 OWED = "is my refund through"
@@ -122,12 +130,8 @@ async def find_event(weekday: str) -> str:
 
 
 async def test_a_few_words_that_are_somebodys_request_get_an_agent_of_their_own():
-    lead = AgentCard(
-        id="lead", description="Leads.", model="offline", sub_agents=("catalogue", "events")
-    )
-    settings = DeckSettings(orchestrator="lead")
-    deck = Deck.of([lead, *LIBRARY], settings=settings, required_blocks=[])
-    async with open_kit(OFFLINE, deck=deck, tools=[find_book, find_event]) as kit:
+    tools = [find_book, find_event]
+    async with open_kit(OFFLINE, deck=lead_over(*LIBRARY), tools=tools) as kit:
         reply = await kit.ask(f"{SHORT}, and {EVENTS}", kit.session("library"))
     assert {outcome.agent for outcome in reply.outcomes} == {"catalogue", "events"}
 

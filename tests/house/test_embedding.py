@@ -14,15 +14,13 @@ import uvicorn
 from docs import embedding
 from docs.embedding import server
 from kit import Principal, open_kit
-from kit.compose.deck import Deck
-from kit.core.card import AgentCard
 from kit.core.errors import ClosedError
 from kit.core.record import TurnRecord
 from kit.models.scripted import Line, ScriptedModel
 from kit.service.limits import Limits
 from kit.stores.sqlite import SqliteStore
 from tests.house.test_repository import ROOT
-from tests.kits import OFFLINE, asks, stitched
+from tests.kits import OFFLINE, asks, desk_deck, stitched
 
 USERS = {
     "anna": Principal(tenant_id="acme", user_id="anna"),
@@ -33,8 +31,6 @@ NO_HEADERS: dict[str, str] = {}
 
 def options(seconds: float = 0.0, store: str = ":memory:") -> dict[str, Any]:
     """A kit whose one sub-agent answers after so many seconds."""
-    lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",))
-    desk = AgentCard(id="desk", description="Looks things up.", model="offline")
     models = {
         "lead": ScriptedModel(
             lambda seen: stitched(seen) if seen[-1].type == "tool" else asks("desk")
@@ -43,7 +39,7 @@ def options(seconds: float = 0.0, store: str = ":memory:") -> dict[str, Any]:
     }
     return {
         "settings": OFFLINE.with_(store=store),
-        "deck": Deck.of([lead, desk], required_blocks=()),
+        "deck": desk_deck(()),
         "models": models,
     }
 

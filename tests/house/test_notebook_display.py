@@ -10,10 +10,9 @@ from typing import Any, Protocol
 import pytest
 
 from kit import open_kit
-from kit.compose.deck import Deck
 from kit.core.card import AgentCard
 from kit.models.scripted import Line, ScriptedModel
-from tests.kits import OFFLINE, asks, stitched
+from tests.kits import OFFLINE, asks, lead_over, stitched
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'<b>&"
 PLAIN = {
@@ -62,10 +61,9 @@ async def values_of(words: str) -> dict[str, Shown]:
         """Look it up."""
         raise ConnectionError(words)
 
-    lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk", "shop"))
     desk = AgentCard(id="desk", description=f"Looks up {words}", model="offline", tools=("lookup",))
     shop = AgentCard(id="shop", description="Sells.", model="offline")
-    deck = Deck.of([lead, desk, shop], required_blocks=(), name=words, tools=[lookup])
+    deck = lead_over(desk, shop, name=words, tools=[lookup])
     models: dict[str, Any] = {
         "lead": ScriptedModel(asks("desk", "shop", query=words), stitched),
         "desk": ScriptedModel(Line(calls=[("lookup", {})]), Line(f"It is {words}.")),

@@ -25,7 +25,7 @@ from kit.settings import HOME, Settings
 from kit.worlds.outlets.server import skill_app
 from kit.worlds.outlets.skill_service import SkillService
 from kit.worlds.service.serve import serving
-from tests.kits import OFFLINE, asks, stitched
+from tests.kits import OFFLINE, asks, desk_deck, stitched
 
 ACME = {"X-Tenant-Id": "acme", "X-User-Id": "alice"}
 GLOBEX = {"X-Tenant-Id": "globex", "X-User-Id": "alice"}
@@ -92,8 +92,6 @@ async def chat(
     **changed: Any,
 ) -> AsyncGenerator[Api]:
     """Serves a chat whose one sub-agent is asked a query and answers after so many seconds; `changed` settings replace those of all tests."""
-    lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",))
-    desk = AgentCard(id="desk", description="Looks things up.", model="offline")
 
     def decide(seen: list[Any]) -> Line:
         return stitched(seen) if seen[-1].type == "tool" else asks("desk", query=query)
@@ -105,8 +103,10 @@ async def chat(
     settings = OFFLINE.with_(**changed)
     if store is not None:
         settings = settings.with_(store=str(store))
-    deck = Deck.of([lead, desk], required_blocks=())
-    async with open_kit(settings, deck=deck, models=models) as kit, serving_kit(kit, limits) as api:
+    async with (
+        open_kit(settings, deck=desk_deck(()), models=models) as kit,
+        serving_kit(kit, limits) as api,
+    ):
         yield api
 
 

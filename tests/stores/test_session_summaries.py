@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from kit import Kit, open_kit
-from kit.compose.deck import Deck
 from kit.compose.parts import DeckSettings
 from kit.core.card import AgentCard
 from kit.core.context import Principal
@@ -15,7 +14,7 @@ from kit.core.documents.document import Memory
 from kit.core.record import Note
 from kit.tools.recall import SessionSummaries, find_memories
 from kit.tools.task_memory import TaskMemory
-from tests.kits import OFFLINE, answering
+from tests.kits import OFFLINE, answering, lead_over
 from tests.opensearch_server import new_documents
 from tests.plan_kits import Rows, keeps_briefs, opened_plans
 from tests.stores.conftest import DATABASES, new_place
@@ -23,11 +22,7 @@ from tests.stores.conftest import DATABASES, new_place
 ANN = Principal(tenant_id="acme", user_id="ann")
 SUMMED_UP = "Ann runs the shop in Harbor Street and wants tea sold first."
 WEEK = 7 * 86_400
-CARDS = (
-    AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",)),
-    AgentCard(id="desk", description="Answers.", model="offline"),
-)
-OF_DECK = DeckSettings(orchestrator="lead", required_blocks=(), compact_after=2, compact_keep=1)
+OF_DECK = DeckSettings(orchestrator="lead", compact_after=2, compact_keep=1)
 
 
 def settings_of(backend: str, folder: Path) -> Any:
@@ -49,7 +44,8 @@ def summaries_of(kit: Kit) -> SessionSummaries:
 )
 async def test_it_is_found_in_its_session_and_in_no_other(backend: str, tmp_path: Path) -> None:
     models = {"lead": answering("Yes."), "desk": answering("Yes."), "helper": answering(SUMMED_UP)}
-    deck = Deck.of(CARDS, settings=OF_DECK)
+    desk = AgentCard(id="desk", description="Answers.", model="offline")
+    deck = lead_over(desk, settings=OF_DECK)
     settings = settings_of(backend, tmp_path)
     async with open_kit(settings, deck=deck, models=models) as kit:
         for _ in range(4):

@@ -12,7 +12,6 @@ from langchain_core.tools import tool
 
 from kit import open_kit
 from kit.compose.deck import Deck, load_deck
-from kit.core.card import AgentCard
 from kit.core.errors import BindError, DeckError
 from kit.models.scripted import Line
 from kit.tools.tool import ConfiguredTool, Toolbox
@@ -191,11 +190,7 @@ async def test_python_adds_tools_and_a_clash_is_an_error():
         """Look it up."""
         return "found"
 
-    lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",))
-    desk = AgentCard(id="desk", description="Looks things up.", model="offline", tools=("lookup",))
-    async with open_kit(
-        OFFLINE, deck=Deck.of([lead, desk], required_blocks=()), models=models(), tools=[lookup]
-    ) as kit:
+    async with open_kit(OFFLINE, deck=deck_of(()), models=models(), tools=[lookup]) as kit:
         assert "found" in (await kit.ask("look it up", kit.session("s"))).text
     with pytest.raises(BindError, match="tool 'lookup' is one of the deck's own already; rename"):
         async with open_kit(OFFLINE, deck=deck_of([lookup]), tools={"lookup": lookup}):

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from kit import Kit, open_kit
-from kit.compose.deck import Deck
 from kit.core.bodies.call import ToolEnded
 from kit.core.card import AgentCard
 from kit.core.context import Principal
@@ -34,7 +33,7 @@ from kit.tools.task_memory import (
     memory_key,
     memory_stream,
 )
-from tests.kits import OFFLINE, asks, bodies, stitched
+from tests.kits import OFFLINE, asks, bodies, lead_over, stitched
 
 ANN, EVE = Principal(tenant_id="acme", user_id="ann"), Principal(tenant_id="other", user_id="ann")
 IDS = {"outlet_ids": "array<string>"}
@@ -171,9 +170,6 @@ def opened(
     config: dict[str, Any], scout: Sequence[Any], clerk: Sequence[Any] = (), store: str = ":memory:"
 ) -> AbstractAsyncContextManager[Kit]:
     """The kit of such a turn."""
-    lead = AgentCard(
-        id="lead", description="Leads.", model="offline", sub_agents=("scout", "clerk")
-    )
     cards = [
         AgentCard(
             id="scout",
@@ -190,7 +186,7 @@ def opened(
         "scout": ScriptedModel(*scout),
         "clerk": ScriptedModel(*clerk),
     }
-    deck = Deck.of([lead, *cards], required_blocks=(), tools=[TOOLS])
+    deck = lead_over(*cards, tools=[TOOLS])
     return open_kit(OFFLINE.with_(store=store), deck=deck, models=models)
 
 

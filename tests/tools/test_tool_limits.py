@@ -15,6 +15,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from kit import open_kit
 from kit.compose.deck import Deck, load_deck
+from kit.compose.parts import DeckSettings
 from kit.core.bodies.call import ToolEnded, ToolRetry
 from kit.core.card import AgentCard, Policy
 from kit.core.errors import DeckError
@@ -25,7 +26,7 @@ from kit.tools.bounds import THREADS
 from kit.tools.tool import ConfiguredTool, LimitedTool, ToolLimits, ToolResult
 from kit.wire import Kit
 from tests.forks import exit_code
-from tests.kits import OFFLINE, asks, bodies, leading
+from tests.kits import OFFLINE, asks, bodies, lead_over, leading
 from tests.tools.test_own_tools import FILES, declare
 
 AGAIN: dict[str, Any] = {"retries": 2, "idempotent": True}
@@ -86,7 +87,6 @@ def deck_of(
     **settings: Any,
 ) -> Deck:
     """A lead over one desk with one tool; `settings` are the deck's."""
-    lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",))
     desk = AgentCard(
         id="desk",
         description="Looks things up.",
@@ -95,12 +95,7 @@ def deck_of(
         tool_config={"lookup": dict(config)} if config else {},
         policy=Policy(time_budget_ms=budget_ms),
     )
-    plain = Deck.of([lead, desk], required_blocks=(), known=("lookup",))
-    return Deck.of(
-        [lead, desk],
-        settings=type(plain.settings)(**{**plain.settings.model_dump(), **settings}),
-        tools=tools,
-    )
+    return lead_over(desk, settings=DeckSettings(orchestrator="lead", **settings), tools=tools)
 
 
 def models(calls: int = 1, delay: float = 0.0) -> dict[str, Any]:
