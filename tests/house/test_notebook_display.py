@@ -2,8 +2,6 @@
 with foreign text as text."""
 
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
 from typing import Any, Protocol
 
@@ -103,20 +101,3 @@ async def test_they_are_small_and_take_their_colours_from_the_notebook():
         assert set(re.findall(r"[{;\s]color:([^;}]+)", source)) == {"inherit"}, (
             "text in a colour of its own vanishes on one ground"
         )
-
-
-@pytest.mark.req("K-26")
-def test_showing_a_value_imports_no_library_of_tables_or_charts():
-    code = (
-        "import sys, kit\n"
-        "deck = kit.Deck.of([kit.AgentCard(id='a', description='A.', model='offline')], required_blocks=())\n"
-        "assert 'kit-value' in deck._repr_html_()\n"
-        "print(sorted({'pandas', 'altair', 'matplotlib', 'streamlit', 'IPython', 'jinja2', "
-        "'langchain_core'} & set(sys.modules)))"
-    )
-    assert (
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        == "[]"
-    )

@@ -4,8 +4,6 @@ import json
 import re
 import shlex
 import socket
-import subprocess
-import sys
 import time
 from contextlib import closing
 from multiprocessing.process import BaseProcess
@@ -28,32 +26,6 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "openapi.json"
 def test_the_committed_document_is_that_of_the_app() -> None:
     committed = json.loads(DOCUMENT.read_text())
     assert committed == create_app().openapi(), "python -m kit serve --openapi > docs/openapi.json"
-
-
-WITHOUT_REDIS = """
-import asyncio, sys
-from contextlib import AsyncExitStack
-for package in ("coredis", "streaq", "cryptography"):
-    sys.modules[package] = None
-from kit.cli import serve, worker
-from kit.service.api import create_app
-from kit.service.queued_plans import open_queued_plans
-from kit.settings import Settings
-
-async def opens():
-    async with open_queued_plans(Settings()) as plans:
-        print(plans, len(create_app().routes) > 5)
-
-asyncio.run(opens())
-"""
-
-
-@pytest.mark.req("AS-22")
-def test_who_serves_without_redis_needs_nothing_that_speaks_with_it() -> None:
-    """What `pip install subagent-kit[serve]` brings."""
-    command = [sys.executable, "-c", WITHOUT_REDIS]
-    child = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert child.stdout == "None True\n", child.stderr
 
 
 def address_of(process: BaseProcess, log: Path) -> str:
