@@ -123,11 +123,12 @@ logs: setup .kit/logs-env/.ready ## the logs of other tools that tests read, pla
 	@cd .kit/logs-env && PATH="$$PWD/bin:$$PATH" bin/npm install --prefix . --ignore-scripts --no-audit --no-fund --silent promptfoo@0.123.1
 	@touch $@
 
-sweeps: setup ## the long sweeps of which the tests take a sample: chaos, every example of a property, a kill at every point of a plan, intervals, a store of 100,000 turns, a report of as many cells
+sweeps: setup ## the long sweeps of which the tests take a sample: chaos, every example of a property, requests to the API, a kill at every point of a plan, intervals, a store of 100,000 turns, a report of as many cells
 	@code=0; for sweep in chaos plan_kills coverage growth grid_growth; do \
 		$(py) -m tests.$$sweep || { echo "tests.$$sweep failed"; code=1; }; \
 	done; \
 	$(py) -m pytest -q -n auto --hypothesis-profile=all-examples -m hypothesis tests || code=1; \
+	KIT_API_EXAMPLES=100 $(py) -m pytest -q tests/service/test_document.py || code=1; \
 	exit $$code
 
 stack: setup ## a deployment's processes on this machine: databases, API, worker and app; one plan and one turn through them (docs/deploy.md)
