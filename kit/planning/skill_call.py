@@ -16,6 +16,8 @@ from kit.tools.tool import UNAVAILABLE, ToolResult
 
 LARGE = 50_000
 """Bytes of a result from which on the model reads its beginning alone, and gets the rest by a script."""
+PAUSE = 0.5
+"""Seconds after which a call whose connection broke is made once more."""
 CALL = "skill.called"
 START = "skill.started"
 """Event that stands in the log before a skill acts that may not be called twice (decisions 41)."""
@@ -43,15 +45,43 @@ async def call_skill(
     key, call = _key(scope, skill, arguments)
     if not manifest.repeatable and not await _may_act(scope, services, skill, key):
         return _uncertain(scope, skill)
+    outcome = await _attempt(scope, manifest, arguments, key)
+    is_broken_off = isinstance(outcome, SkillFault) and outcome.reason == "gone"
+    # Calling it twice does what calling it once does. A call that ran out of time has had all that one may take: to
+    # wait as long again is for its executor to say, who may make it again under the same key.
+    if is_broken_off and manifest.idempotent:
+        await asyncio.sleep(PAUSE)
+        outcome = await _attempt(scope, manifest, arguments, key, number=2)
+    if _is_lost(manifest, outcome):
+        return _uncertain(scope, skill)
+    if not _may_have_acted(outcome):
+        scope.open_calls.pop(call, None)  # the same call, made beside it, has the same key
+    if isinstance(outcome, SkillFault):
+        return _fault(scope, outcome)
+    scope.fault = None
+    return await _tell(scope, services, outcome)
+
+
+async def _attempt(
+    scope: StepScope,
+    manifest: SkillManifest,
+    arguments: Mapping[str, Any],
+    key: str,
+    number: int = 1,
+) -> SkillResult | SkillFault:
+    """Makes a call once, and writes down how it ended. `number`: which attempt of the call this is."""
     try:
-        outcome = await scope.skills.call(skill, arguments, key)
+        outcome = await scope.skills.call(manifest.id, arguments, key)
     except BaseException:  # stopped, or out of time, in the middle of it
         if not manifest.repeatable:
-            scope.uncertain = skill
+            scope.uncertain = manifest.id
         raise
     outcome = await _check(manifest, outcome)
-    lost = _is_lost(manifest, outcome)
-    doubt: dict[str, Any] = {"uncertain": True} if lost else {}
+    details: dict[str, Any] = {}
+    if _is_lost(manifest, outcome):
+        details["uncertain"] = True
+    if number > 1:
+        details["attempt"] = number
     has_result = isinstance(outcome, SkillResult)
     size = outcome.size_bytes if has_result else 0
     await scope.journal.write(
@@ -62,16 +92,9 @@ async def call_skill(
         duration_ms=outcome.duration_ms,
         large_response_triggered=size >= LARGE,
         status="ok" if has_result else outcome.reason,
-        **doubt,
+        **details,
     )
-    if lost:
-        return _uncertain(scope, skill)
-    if not _may_have_acted(outcome):
-        scope.open_calls.pop(call, None)  # the same call, made beside it, has the same key
-    if isinstance(outcome, SkillFault):
-        return _fault(scope, outcome)
-    scope.fault = None
-    return await _tell(scope, services, outcome)
+    return outcome
 
 
 def _key(scope: StepScope, skill: str, arguments: Mapping[str, Any]) -> tuple[str, str]:

@@ -64,7 +64,8 @@ class StepLog:
         """How many calls of skills it has made, and the keys of those that may not be made twice."""
         starts = await self._events(START)
         calls = await self._events(CALL)
-        return len(calls), {event.event_id for event in starts}
+        first_attempts = [event for event in calls if "attempt" not in _payload(event)]
+        return len(first_attempts), {event.event_id for event in starts}
 
     async def lost_act(self) -> str | None:
         """The skill that may have acted, to an end that nobody knows, and may not be called twice;

@@ -21,6 +21,7 @@ from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.turn import run_turn
 from kit.tools.skill import (
     SkillFault,
+    SkillReason,
     SkillResult,
     canonical_text,
     text_size,
@@ -289,20 +290,22 @@ async def test_an_act_that_answers_with_an_error_may_have_been_done_and_is_not_c
     assert plan.steps[0].status == "uncertain" and log.calls() == []
 
 
-class TooLarge(Described):
-    """A skill whose first result was cut off on the way; it keeps the keys that it was called with."""
+class Flaky(Described):
+    """A skill whose first calls fail for a reason; it keeps the keys that it was called with."""
 
-    def __init__(self, **fields: Any):
+    def __init__(self, reason: SkillReason, times: int, **fields: Any):
         super().__init__(manifest("rows", **fields))
+        self.reason: SkillReason = reason
+        self.times = times
         self.keys: list[str] = []
 
     async def call(
         self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
     ) -> SkillResult | SkillFault:
         self.keys.append(idempotency_key)
-        if len(self.keys) > 1:
-            return row_result(skill, "done")
-        return SkillFault(skill=skill, reason="oversized", detail="it was cut off")
+        if len(self.keys) > self.times:
+            return row_result(skill, arguments["task"])
+        return SkillFault(skill=skill, reason=self.reason, detail="it did not work")
 
 
 @pytest.mark.parametrize(
@@ -314,11 +317,48 @@ async def test_an_act_whose_result_was_too_large_may_have_been_done_and_is_not_d
     """What honours keys is called again, under the same key."""
     act = skill("rows", task="order it")
     executor = ScriptedModel(act, act, hands_in(rows=["done"]), "Done.")
-    skills = TooLarge(honours_keys=honours_keys)
+    skills = Flaky("oversized", 1, honours_keys=honours_keys)
     kit = step_kit(tmp_path, skills, executor, draft("order it"))
     plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
     assert (len(skills.keys), len(set(skills.keys))) == (calls, 1)
     assert plan.steps[0].status == status
+
+
+@pytest.mark.req("AS-4")
+async def test_a_lookup_whose_connection_broke_is_made_once_more_under_the_same_key(
+    tmp_path: Path,
+) -> None:
+    skills = Flaky("gone", 1, idempotent=True)
+    executor = ScriptedModel(skill("rows", task="tea"), hands_in(rows=["tea"]), "Done.")
+    kit = step_kit(tmp_path, skills, executor, draft("find tea"))
+    plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
+    assert plan.status == "complete"
+    assert (len(skills.keys), len(set(skills.keys))) == (2, 1)
+    first, second = await events_of(kit, "skill.called")
+    assert (first.status, first.payload) == ("gone", None)
+    assert (second.status, second.payload) == ("ok", {"attempt": 2})
+
+
+@pytest.mark.parametrize(
+    ("reason", "fields", "calls"),
+    [
+        ("gone", {"idempotent": True}, 2),
+        ("gone", {"idempotent": False}, 1),
+        ("gone", {"idempotent": False, "honours_keys": True}, 1),
+        ("bad_arguments", {"idempotent": True}, 1),
+        ("unauthorized", {"idempotent": True}, 1),
+        ("failed", {"idempotent": True}, 1),
+        ("timeout", {"idempotent": True}, 1),
+    ],
+)
+async def test_what_is_made_once_more_is_a_lookup_that_was_not_refused_and_that_once(
+    reason: SkillReason, fields: dict[str, bool], calls: int, tmp_path: Path
+) -> None:
+    skills = Flaky(reason, 9, **fields)
+    executor = ScriptedModel(skill("rows", task="tea"), gives_up(), "No.")
+    kit = step_kit(tmp_path, skills, executor, draft("find tea"))
+    await run_turn("Do it.", ALICE, kit)
+    assert len(skills.keys) == calls
 
 
 async def test_arguments_that_break_the_manifest_are_not_sent(tmp_path: Path) -> None:
