@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Literal, get_args
 
 from kit.core.errors import FaultError, UnknownId
-from kit.core.outcome import Axis
 from kit.core.value import Value
 
 Kind = Literal[
@@ -29,9 +28,6 @@ Kind = Literal[
     "composing_hangs",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-FaultAxis = Axis | Literal["orchestrator", "none"]
-"""Where it is felt: invocation and data as in outcomes (a fan-out with either is PC2's third axis);
-`none`: nothing is lost."""
 Target = Literal["model", "agent", "upstream", "tool"]
 
 RAW = "zx-raw-9d2e"
@@ -51,7 +47,6 @@ class About(Value):
 
     label: str
     """One sentence that goes on from the name of an agent: "Rewards does not answer in time"."""
-    axis: FaultAxis
     target: Target = "model"
     """What is made to misbehave: the model, the agent itself, the service behind its tools, or a tool."""
     orchestrator: Literal["never", "only", "too"] = "never"
@@ -65,48 +60,25 @@ HANGS = 600.0
 # What a kind does to a model stands in kit/models/faulty.py, to an agent in kit/runtime/agents/faulty.py, to a service
 # in kit/worlds/service. Pages, `kit ask --fault` and scenarios list every kind of this catalogue by themselves.
 CATALOGUE: Mapping[Kind, About] = {
-    "raise": About(label="fails in the middle of its work", axis="invocation"),
-    "hang": About(label="does not answer in time", axis="invocation", seconds=HANGS),
-    "slow_drip": About(
-        label="answers one word at a time", axis="invocation", orchestrator="too", seconds=1.0
-    ),
-    "instantiation": About(label="cannot be started at all", axis="invocation", target="agent"),
-    "refuses": About(label="declines to answer", axis="invocation", orchestrator="too"),
-    "error_envelope": About(label="gets no data from its service", axis="data", target="upstream"),
-    "partial_envelope": About(
-        label="gets data with one source missing", axis="data", target="upstream"
-    ),
-    "foreign_principal": About(
-        label="is sent somebody else's data", axis="data", target="upstream"
-    ),
-    "bad_payload": About(label="is sent data of the wrong shape", axis="data", target="upstream"),
-    "version_break": About(
-        label="is sent data of a version it does not know", axis="data", target="upstream"
-    ),
-    "malformed_status": About(
-        label="reports progress in a word nobody agreed on", axis="none", target="tool"
-    ),
-    "unknown_tool": About(
-        label="calls a tool that does not exist", axis="none", orchestrator="too"
-    ),
-    "repeats_id": About(label="gives two calls the same id", axis="none", orchestrator="too"),
-    "drops_call": About(
-        label="forgets the last of its calls, once", axis="orchestrator", orchestrator="only"
-    ),
-    "routing_fails": About(
-        label="fails while it decides whom to ask", axis="orchestrator", orchestrator="only"
-    ),
-    "routing_hangs": About(
-        label="never decides whom to ask", axis="orchestrator", orchestrator="only", seconds=HANGS
-    ),
-    "composing_fails": About(
-        label="fails while it words the answer", axis="orchestrator", orchestrator="only"
-    ),
+    "raise": About(label="fails in the middle of its work"),
+    "hang": About(label="does not answer in time", seconds=HANGS),
+    "slow_drip": About(label="answers one word at a time", orchestrator="too", seconds=1.0),
+    "instantiation": About(label="cannot be started at all", target="agent"),
+    "refuses": About(label="declines to answer", orchestrator="too"),
+    "error_envelope": About(label="gets no data from its service", target="upstream"),
+    "partial_envelope": About(label="gets data with one source missing", target="upstream"),
+    "foreign_principal": About(label="is sent somebody else's data", target="upstream"),
+    "bad_payload": About(label="is sent data of the wrong shape", target="upstream"),
+    "version_break": About(label="is sent data of a version it does not know", target="upstream"),
+    "malformed_status": About(label="reports progress in a word nobody agreed on", target="tool"),
+    "unknown_tool": About(label="calls a tool that does not exist", orchestrator="too"),
+    "repeats_id": About(label="gives two calls the same id", orchestrator="too"),
+    "drops_call": About(label="forgets the last of its calls, once", orchestrator="only"),
+    "routing_fails": About(label="fails while it decides whom to ask", orchestrator="only"),
+    "routing_hangs": About(label="never decides whom to ask", orchestrator="only", seconds=HANGS),
+    "composing_fails": About(label="fails while it words the answer", orchestrator="only"),
     "composing_hangs": About(
-        label="never finishes wording the answer",
-        axis="orchestrator",
-        orchestrator="only",
-        seconds=HANGS,
+        label="never finishes wording the answer", orchestrator="only", seconds=HANGS
     ),
 }
 """Every kind, with what is known of it."""
