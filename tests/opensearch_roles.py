@@ -30,9 +30,9 @@ from tests.opensearch_server import (
     OpenSearchServer,
     download,
     fetch,
-    free_port,
     unpack,
 )
+from tests.streamlit_server import free_port
 
 VERSION = "3.4.0"
 PROGRAM = f"opensearch-{VERSION}"

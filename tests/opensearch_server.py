@@ -10,7 +10,6 @@ import hashlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,12 +18,14 @@ import urllib.request
 import uuid
 import zipfile
 from collections.abc import Generator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.streamlit_server import free_port
 
 ROOT = Path(__file__).parents[1]
 HOME = ROOT / ".kit" / "opensearch"
@@ -229,12 +230,6 @@ def _readable(program: Path, user: str | None, folder: Path) -> Path:
     if not copy.exists():
         shutil.copytree(HOME, copy)
     return copy
-
-
-def free_port() -> int:
-    with closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 @contextmanager

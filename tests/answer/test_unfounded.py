@@ -70,6 +70,13 @@ async def test_a_preamble_that_claims_nothing_stands(text: str):
 # Beside a part that failed
 
 
+async def beside_a_failed_part(text: str) -> str:
+    """What a user reads when one agent answers, one fails, and the orchestrator composes `text`, twice."""
+    models = {"shop": answering(SHOP), "rewards": failing(OSError("x"))}
+    kit = small_kit([asks("shop", "rewards"), text, text], models)
+    return (await run_turn("two things", ALICE, kit)).text
+
+
 @pytest.mark.req("PC2-FR-14")
 @pytest.mark.parametrize(
     "claim",
@@ -93,12 +100,7 @@ async def test_a_preamble_that_claims_nothing_stands(text: str):
     ],
 )
 async def test_a_claim_in_words_beside_a_failed_part_does_not_stand(claim: str):
-    text = f"{SHOP} {FAILED} {claim}"
-    models = {"shop": answering(SHOP), "rewards": failing(OSError("x"))}
-    reply = await run_turn(
-        "two things", ALICE, small_kit([asks("shop", "rewards"), text, text], models)
-    )
-    assert reply.text == f"{SHOP}\n\n{FAILED}"
+    assert await beside_a_failed_part(f"{SHOP} {FAILED} {claim}") == f"{SHOP}\n\n{FAILED}"
 
 
 @pytest.mark.req("PC2-FR-14")
@@ -117,11 +119,7 @@ async def test_a_claim_in_words_beside_a_failed_part_does_not_stand(claim: str):
 )
 async def test_what_repeats_an_answer_or_is_polite_beside_a_failed_part_stands(beside: str):
     text = f"{SHOP} {FAILED} {beside}"
-    models = {"shop": answering(SHOP), "rewards": failing(OSError("x"))}
-    reply = await run_turn(
-        "two things", ALICE, small_kit([asks("shop", "rewards"), text, text], models)
-    )
-    assert reply.text == text
+    assert await beside_a_failed_part(text) == text
 
 
 # In the answer of an agent none of whose lookups came back

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import shutil
-import subprocess
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -20,17 +19,12 @@ from kit.metrics.judgement import Judgement, judgements, keep_judgement, note_sh
 from kit.stores.opening import open_store
 from studies.canary import Truth, play_canary, play_trials
 from tests.cli.test_cli import run
+from tests.compose.test_revision import git
 from tests.evolve.shared_deck import FILES, write_deck
 
 NEXT = FILES["desk/rewards.next.yaml"]
 RULE = "rule (response_quality)"
 LOOKS = range(25, 301, 25)
-
-
-def git(folder: Path, *arguments: str) -> None:
-    who = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-    command = ["git", "-C", str(folder), *who, *arguments]
-    subprocess.run(command, check=True, capture_output=True)
 
 
 @pytest.fixture(scope="module")

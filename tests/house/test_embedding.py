@@ -1,7 +1,7 @@
 """The server of docs/embedding.md over a socket: a client is who its token says, and closing loses no turn."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from kit.service.limits import Limits
 from kit.stores.sqlite import SqliteStore
 from tests.house.test_repository import ROOT
 from tests.kits import OFFLINE, asks, desk_deck, stitched
+from tests.service.servers import until
 
 USERS = {
     "anna": Principal(tenant_id="acme", user_id="anna"),
@@ -85,12 +86,6 @@ async def served(**kit: Any) -> AsyncGenerator[Served, None]:
         finally:
             running.should_exit = True
             await work
-
-
-async def until(condition: Callable[[], Any], seconds: float = 5.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 @pytest.mark.realtime
