@@ -72,6 +72,7 @@ def test_the_command_says_why_a_play_is_no_pass(capsys: pytest.CaptureFixture[st
     assert "all_well" in capsys.readouterr().err
 
 
+@pytest.mark.pages
 @pytest.mark.parametrize(
     ("framework", "scenario", "verdict"),
     [
