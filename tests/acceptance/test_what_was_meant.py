@@ -15,6 +15,7 @@ from kit.settings import HOME, Settings
 from kit.tools.tool import LimitedTool, ToolLimits
 from kit.wire import open_kit
 from tests.kits import OFFLINE, lead_over
+from tests.service import servers
 
 NOTHING_DONE = "I can only look things up here, and have done nothing else."
 
@@ -180,12 +181,12 @@ def test_a_dish_that_is_not_on_the_menu_is_said_not_to_be_there(outlets: dict[st
 
 @pytest.mark.realtime
 async def test_a_plan_about_an_outlet_that_is_not_there_is_not_done(tmp_path: Path):
-    settings = Settings(
-        deck=HOME / "cards" / "outlets", store=str(tmp_path / "kit.db"), pace=0.0, model="offline"
-    )
     request = "Which items on the menu of ou-9999 are vegetarian, with their prices"
-    async with open_kit(settings) as kit:
-        reply = await kit.ask(request, kit.session("s"), "plan_execute")
+    # Its services run in this process: one of their own takes more than a second to start.
+    key = {"SKILL_SERVICE_KEY": servers.KEYS["acme"]}
+    async with servers.outlets(tmp_path, variables=key) as api:
+        session = api.kit.session("s", "acme", "alice")
+        reply = await api.kit.ask(request, session, "plan_execute")
     assert reply.status == "failed"
     assert "I wasn't able to finish this" in reply.text
     assert "I did this" not in reply.text
