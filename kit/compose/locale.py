@@ -160,6 +160,10 @@ class References(Value):
     ones: str
     numbers: str
     """What stands before a number."""
+    counted: str
+    """Which of these stand before a number in words too: "number two"; "no one" is nobody."""
+    soonest: str
+    """What is said of the one that ends before the others."""
     things: str
     """Words for whatever was shown."""
     after: str

@@ -24,6 +24,8 @@ class Kind(Value):
     """What they call it, words with blanks between them, in every language."""
     price: str | None = None
     """The field of its payload that says what it costs."""
+    ends: str | None = None
+    """The field of its payload that says on which day it ends, as 2026-11-03."""
 
 
 def _phrases(text: str) -> list[str]:
@@ -53,7 +55,15 @@ def _ordinals() -> dict[str, int]:
     return positions
 
 
+def _numerals() -> dict[str, int]:
+    numerals: dict[str, int] = {}
+    for locale in BY_LANGUAGE.values():
+        numerals |= locale.checks.numerals
+    return numerals
+
+
 _POSITION_OF = _ordinals()
+_NUMERALS = _numerals()
 _LAST = frozenset(_phrases_of("last"))
 _LEAST = frozenset(_phrases_of("least"))
 _ONES = frozenset(_phrases_of("ones"))
@@ -72,6 +82,10 @@ _ORDINAL = re.compile(
 _EXTREMES = _either([*_LEAST, *_phrases_of("most")])
 _EXTREME = re.compile(rf"{_THE}(?:(?P<noun>\w{{1,30}})\s+)?(?P<extreme>{_EXTREMES})\b", re.I)
 _NUMBER = re.compile(r"(?:\b(?P<noun>[^\W\d]{1,30})\.?\s?|#)(?P<number>\d{1,2})\b", re.I)
+_NUMBER_IN_WORDS = re.compile(
+    rf"\b{_either(_phrases_of('counted'))}\s+(?P<number>{_either(_NUMERALS)})\b", re.I
+)
+_SOONEST = re.compile(rf"\b{_either(_phrases_of('soonest'))}\b", re.I)
 _SOURCE = re.compile(
     rf"{_THE}(?:(?P<noun>\w{{1,30}})\s+)?{_either(_phrases_of('sources'))}\s+(?P<source>[^.?!,;\n]{{1,60}})",
     re.I,
@@ -92,6 +106,8 @@ class Reference:
     """1 for the first, -1 for the last."""
     extreme: str = ""
     source: str = ""
+    is_soonest: bool = False
+    """Whether the one that ends before the others is meant."""
 
 
 def kinds_of(components: Sequence[ShownComponent], kinds: Mapping[str, Kind]) -> dict[str, Kind]:
@@ -134,6 +150,10 @@ def references(text: str, kinds: Mapping[str, Kind]) -> Iterator[Reference]:
         noun = _noun(match)
         if not noun or noun in _NUMBERED or noun in types:
             yield Reference(types.get(noun, ""), position=int(match["number"]))
+    for match in _NUMBER_IN_WORDS.finditer(text):
+        yield Reference(position=_NUMERALS[match["number"].lower()])
+    if _SOONEST.search(text):
+        yield Reference(_type(words(text), types), is_soonest=True)
     for match in _EXTREME.finditer(text):
         near = [_noun(match), *_words_after(text, match)]
         yield Reference(_type(near, types), extreme=" ".join(words(match["extreme"])))
@@ -176,6 +196,8 @@ def _pick(
         return positions.get(reference.position)
     if reference.extreme:
         return _by_price(candidates, kinds, cheapest=reference.extreme in _LEAST)
+    if reference.is_soonest:
+        return _first_to_end(candidates, kinds)
     return _by_source(candidates, reference.source)
 
 
@@ -192,6 +214,20 @@ def _by_price(
         if choice is None or (price < limit if cheapest else price > limit):
             choice = component
             limit = price
+    return choice
+
+
+def _first_to_end(
+    candidates: Sequence[ShownComponent], kinds: Mapping[str, Kind]
+) -> ShownComponent | None:
+    # The first of those that end on the same day.
+    choice: ShownComponent | None = None
+    earliest = ""
+    for component in candidates:
+        day = component.payload.get(kinds[component.type].ends or "")
+        if isinstance(day, str) and (choice is None or day < earliest):
+            choice = component
+            earliest = day
     return choice
 
 

@@ -113,6 +113,25 @@ async def test_a_follow_up_is_about_what_was_shown_whoever_is_asked():
     assert heading.startswith("Tea and coffee offers")
 
 
+async def test_what_was_listed_is_meant_by_number_by_what_ends_first_and_by_how_many():
+    shown = "find coffee deals"
+    second, soonest, both, cheaper = await answers(
+        "consumer",
+        (shown, "number two"),
+        (shown, "which one expires first?"),
+        (shown, "compare the two"),
+        ("thai food near me", "anything cheaper"),
+    )
+    assert second.startswith(
+        "Morning kettle coffee offers: 200 points on Morning Kettle Coffee Pods"
+    )
+    assert soonest.endswith(
+        "200 points on Ember Hill Ground Coffee 12 oz (buy 2) at Fernfield Foods until 20 Nov 2026."
+    )
+    assert both.startswith("Coffee offers")
+    assert "restaurants" in cheaper
+
+
 async def test_each_clause_about_a_thing_that_was_shown_is_about_that_thing():
     shown = "find coffee deals"
     (terms,) = await answers("consumer", (shown, "#2 please, until when is it?"))
@@ -120,7 +139,7 @@ async def test_each_clause_about_a_thing_that_was_shown_is_about_that_thing():
 
 
 async def test_whoever_takes_a_question_back_is_asked_nothing_and_told_nothing():
-    for text in await answers("consumer", ("find coffee deals", "never mind"), "olvídalo"):
+    for text in await answers("consumer", ("find coffee deals", "never mind"), "olvídalo", "stop"):
         assert not any(letter.isdigit() for letter in text) and "help article" not in text
 
 

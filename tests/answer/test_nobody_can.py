@@ -23,10 +23,10 @@ CASES = list(read_cases(HOME / "data" / "cases" / "off_script.jsonl"))
 OFF: list[Case] = [case for case in CASES if case.kind == "oos"]
 ON: list[Case] = [case for case in CASES if case.kind == "single"]
 HONEST = 36
-UNSEEN_HONEST = 32
+UNSEEN_HONEST = 36
 """Of forty messages that are for nobody here, and of forty that the stand-in was not tuned by."""
-GONE_ON_WITH = 30
-"""Of forty messages that lean on the turn before, which the stand-in was not tuned by either."""
+GONE_ON_WITH = 36
+"""Of forty messages that lean on the turn before, by somebody who had seen nothing of how the stand-in reads them."""
 REFUSED = 2
 """Of forty messages that are for somebody here."""
 HELP = ("What can you do?", "hi, how can you help me?", "¿Qué puedes hacer?", "help", "ayuda")
@@ -86,9 +86,10 @@ async def test_off_script_messages_after_a_normal_turn_are_answered_honestly():
     assert 40 - len(astray) >= UNSEEN_HONEST, astray
 
 
-async def test_messages_that_lean_on_the_turn_before_go_on_with_it():
+@pytest.mark.parametrize("name", ["follow_ups_unseen", "follow_ups_later"])
+async def test_messages_that_lean_on_the_turn_before_go_on_with_it(name: str):
     async with open_kit(OFFLINE) as kit:
-        replies = await last_replies(kit, "follow_ups_unseen")
+        replies = await last_replies(kit, name)
     astray = [
         case.turns[1].user
         for case, reply in replies

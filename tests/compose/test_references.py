@@ -11,7 +11,7 @@ from kit.wire import open_kit
 KINDS = {
     "offer": Kind(words="offer deal oferta"),
     "receipt": Kind(words="receipt recibo"),
-    "reward": Kind(words="reward premio", price="points"),
+    "reward": Kind(words="reward premio", price="points", ends="ends"),
     "product": Kind(words="product producto", price="price_cents"),
 }
 
@@ -57,7 +57,15 @@ TALK = [
         turn="t3",
         retailers=[["Daily Larder"], ["Fernfield"], []],
     ),
-    *shown("reward", "Gift card", "Mug", "Tote", turn="t4", points=[3000, 900, 1500]),
+    *shown(
+        "reward",
+        "Gift card",
+        "Mug",
+        "Tote",
+        turn="t4",
+        points=[3000, 900, 1500],
+        ends=["2026-11-09", "2026-12-01", "2026-11-03"],
+    ),
 ]
 """Four turns, the newest last."""
 
@@ -96,6 +104,12 @@ TALK = [
         ("the second coffee offer", "t3", "Harbor Roast"),
         ("the last two", "t4", "Tote"),
         ("¿sigue el segundo?", "t4", "Mug"),
+        ("number two", "t4", "Mug"),
+        ("opción tres", "t4", "Tote"),
+        ("number twelve", None, None),
+        ("which one expires first?", "t4", "Tote"),
+        ("¿cuál vence primero?", "t4", "Tote"),
+        ("which offer ends first", None, None),
     ],
 )
 def test_over_all_turns_the_newest_of_the_type_asked_for_is_meant(
@@ -116,6 +130,7 @@ def test_over_all_turns_the_newest_of_the_type_asked_for_is_meant(
         ("dinner for 4 at 8", False),
         ("what did I buy the last time", False),
         ("sum up the first arc of Ashen Tide", False),
+        ("no one answers me", False),
     ],
 )
 def test_references_are_looked_up_only_for_words_that_point(text: str, expected: bool):

@@ -295,7 +295,7 @@ async def test_whoever_waits_for_a_plan_is_answered_though_its_worker_was_killed
         assert "already ended" in late.text
         again = await api.run("the best three", headers=KEY)
         assert again.json() == result, "whoever lost the connection is told the same end"
-    assert plan.fence == 2, "a second turn has taken it up"
+    assert plan.fence >= 2, "a second turn has taken it up, and on a busy machine a third"
     assert len(acts.read_text().split()) == len(set(acts.read_text().split())) == 4
 
 

@@ -93,7 +93,7 @@ _NO_MORE = _either(
     (?:no|ya) (?:gracias|más|nada más)|nada más|eso es todo|por ahora no|ahora no"""
 )
 _CALLED_OFF = _either(
-    r"""never ?mind|nvm|forget (?:about )?(?:it|that)
+    r"""never ?mind|nvm|forget (?:about )?(?:it|that)|stop(?: (?:it|that|this))?
     olvídalo|déjalo|no importa|da igual"""
 )
 _PLEASING = _either(
@@ -262,7 +262,7 @@ def bare_answer(request: str) -> bool:
 
 
 _TAKES_BACK = _whole(
-    _CALLED_OFF, r"(?:stop|cancel|abort|skip)(?: (?:it|that|this))?|cancela(?: eso)?", "no|just"
+    _CALLED_OFF, r"(?:cancel|abort|skip)(?: (?:it|that|this))?|cancela(?: eso)?", "no|just"
 )
 
 

@@ -7,8 +7,9 @@ from kit.core.language.words import word_set
 FAINT = word_set(
     """today tomorrow yesterday tonight morning afternoon evening day days week weeks weekend month
     months year years now soon later recently monday tuesday wednesday thursday friday saturday
-    sunday last next current currently many much new really still ever always two three four
-    five six seven eight nine ten"""
+    sunday january february march april may june july august september october november december christmas xmas eve
+    easter thanksgiving holiday holidays last next current currently many much new really still ever
+    always two three four five six seven eight nine ten"""
 )
 """Words that say when or how many more often than what."""
 
@@ -49,7 +50,8 @@ VERBS = word_set(
 
 PRONOUN = re.compile(
     r"""\b(?:it|its|they|them|their|those|these|this|that|instead|there|another|more|others?|else|both|either|neither
-        |the\ former|the\ latter|(?<!no\ )one|same|cheaper|cheapest|closer|nearer)\b""",
+        |the\ former|the\ latter|the\ (?:two|three|four|five)(?=\W*$|\ of\b)|(?<!no\ )one|same
+        |cheaper|cheapest|closer|nearer)\b""",
     re.I | re.X,
 )
 """Words that stand for something already said."""
@@ -57,10 +59,16 @@ PRONOUN = re.compile(
 ONE_THING = re.compile(r"\b(?:it|its|it's|that one|this one)\b", re.I)
 """Words that stand for one thing already said."""
 
-SEVERAL_THINGS = re.compile(r"\b(?:they|them|their|those|these)\b", re.I)
+SEVERAL_THINGS = re.compile(
+    r"\b(?:they|them|their|those|these|the (?:two|three|four|five)(?=\W*$))\b", re.I
+)
 """Words that stand for several things already said."""
 
-ORDINAL = re.compile(r"\bthe\ (?:first|second|third|fourth|last|other|next)\b", re.I | re.X)
+ORDINAL = re.compile(
+    r"""\bthe\ (?:first|second|third|fourth|last|other|next)\b
+        |\b(?:number|option)\ (?:one|two|three|four|five|six|seven|eight|nine|ten|\d{1,2})\b""",
+    re.I | re.X,
+)
 """Words that point at one of several things; they also say which of all: "the first person on the moon"."""
 
 REFERENCE = re.compile(f"{PRONOUN.pattern}|{ORDINAL.pattern}", re.I | re.X)
@@ -83,10 +91,27 @@ OPEN_QUESTION = re.compile(r"^\W*(?:how|what|what's|whats|which|who|where|when|w
 """The beginning of a question that no yes and no choice answers."""
 
 LINK = re.compile(
-    r"^\W*(?:(?:and|or|but|what about|how about|same|also|only|just|without)\b|why(?:\s+(?:not|so))?\W*$)",
-    re.I,
+    r"""^\W*(?:(?:and|or|but|what\ about|how\ about|same|also|only|just|without)\b|why(?:\s+(?:not|so))?\W*$)
+        |^\W*\w{2,20}(?:\ \w{2,20})?,\ not\b|^\W*sorry\W+(?:i\ )?meant\b
+        |\b(?:tho|though|btw)(?=\W*$|,)|\b(?:too|then|either|as\ well)\W*$""",
+    re.I | re.X,
 )
-"""What a message begins with that goes on with the one before it."""
+"""What a message begins or ends with that goes on with the one before it."""
+
+REFINEMENT = re.compile(
+    r"""\A\W*(?:(?:hm+|no|nope|nah|ok|okay|well|actually|maybe|and|but|or)\b\W*){0,3}
+        (?:(?:(?:is\ there\ |do\ you\ have\ |got\ )?(?:any|some)(?:thing|where)?\ )?
+            (?:(?:a\ bit|a\ little|even|much)\ )?
+            (?:cheaper|closer|nearer|faster|slower|quicker|shorter|longer|bigger|smaller|larger|lower|higher|newer|older
+            |earlier|later|sooner|easier|harder|simpler|quieter|calmer|livelier|healthier|lighter|fresher|milder
+            |spicier|sweeter|fancier|nicer|better|softer|thicker|thinner|stronger)
+            (?=\W*\Z|\W+(?:to|if|by|for|please|in|on|at|with|around)\b)
+        |(?:any|some)(?:thing|where)\ (?:more|less)\ \w{3,20}\W*\Z
+        |(?:(?:only|just|not)\ )?the\ (?:\w{2,20}\ ){1,2}ones\W*\Z)""",
+    re.I | re.X,
+)
+"""What only says how the answer before it should have been: "something faster", "only the organic ones". It names no
+thing that anybody else could be asked for."""
 
 NARROWS = re.compile(
     r"^\W*(?:(?:and|but|or)\s+)?(?:only|just|without|with|in|at|near|from|under|over|for|by|not)\b",

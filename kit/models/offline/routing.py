@@ -68,10 +68,15 @@ PREDICATE = re.compile(
     r"(?:(?:did|does|wo|ca)n['’]?t|never|keeps?|still|came|went|says|got\s+\w+ed)\b", re.IGNORECASE
 )
 """Says something of the words before it: "my receipt from friday" did not scan, or got rejected."""
+MOST_REFINED = 9
+"""Words of a message that only says how the answer before it should have been."""
 LONGEST_JOINER = 8
 """Characters that may stand between two clauses that are given in one piece."""
 SEVERAL = 0.3
 """The further head start of what is in play where one word is asked of several things: nobody else knows which."""
+REFINED = 1.0
+"""The further head start of what is in play where a request only says how its answer should have been: "anything
+cheaper" is worded like what other tools are asked, and is for none of them."""
 CERTAIN = 0.2
 """How much more a request that points back must be worded like what is asked elsewhere, to be for nobody here."""
 
@@ -149,7 +154,14 @@ def _refers(request: str) -> bool:
     matter = " ".join(clause.text for clause in clauses(request)) or request
     if english.REFERENCE.search(english.POINTLESS.sub(" ", matter)):
         return True
+    if refines(request):
+        return True
     return english.LINK.search(matter) is not None
+
+
+def refines(request: str) -> bool:
+    """Whether a request only says how the answer before it should have been: "anything cheaper"."""
+    return len(words(request)) <= MOST_REFINED and english.REFINEMENT.match(request) is not None
 
 
 def _is_scrap(request: str) -> bool:
@@ -185,7 +197,7 @@ def is_for_nobody(
         return not has_words or table.is_elsewhere(request, doubt=doubt)
     if _may_answer(request, last_reply) or retries(request) or english.LINK.search(request):
         return False
-    if asks_attributes(request):
+    if asks_attributes(request) or refines(request) or not content_words(request) - english.FAINT:
         return False
     return table.is_elsewhere(request, doubt=-CERTAIN)
 
@@ -378,10 +390,12 @@ def decide(situation: Situation, cap: int) -> Decision:
     head_start = _head_start(situation)
     closeness = table.score(situation.request)
     fitting = closeness + head_start
-    preferred = fitting
-    # "and the next one?" is worded like requests of agents that nobody has spoken of.
-    if not _leans_back(situation):
-        preferred = fitting + table.wording(situation.request)
+    wording = table.wording(situation.request)
+    if _leans_back(situation):
+        # "And the next one?" is worded like requests of agents that nobody has spoken of, and few words like nothing.
+        is_told = (head_start > 0) & (not _is_scrap(situation.request))
+        wording = np.where(is_told, np.maximum(wording, 0.0), 0.0)
+    preferred = fitting + wording
     first = int(preferred.argmax())
     matters: list[_Matter] = []
     for clause in clauses(situation.request, opening=not situation.in_play):
@@ -491,6 +505,8 @@ def _head_start(situation: Situation) -> Floats:
         start += scale.elliptic if is_pulled else scale.back
         if is_of_several(request):
             start += SEVERAL
+        if refines(request):
+            start += REFINED
     head_start[list(situation.in_play)] = start
     return head_start
 
