@@ -2,6 +2,7 @@
 failures are planned around."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -11,7 +12,7 @@ from kit.compose.registry import Registry
 from kit.core.bodies.speech import Text
 from kit.core.bodies.turn import PlanTaken, Resumed
 from kit.core.documents.document import WAITING
-from kit.core.errors import BindError, KitError, describe_error
+from kit.core.errors import FOREIGN, BindError, KitError, describe_error
 from kit.core.outcome import AgentCall, Outcome
 from kit.core.secret import without_secret_words
 from kit.planning.answer import answer_of, tell_stop
@@ -27,6 +28,7 @@ from kit.runtime.context import Agent, RunContext
 from kit.runtime.pattern import Bind, Interrupted, Pattern
 from kit.runtime.team import Team
 
+log = logging.getLogger("kit.plans")
 PLAN = "plan_"
 """What the id of a plan has before that of the turn it was made in."""
 HOUR = 3_600_000
@@ -151,8 +153,10 @@ async def run_plan(
             raise
         # Only its process ends, or the store did not take the stop: the plan is given out.
         raise Interrupted("its process ended") from stop
-    # What is stored says whether it is over, and what failed here does not: a worker would go on with it.
-    except KitError as error:
+    # What is stored says whether it is over, and what failed here does not, be it a fault of this code or of another's:
+    # a worker would go on with it. Whoever read "please try again" would do a second time what its steps have done.
+    except FOREIGN as error:
+        log.error("plan %s broke off", plan.plan_id, exc_info=error)
         raise Interrupted(describe_error(error)) from error
     if settings.recall and manager.plan.status == "complete":
         await remember_answer(services, manager.plan, call.agent, answer.text)

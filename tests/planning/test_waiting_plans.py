@@ -7,23 +7,33 @@ import signal
 import socket
 import time
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kit.core.documents.document import Plan
+from kit.core.documents.document import AgentEvent, Plan
 from kit.patterns.plan_execute import resumed
 from kit.planning.scope import StepScope
 from kit.planning.services import PlanServices
 from kit.runtime.handle import Turn
 from kit.runtime.turn import run_turn
-from kit.stores.documents.protocol import PlanStore
+from kit.stores.documents.protocol import EventStore, PlanStore
 from kit.stores.sqlite import SqliteStore
 from tests.cli.test_cli import type_command
 from tests.forks import started
 from tests.kits import ALICE
-from tests.plan_kits import Waits, draft, gives_rows, opened_plans, plan_kit, plan_of, read_plan
+from tests.plan_kits import (
+    Rows,
+    Waits,
+    draft,
+    gives_rows,
+    opened_plans,
+    plan_kit,
+    plan_of,
+    read_plan,
+)
 
 TASK = "Rank the active outlets in Rivermont by how they did in the last 8 weeks"
 
@@ -124,6 +134,46 @@ async def test_a_plan_whose_process_ends_is_given_to_a_worker(tmp_path: Path) ->
     assert "was interrupted" in reply.text
     assert plan.plan_id == f"plan_{turn.id}"
     store.close()
+
+
+@dataclass
+class BreaksOnce:
+    """Events whose store breaks by a fault of its code, once, at one kind of event."""
+
+    events: EventStore
+    kind: str
+    has_broken: bool = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.events, name)
+
+    async def append(self, event: AgentEvent) -> AgentEvent:
+        if event.event_type == self.kind and not self.has_broken:
+            self.has_broken = True
+            raise RuntimeError("E_BROKEN")
+        return await self.events.append(event)
+
+
+@pytest.mark.req("AS-3")
+async def test_a_plan_that_breaks_off_after_an_act_asks_nobody_to_try_again_and_goes_on(
+    tmp_path: Path,
+) -> None:
+    """Whatever it broke off of: whoever asked again would have the act done twice."""
+    desk = Rows()
+    kit = plan_kit(
+        tmp_path,
+        draft("order tea", "order paper"),
+        doing=None,
+        skills=desk,
+        events=lambda events: BreaksOnce(events, "step_2.started"),
+    )
+    reply = await run_turn("Do it.", ALICE, kit)
+    plan = await plan_of(kit, reply)
+    assert (reply.status, plan.status, plan.holder) == ("interrupted", "executing", None)
+    assert "asking again would begin it a second time" in reply.text
+    assert "try again" not in reply.text and "E_BROKEN" not in reply.text
+    again = await run_turn("Do it.", ALICE, kit, resumed(plan.plan_id))
+    assert (again.status, desk.tasks) == ("ok", ["order tea", "order paper"])
 
 
 @pytest.mark.realtime
