@@ -347,7 +347,7 @@ class Manager:
         elif blamed.trigger == "declined":
             await self._decline(blamed.step)
         elif self.plan.replan_count >= MOST_REPLANS:
-            await self._fail("exhausted", blamed.step, blamed.reason, trigger=blamed.trigger)
+            await self._fail("exhausted", blamed.step, blamed.reason, failures=failures)
         else:
             await self._revise(blamed, blamed.trigger, failures)
 
@@ -371,15 +371,7 @@ class Manager:
             reasons.append(blamed.suggestion)
 
         def change(plan: Plan) -> Plan:
-            for failure in failures:
-                plan = with_step(
-                    plan,
-                    failure.step.step_index,
-                    status="failed",
-                    failure_reason=failure.reason,
-                    failure_kind=failure.trigger,
-                    finished_at=failure.ended,
-                )
+            plan = _with_failures(plan, failures)
             return with_replan(plan, trigger, blamed.step, "; suggestion: ".join(reasons), now)
 
         await self._move(change)
@@ -398,13 +390,13 @@ class Manager:
         step: PlanStep | None = None,
         detail: str = "",
         *,
-        trigger: Trigger | None = None,
+        failures: Sequence[StepFailure] = (),
         why: str = "",
     ) -> None:
         """Ends the plan, and stores why in the form that callers of the service get.
 
-        `step` is the one it failed of, `detail` what went wrong in it, `trigger` of which kind that is; `why` is what a
-        planner said.
+        `step` is the one it failed of, `detail` what went wrong in it, `failures` those that failed at the same time,
+        itself among them; `why` is what a planner said.
         """
         reason = FAILURE_WORDS.get(kind, kind)
         if why:
@@ -420,6 +412,7 @@ class Manager:
         now = self.services.clock()
 
         def change(plan: Plan) -> Plan:
+            plan = _with_failures(plan, failures)
             for other in steps_at_work(plan):
                 plan = with_step(
                     plan,
@@ -430,12 +423,7 @@ class Manager:
                 )
             if step is not None:
                 plan = with_step(
-                    plan,
-                    step.step_index,
-                    status=status,
-                    failure_reason=detail,
-                    failure_kind=trigger,
-                    finished_at=now,
+                    plan, step.step_index, status=status, failure_reason=detail, finished_at=now
                 )
             complete = [done_step.step_index for done_step in complete_steps(plan)]
             failure = {
@@ -542,6 +530,20 @@ def _has_only_talked(scope: PlannerScope, outcome: Outcome) -> bool:
         return False
     # A call written into the text is a call that its model meant to make.
     return not isinstance(outcome, Failure) or outcome.reason == "contract_violation"
+
+
+def _with_failures(plan: Plan, failures: Sequence[StepFailure]) -> Plan:
+    """The plan with what is wrong with each of its steps that failed."""
+    for failure in failures:
+        plan = with_step(
+            plan,
+            failure.step.step_index,
+            status="failed",
+            failure_reason=failure.reason,
+            failure_kind=failure.trigger,
+            finished_at=failure.ended,
+        )
+    return plan
 
 
 def _planner_status(draft: Draft | Infeasible | None) -> str:

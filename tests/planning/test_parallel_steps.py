@@ -160,3 +160,19 @@ async def test_of_steps_that_fail_at_the_same_time_the_history_keeps_each(tmp_pa
         (3, "three"),
     ]
     assert all(step.failure_reason and step.finished_at for step in first.failed_steps)
+
+
+@pytest.mark.req("AS-3")
+async def test_of_steps_that_fail_at_the_same_time_each_says_why_also_where_the_plan_ends_of_it(
+    tmp_path: Path,
+) -> None:
+    async def breaks(scope: StepScope, services: PlanServices) -> str | None:
+        scope.insufficient = (f"{scope.step.task} is too much", "")
+        return None
+
+    kit = plan_kit(tmp_path, *[draft("one", "two")] * 4, doing=breaks, skills=LOOKUP)
+    await run_turn("Do it.", ALICE, kit)
+    (plan,) = await kit.services.documents.plans.of(WHO)
+    assert (plan.status, plan.failure_kind) == ("failed", "exhausted")
+    reasons = [step.failure_reason for step in plan.steps]
+    assert reasons == ["one is too much", "two is too much"]
