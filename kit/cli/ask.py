@@ -5,7 +5,9 @@ import json
 import sys
 import uuid
 from argparse import Namespace
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kit.cli.options import WIDEST, cap_of, taping
@@ -15,6 +17,7 @@ from kit.core.value import json_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kit.core.card import AgentCard
     from kit.runtime.turn import Reply, Turn
     from kit.service.client import EventStream, ServiceClient
     from kit.service.remote_turn import RemoteTurn
@@ -127,7 +130,7 @@ async def _ask_turn(message: str, arguments: Namespace) -> "Reply":
             )
         if faults and not arguments.json:
             print("made to fail: " + ", ".join(arguments.fault), flush=True)
-        reply = await _follow(turn, kit.model, arguments.json)
+        reply = await _follow(turn, kit.model, arguments.json, kit.deck.cards)
         unmet: list[str] = []
         for text, fault in zip(arguments.fault, faults, strict=True):
             if fault not in injection.landed:
@@ -136,7 +139,7 @@ async def _ask_turn(message: str, arguments: Namespace) -> "Reply":
             print(f"did not happen in this turn: {', '.join(unmet)}", file=sys.stderr)
         while reply.status == "paused" and cassette is None and _can_answer(reply, arguments):
             turn = kit.resume(reply.turn_id, _answers(reply))
-            reply = await _follow(turn, kit.model, as_json=False)
+            reply = await _follow(turn, kit.model, False, kit.deck.cards)
     return reply
 
 
@@ -211,7 +214,7 @@ async def _resume_turn(arguments: Namespace) -> "Reply":
     else:
         async with open_kit(settings, faults=True) as kit:
             turn = kit.resume(arguments.turn, arguments.answer)
-            reply = await _follow(turn, kit.model, arguments.json)
+            reply = await _follow(turn, kit.model, arguments.json, kit.deck.cards)
     if reply.status == "paused" and not arguments.json:
         # A plan may ask again, and that is another question.
         print(_answer_line(reply))
@@ -230,15 +233,20 @@ def _answers(reply: "Reply") -> dict[str, bool]:
     return answers
 
 
-async def _follow(turn: "Turn | RemoteTurn", model: str, as_json: bool) -> "Reply":
+async def _follow(
+    turn: "Turn | RemoteTurn",
+    model: str,
+    as_json: bool,
+    cards: "Mapping[str, AgentCard]" = MappingProxyType({}),
+) -> "Reply":
     """Prints a turn as it happens, as a story or as events; why something failed goes to stderr.
 
-    `model`: what answers, in words.
+    `model`: what answers, in words; `cards`: those of the deck, where it is at hand.
     """
     from kit.cli.story import Story, reply_line
     from kit.core.language.controls import without_controls
 
-    story = Story(sys.stdout, model)
+    story = Story(sys.stdout, model, cards)
     try:
         async for event in turn:
             if as_json:

@@ -1,11 +1,15 @@
 """A turn on a terminal: preamble, a line for each step as it happens, the answer as it streams."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TextIO
 
 from kit.core.bodies.call import AgentEnded, AgentStarted, AnswerChosen
 from kit.core.bodies.guard import CallDropped
 from kit.core.bodies.speech import StatusLine, Text, TextReplaced
 from kit.core.bodies.turn import Completed, PlanTaken, Routing
+from kit.core.card import AgentCard
+from kit.core.display.agent_name import words_of_id
 from kit.core.display.turn_parts import NO_PARTS, agents_asked, ending_words, turn_parts
 from kit.core.event import Event
 from kit.core.language.controls import without_controls
@@ -16,8 +20,12 @@ from kit.runtime.handle import Reply
 class Story:
     """Writes events to a stream in the order they happen; raw reasons stay out of it."""
 
-    def __init__(self, out: TextIO, model: str):
+    def __init__(
+        self, out: TextIO, model: str, cards: Mapping[str, AgentCard] = MappingProxyType({})
+    ):
+        """`cards` of the deck say how its agents are called; other agents have the words of their ids."""
         self._out = out
+        self._cards = cards
         self._model = model
         self._speaking: str | None = None
         self._text = ""
@@ -34,16 +42,18 @@ class Story:
             case AgentStarted(agent=agent):
                 self._begin(agent, event)
             case StatusLine() | PlanTaken() as body:
-                self._line(f"  · {_note(body)}")
+                self._line(f"  · {self._note(body)}")
             case AgentEnded(agent=agent, outcome=outcome):
                 word = _outcome_word(outcome)
-                self._line(f"{self._margin(event)}· {_plain(agent)}: {word} ({event.at:.1f} s)")
+                self._line(
+                    f"{self._margin(event)}· {self._label_of(agent)}: {word} ({event.at:.1f} s)"
+                )
             case AnswerChosen(agent=agent, policy=policy, winner=winner, because=because):
                 self._line(
-                    f"  · {_plain(agent)}: {policy}, {_plain(winner or 'nobody')}, {because}"
+                    f"  · {self._label_of(agent)}: {policy}, {self._label_of(winner or 'nobody')}, {because}"
                 )
             case CallDropped(agent=agent, reason="over_cap"):
-                self._line(f"  · {_plain(agent)}: left out, over the cap")
+                self._line(f"  · {self._label_of(agent)}: left out, over the cap")
             case Routing(decision=decision):
                 self._route(decision)
             case Completed() as body:
@@ -52,7 +62,7 @@ class Story:
                 pass
 
     def _begin(self, agent: str, event: Event) -> None:
-        self._line(f"{self._margin(event)}· {_plain(agent)}: asked")
+        self._line(f"{self._margin(event)}· {self._label_of(agent)}: asked")
         # Who was asked by a sub-agent is shown below it, and not among those whom the turn asked.
         if event.parent_span_id not in self._spans:
             self._agents.append(agent)
@@ -65,8 +75,8 @@ class Story:
 
     def _route(self, decision: RoutingDecision) -> None:
         self._parts = turn_parts(decision)
-        names = ", ".join(map(_plain, agents_asked(self._agents, decision)))
-        left_out = [*map(_plain, self._parts.over_cap), *self._parts.left_out.names]
+        names = ", ".join(map(self._label_of, agents_asked(self._agents, decision)))
+        left_out = [*map(self._label_of, self._parts.over_cap), *self._parts.left_out.names]
         line = f"  asked {names or 'nobody'}"
         if left_out:
             line += f"; left out {', '.join(left_out)}"
@@ -78,6 +88,18 @@ class Story:
         if not body.saved:
             line += "; not saved"
         self._line(line)
+
+    def _label_of(self, agent: str) -> str:
+        card = self._cards.get(agent)
+        return words_of_id(agent) if card is None else card.label
+
+    def _note(self, body: StatusLine | PlanTaken) -> str:
+        if isinstance(body, PlanTaken):
+            # What `resume` takes.
+            return body.plan_id
+        if body.agent:
+            return f"{self._label_of(body.agent)}: {body.text}"
+        return body.text
 
     def _margin(self, event: Event) -> str:
         if event.parent_span_id in self._spans:
@@ -106,24 +128,11 @@ class Story:
             self._speaking = None
 
 
-def _note(body: StatusLine | PlanTaken) -> str:
-    if isinstance(body, PlanTaken):
-        # What `resume` takes.
-        return body.plan_id
-    if body.agent:
-        return f"{_plain(body.agent)}: {body.text}"
-    return body.text
-
-
 def _outcome_word(outcome: Outcome) -> str:
     if not isinstance(outcome, Failure):
         return "done"
     stops = {"cancelled": "stopped", "paused": "waits for you"}
     return stops.get(outcome.reason, "could not answer")
-
-
-def _plain(agent: str) -> str:
-    return agent.replace("_", " ").replace("-", " ")
 
 
 def reply_line(reply: Reply) -> dict[str, object]:

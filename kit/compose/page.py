@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from pydantic import Field
 
 from kit.core.card import AgentCard
+from kit.core.display.agent_name import heading
 from kit.core.errors import KitError
 from kit.core.fault import parse as parse_fault
 from kit.core.value import Value
@@ -145,5 +146,5 @@ def suggestions_of(cards: Sequence[AgentCard]) -> tuple[Suggestion, ...]:
     for card in cards:
         sentence = _SENTENCE.match(card.description.strip())
         if sentence and card.id in sub_agents and card.status == "active" and card.flag is None:
-            suggestions.append(Suggestion(label=card.label.capitalize(), question=sentence[1]))
+            suggestions.append(Suggestion(label=heading(card.label), question=sentence[1]))
     return tuple(suggestions[:_MOST_SUGGESTIONS])

@@ -11,12 +11,12 @@ from langchain_core.messages import AIMessage, convert_to_messages, convert_to_o
 from kit.conformance.gather import JSON, gather_loop
 from kit.conformance.scenario import BY_ID, Scenario
 from kit.core.bodies.call import AgentEnded, ModelEnded, StoredCall
+from kit.core.display.agent_name import words_of_id
 from kit.core.event import Event
 from kit.core.outcome import Answer, Failure, Outcome, Reason, RoutedOutcome, RoutingDecision, tell
 from kit.core.record import TurnRecord
 from kit.core.value import Value
 from kit.runtime.answer.clauses import Part, admits, clauses, loses, makes_claim, numbers, stems
-from kit.runtime.answer.owed import plain
 from kit.runtime.bound_model import BoundModel
 from kit.stores.model_request import ModelRequest, model_request
 
@@ -124,10 +124,10 @@ def _what_lacks(queries: Mapping[str, str], outcomes: Mapping[str, Outcome]) -> 
     for agent in queries:
         outcome = outcomes.get(agent)
         if outcome is None:
-            return f"{plain(agent)} was called and never run, so no answer of it is stored"
+            return f"{words_of_id(agent)} was called and never run, so no answer of it is stored"
         if isinstance(outcome, Failure) and outcome.reason == "principal_mismatch":
             return (
-                f"{plain(agent)} was sent somebody else's data; that was dropped before it was stored, "
+                f"{words_of_id(agent)} was sent somebody else's data; that was dropped before it was stored, "
                 "and a plain loop would have read it"
             )
     return ""
@@ -191,7 +191,7 @@ def _child_said(outcome: Outcome, *, best: bool) -> str:
     if outcome.reason == "timeout" and best:
         raise TimeoutError
     if outcome.reason == "timeout":
-        raise StillWaiting(plain(outcome.agent))
+        raise StillWaiting(words_of_id(outcome.agent))
     if outcome.reason in _AS_TEXT:
         return outcome.suggestion or ""
     raise ChildError(outcome.detail)
@@ -211,7 +211,7 @@ def parts_in(text: str, recording: Recording) -> tuple[PlainPart, ...]:
             fate = _fate_of_failure(text, outcome, recording.queries, answers)
         else:
             siblings = [answer for name, answer in answers.items() if name != agent]
-            stock = [plain(agent), *recording.queries.values()]
+            stock = [words_of_id(agent), *recording.queries.values()]
             is_lost = not text or loses(answers[agent], text, stock, siblings)
             fate = "lost" if is_lost else "answered"
         parts.append(PlainPart(agent=agent, fate=fate))
@@ -228,7 +228,7 @@ def _fate_of_failure(
     if f"Error: {ChildError(failure.detail)!r}" in text or f"Error: {TimeoutError()!r}" in text:
         return "raw"
     others = [query for name, query in queries.items() if name != agent]
-    part = Part(agent, plain(agent), stems(queries[agent]) - stems(" ".join(others)))
+    part = Part(agent, words_of_id(agent), stems(queries[agent]) - stems(" ".join(others)))
     read = clauses(text)
     if admits(read, part, alone=len(queries) == 1):
         return "owned_up"

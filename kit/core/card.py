@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from kit.core.display.agent_name import words_of_id
 from kit.core.value import Value
 
 Role = Literal["orchestrator", "native", "external-wrapper", "internal-helper"]
@@ -151,6 +152,9 @@ class AgentCard(CardPart):
     id: str
     """Letters, digits, _ and -. The check of its deck refuses others, not the card: there all
     faults come in one report, each with its file and line."""
+    name: str = ""
+    """What people read in place of its id, as it stands within a sentence: `e-receipts`. Without one it
+    is the id's own words, `offer details` for `offer_details`."""
     description: str
     """What the agent answers; the only thing an orchestrator's model knows when it routes."""
     topics: str = ""
@@ -208,8 +212,8 @@ class AgentCard(CardPart):
 
     @property
     def label(self) -> str:
-        """The agent's id in plain words, for people."""
-        return self.id.replace("_", " ").replace("-", " ").strip().lower()
+        """What people read in place of its id."""
+        return self.name or words_of_id(self.id)
 
 
 class StepInputs(Value):

@@ -127,11 +127,6 @@ class Fault(Value):
         and tools, whoever asks."""
         return CATALOGUE[self.kind].target in ("model", "agent")
 
-    @property
-    def label(self) -> str:
-        """One plain sentence, fit for a switch."""
-        return f"{self.where.replace('_', ' ').replace('-', ' ').capitalize()} {CATALOGUE[self.kind].label}"
-
     def __str__(self) -> str:
         if self.seconds is None:
             return f"{self.where}={self.kind}"

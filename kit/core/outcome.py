@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from kit.core.display.agent_name import words_of_id
 from kit.core.limits import Count, Data, Dollars
 from kit.core.value import Value, builder
 
@@ -377,13 +378,16 @@ def tell(
     with_components: bool = False,
     reword: Callable[[str], str] = str,
     request: str = "",
+    label: str = "",
 ) -> str:
     """Words an outcome for a model: the answer, or one plain sentence without code, id or error text.
 
     `with_components` adds a compact reference to each that the person sees beside it. `reword` words a reservation in
     the language of the session, because models repeat it. `request` is what was asked, in the words of the message:
-    where an agent has nothing on that, its name may say little of what goes unanswered.
+    where an agent has nothing on that, its name may say little of what goes unanswered. `label` is what people
+    read in place of its id.
     """
+    label = label or words_of_id(outcome.agent)
     if isinstance(outcome, Answer):
         text = outcome.text or NO_TEXT
         components = outcome.components if with_components else ()
@@ -396,9 +400,9 @@ def tell(
         if outcome.reservation:
             text += f"\n\n(Note: {reword(outcome.reservation)})"
         return text
-    sentence = f"No answer from {_label(outcome.agent)}: {outcome.why}"
+    sentence = f"No answer from {label}: {outcome.why}"
     if request and outcome.reason == "unanswerable":
-        sentence = f"No answer from {_label(outcome.agent)} to {quoted(request)}: {outcome.why}"
+        sentence = f"No answer from {label} to {quoted(request)}: {outcome.why}"
     # Models fill a gap that nobody tells them to leave open.
     if outcome.suggestion and outcome.reason == "refusal":
         return (
@@ -415,13 +419,9 @@ def tell(
     )
 
 
-def _label(agent: str) -> str:
-    return agent.replace("_", " ").replace("-", " ")
-
-
-def tell_dropped(call: AgentCall) -> str:
-    """Words an over-cap call for a model."""
-    return _tell_not_asked([_label(call.agent)])
+def tell_dropped(label: str) -> str:
+    """Words an over-cap call for a model; `label` is what people read in place of the agent's id."""
+    return _tell_not_asked([label])
 
 
 def tell_left_out(left_out: LeftOut) -> str:

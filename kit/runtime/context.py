@@ -17,6 +17,7 @@ from kit.core.bodies.guard import GuardActed, GuardAction
 from kit.core.bodies.speech import Status, TextReplaced
 from kit.core.card import AgentCard
 from kit.core.context import DynamicContext, InheritedContext
+from kit.core.display.agent_name import words_of_id
 from kit.core.event import Body, Event
 from kit.core.outcome import AgentCall, Outcome
 from kit.core.picture import Picture
@@ -143,6 +144,11 @@ class TurnState(CallLedger):
     def out_of_time(self) -> bool:
         """Whether its time is over; a timer may go off a hair early by the log's clock."""
         return self.log.now() >= self.settings.turn_budget_ms / 1000 - 1e-3
+
+    def label_of(self, agent: str) -> str:
+        """Returns what people read in place of an agent's id; of one that a model made up, the words of that id."""
+        known = self.agents.get(agent)
+        return words_of_id(agent) if known is None else known.card.label
 
     def place(self, path: str) -> str:
         """Names the next model or tool call made from `path`, the same on every run: never by arrival order."""

@@ -282,6 +282,7 @@ class _Binder:
             requests={"": card.requests, **_requests_of(subs), **self._requests_of_tools(card)},
             acts=tuple(name for name, limits in bounds.items() if limits.is_act),
             topics={sub.id: sub.topics for sub in subs if sub.topics},
+            names={sub.id: sub.name for sub in subs if sub.name},
         )
         fallback_key: str | None = None
         composer_key: str | None = None
@@ -431,8 +432,9 @@ def _with_tools(
     requests: _Requests,
     acts: tuple[str, ...],
     topics: Mapping[str, str],
+    names: Mapping[str, str],
 ) -> BoundModel:
-    options = _options(spec, requests=requests, acts=acts, topics=topics)
+    options = _options(spec, requests=requests, acts=acts, topics=topics, names=names)
     try:
         runnable: Runnable[Any, Any] = model.bind_tools(schemas, **options) if schemas else model
     except NotImplementedError:
@@ -470,9 +472,9 @@ def _requests_of(cards: Sequence[AgentCard]) -> _Requests:
 
 
 def _options(spec: ModelSpec, **of_the_cards: Collection[Any]) -> dict[str, Any]:
-    """What a model is bound with beside its tools, of what the cards say: the requests of agents, their topics, and
-    which tools do something in the world. It stays in this process: a provider would be sent, and paid for, what it
-    does not need."""
+    """What a model is bound with beside its tools, of what the cards say: the requests of agents, their topics, their
+    names for people, and which tools do something in the world. It stays in this process: a provider would be sent,
+    and paid for, what it does not need."""
     if spec.provider != OFFLINE.provider:
         return {}
     return {name: value for name, value in of_the_cards.items() if value}

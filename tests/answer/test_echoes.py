@@ -7,7 +7,7 @@ from langchain_core.tools import tool
 
 from kit.core.bodies.speech import Text, TextReplaced
 from kit.core.card import AgentCard
-from kit.core.outcome import BESIDE, SET_ASIDE, AgentCall, Failure, tell, tell_dropped
+from kit.core.outcome import BESIDE, SET_ASIDE, Failure, tell, tell_dropped
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.direct_streaming import DIRECT
 from kit.patterns.supervisor import TURNS
@@ -31,7 +31,7 @@ TOLD = {
     "hand-over": NEXT,
     "failure": tell(FAILED.model_copy(update={"suggestion": None})),
     "unsure": tell(FAILED),
-    "over the cap": tell_dropped(AgentCall(call_id="c", agent="shop", query="q")),
+    "over the cap": tell_dropped("shop"),
     "components": f"({BESIDE} offer of-1: Coffee)",
     "one at a time": TURNS,
     "composing again": ask_again(Verdict(raw=True, claims=("9",)), Owed(failed=("shop",))),

@@ -35,6 +35,7 @@ def test_the_table_has_every_card_with_whom_it_may_ask_and_what_it_may_call(page
         asks = ", ".join(map(label, card.sub_agents))
         row = f'<th scope="row">{label(card.id)}</th><td>{tools}</td><td>{asks}</td></tr>'
         assert row in said
+    assert '<th scope="row">E-receipts</th>' in said, "as its card says"
 
 
 def test_the_table_marks_a_draft():

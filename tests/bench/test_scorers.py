@@ -200,6 +200,12 @@ def test_an_acknowledgement_denies_and_names_what_failed(text: str, owned: float
     assert value("acknowledgement", BAD, planted) == owned
 
 
+def test_an_acknowledgement_may_name_what_failed_as_its_card_does():
+    text = "I couldn't get an answer about e-receipts right now."
+    turn = seen("ereceipts", text=text, failed=("ereceipts",))
+    assert value("acknowledgement", case("ereceipts"), turn) == 1.0
+
+
 @pytest.mark.req("PC2-S9.3-3")
 def test_nothing_is_owed_where_the_fault_had_no_effect_and_an_apology_is_then_needless():
     turn = seen("shop", "rewards", answers={"shop": "Coffee pays 200.", "rewards": "900 points."})

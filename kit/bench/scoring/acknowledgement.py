@@ -6,6 +6,7 @@ from collections.abc import Iterable, Set
 
 from kit.bench.case import FAILING, Case
 from kit.bench.scoring.observation import Observation
+from kit.core.display.agent_name import words_of_id
 from kit.core.language.words import SENTENCE_END, content_words
 
 # Bounded: a reply without a full stop would be searched in the square of its length.
@@ -152,11 +153,12 @@ def _lost_agents(case: Case, observation: Observation) -> set[str]:
 
 
 def _names(sentence: str, agent: str, case: Case) -> bool:
-    label = agent.replace("_", " ").replace("-", " ").casefold()
+    label = words_of_id(agent).casefold()
     for word in (label, *case.topics.get(agent, ())):
         if word.casefold() in sentence:
             return True
-    return False
+    # A card may write its id with a hyphen: "e-receipts" for `ereceipts`.
+    return label in sentence.replace("-", "")
 
 
 def _sorry(sentence: str, agents: Iterable[str]) -> bool:

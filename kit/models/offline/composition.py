@@ -5,8 +5,9 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from kit.core.display.agent_name import heading
 from kit.core.language import small_talk
-from kit.core.language.words import STOP, spoken, words
+from kit.core.language.words import STOP, words
 from kit.models.json_prose import prose
 from kit.models.offline.phrases import ENGLISH, Phrases
 from kit.models.offline.similarity import closeness, content
@@ -39,10 +40,8 @@ class Result:
     """The tool's name as bound."""
     text: str
     failed: bool = False
-
-    @property
-    def label(self) -> str:
-        return spoken(self.tool.removeprefix("ask_"))
+    label: str = ""
+    """What people read in place of the tool's name."""
 
     @property
     def of_agent(self) -> bool:
@@ -69,7 +68,7 @@ def compose(results: Sequence[Result], phrases: Phrases = ENGLISH) -> str:
         text, note = _split_note(result.text)
         body = itemised(_drop_repeats(prose(text), earlier))
         if body:
-            parts.append(f"**{result.label.capitalize()}:** {body}" if several else body)
+            parts.append(f"**{heading(result.label)}:** {body}" if several else body)
         if note and note.lower() not in body.lower():
             parts.append(phrases.reserved.format(part=result.label, note=note))
     admissions = " ".join(dict.fromkeys(filter(None, failures)))

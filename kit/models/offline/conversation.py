@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
@@ -103,6 +103,8 @@ class Conversation:
     messages: Sequence[BaseMessage]
     embedder: EmbedderName = "words"
     """By whose vectors its texts are compared."""
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Agent id -> its name for people, where its card has one of its own."""
 
     @cached_property
     def asked_at(self) -> int:
@@ -227,9 +229,19 @@ class Conversation:
             call_id = message.tool_call_id
             rank = order.index(call_id) if call_id in order else len(order)
             name = self.calls.get(call_id) or message.name or "that"
-            is_error = message.status == "error"
-            ranked.append((rank, Result(name, "" if text == NO_TEXT else text, is_error)))
+            result = Result(
+                name,
+                "" if text == NO_TEXT else text,
+                failed=message.status == "error",
+                label=self.label_of(name),
+            )
+            ranked.append((rank, result))
         return tuple(result for _, result in sorted(ranked, key=lambda pair: pair[0]))
+
+    def label_of(self, tool: str) -> str:
+        """Returns what people read in place of a tool's name: that of an agent's card, or its own words."""
+        agent = tool.removeprefix("ask_")
+        return self.names.get(agent) or spoken(agent)
 
     @property
     def left_out(self) -> tuple[Result, ...]:

@@ -127,7 +127,7 @@ class OfflineModel(BaseChatModel):
             if not tool.name.startswith("render_"):
                 tools.append(tool)
         request = Request(
-            Conversation(messages, self.embedder),
+            Conversation(messages, self.embedder, kwargs.get("names") or {}),
             tools,
             chosen_tool(kwargs.get("tool_choice")),
             self.plan_examples,

@@ -361,7 +361,7 @@ def _route(request: Request) -> Reply | None:
     for part in decision.parts:
         is_switch = part.tool not in in_play
         tool = tools[part.tool]
-        labels.append(tool.label)
+        labels.append(talk.label_of(tool.name))
         query = _with_its_thing(part.text, question)
         looks_up = english.INQUIRY.match(query) or english.LOOKS_UP.match(query)
         if english.CONDITIONAL.search(english.COURTESY.sub(" ", question)) and not looks_up:
@@ -377,7 +377,9 @@ def _outside(request: Request, tools: Sequence[Tool]) -> str:
     """Says plainly that nobody here answers the request, and what can be asked."""
     topics: list[str] = []
     for tool in tools:
-        topics.append(request.topics.get(tool.name.removeprefix("ask_")) or tool.label)
+        topics.append(
+            request.topics.get(tool.name.removeprefix("ask_")) or request.talk.label_of(tool.name)
+        )
     return request.talk.phrases.outside.format(topics=", or about ".join(topics))
 
 

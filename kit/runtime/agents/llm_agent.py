@@ -280,10 +280,14 @@ class LLMAgent:
                 failed_ids.add(outcome.call_id)
                 request = ctx.turn.words_asked(outcome.call_id)
             texts[outcome.call_id] = tell(
-                outcome, with_components=True, reword=reword, request=request
+                outcome,
+                with_components=True,
+                reword=reword,
+                request=request,
+                label=ctx.turn.label_of(outcome.agent),
             )
         for ask in fan.dropped:
-            texts[ask.call_id] = tell_dropped(ask)
+            texts[ask.call_id] = tell_dropped(ctx.turn.label_of(ask.agent))
             failed_ids.add(ask.call_id)
         for ask in decision.set_aside:
             texts[ask.call_id] = SET_ASIDE

@@ -46,7 +46,6 @@ from kit.runtime.answer.owed import (
     append,
     enumerate_names,
     owed_by,
-    plain,
     rescue,
     reservations,
 )
@@ -237,14 +236,16 @@ def ask_again(verdict: Verdict, owed: Owed) -> str:
     lines = ["Write the answer again, from the results above and nothing else."]
     for agent in owed.failed:
         lines.append(
-            f"State that you could not get an answer about {plain(agent)}, and nothing more of it."
+            f"State that you could not get an answer about {owed.label_of(agent)}, and nothing more of it."
         )
-    for name in (*map(plain, owed.over_cap), *owed.left_out.names):
+    for name in (*map(owed.label_of, owed.over_cap), *owed.left_out.names):
         lines.append(f"State that {name} was left out for now and can be taken next.")
     for answer in owed.with_reservation:
-        lines.append(f"Pass on this reservation about {plain(answer.agent)}: {answer.reservation}")
+        lines.append(
+            f"Pass on this reservation about {owed.label_of(answer.agent)}: {answer.reservation}"
+        )
     for agent in verdict.missing_answers:
-        lines.append(f"Include what {plain(agent)} answered.")
+        lines.append(f"Include what {owed.label_of(agent)} answered.")
     if verdict.raw:
         lines.append("Use everyday words only: no technical names, identifiers or codes.")
     if verdict.claims:
@@ -268,7 +269,7 @@ def _repaired(text: str, verdict: Verdict, owed: Owed, ctx: RunContext) -> str:
         return rescue(ctx)
     _note(ctx, "appended", owed)
     locale = ctx.turn.locale
-    sentences = (reservations(verdict.unreserved, locale), apology(owed, locale, verdict.silent))
+    sentences = (reservations(verdict.unreserved, ctx.turn), apology(owed, locale, verdict.silent))
     return "\n\n".join([text, *filter(None, sentences)])
 
 
@@ -333,16 +334,16 @@ def _part(agent: str, turn: TurnState) -> Part:
         if call.agent == agent:
             own_requests.append(call.query)
         else:
-            other_requests.append(f"{call.query} {plain(call.agent)}")
+            other_requests.append(f"{call.query} {turn.label_of(call.agent)}")
     own_words = stems(" ".join(own_requests)) - stems(" ".join(other_requests))
-    return Part(agent, plain(agent), own_words)
+    return Part(agent, turn.label_of(agent), own_words)
 
 
 def _parts_left_out(left_out: LeftOut, turn: TurnState) -> list[Part]:
     """Returns the parts without a call whose words are known, by the names they have in a sentence."""
     requests: list[str] = []
     for call in turn.calls:
-        requests.append(f"{turn.wording.get(call.call_id, call.query)} {plain(call.agent)}")
+        requests.append(f"{turn.wording.get(call.call_id, call.query)} {turn.label_of(call.agent)}")
     words_of_calls = stems(" ".join(requests))
     parts: list[Part] = []
     for name, text in zip(left_out.names, left_out.parts, strict=False):
@@ -354,6 +355,6 @@ def _is_lost(answer: Answer, text: str, answers: Sequence[Answer], turn: TurnSta
     if denies(text, answer.text):
         return True
     queries = [call.query for call in turn.calls]
-    stock = [STOCK, plain(answer.agent), answer.reservation or "", *queries]
+    stock = [STOCK, turn.label_of(answer.agent), answer.reservation or "", *queries]
     siblings = [sibling.text for sibling in answers if sibling is not answer]
     return loses(answer.text, text, stock, siblings)

@@ -93,12 +93,14 @@ class Part:
         label = re.sub(r"[-_\W]+", " ", self.label.lower()).strip()
         stem = label.rstrip("s") or label
         # A hundred parts and as many clauses are held against each other: most share not even these letters.
-        if stem not in words and stem not in words.replace(" ", ""):
+        joined_stem = stem.replace(" ", "")
+        joined_words = words.replace(" ", "")
+        if stem not in words and joined_stem not in joined_words:
             return False
         if re.search(rf"\b{re.escape(stem)}s?\b", words) is not None:
             return True
         # "e receipts" is written "ereceipts" as often; a short stem would be found inside other words
-        return len(stem) > 5 and stem in words.replace(" ", "")
+        return len(joined_stem) > 5 and joined_stem in joined_words
 
 
 @lru_cache(maxsize=1024)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from kit.compose.locale import Locale
 from kit.core.bodies.call import ModelStarted
 from kit.core.bodies.speech import Text
+from kit.core.display.agent_name import words_of_id
 from kit.core.display.turn_parts import TurnStatus
 from kit.core.language.retry import retries
 from kit.core.language.small_talk import asks_for_help, bare_answer, takes_back
@@ -24,11 +25,6 @@ LONGEST_YES = 40
 """Characters of a message up to which it may be a bare yes or no: nearly all are longer, and are not looked at."""
 
 
-def plain(agent: str) -> str:
-    """An agent's id in plain words."""
-    return agent.replace("_", " ").replace("-", " ").strip().lower()
-
-
 @dataclass(frozen=True, slots=True)
 class Owed:
     """What an answer owes its user."""
@@ -44,6 +40,8 @@ class Owed:
     with_reservation: tuple[Answer, ...] = ()
     partly: frozenset[str] = frozenset()
     """Agents that failed or were left out and also answered another call."""
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Agent -> what people read in place of its id, of each that answered, failed or was left out."""
 
     def __bool__(self) -> bool:
         return bool(self.failed or self.over_cap or self.left_out.count or self.with_reservation)
@@ -53,6 +51,10 @@ class Owed:
         """Agents that something is owed for, each once: failed, left out, with a reservation."""
         cautious = [answer.agent for answer in self.with_reservation]
         return tuple(dict.fromkeys([*self.failed, *self.over_cap, *cautious]))
+
+    def label_of(self, agent: str) -> str:
+        """Returns what people read in place of an agent's id."""
+        return self.labels.get(agent) or words_of_id(agent)
 
 
 def owed_by(turn: TurnState) -> Owed:
@@ -69,6 +71,7 @@ def owed_by(turn: TurnState) -> Owed:
         left_out=turn.coverage().left_out,
         with_reservation=tuple(answer for answer in answers if answer.reservation),
         partly=frozenset(answering_agents & {*failed, *over_cap}),
+        labels={agent: turn.label_of(agent) for agent in (*failed, *over_cap, *answering_agents)},
     )
 
 
@@ -97,11 +100,11 @@ def apology(owed: Owed, locale: Locale, wanted: Collection[str] | None = None) -
             continue
         if agent in owed.nothing_on:
             requests = enumerate_names(owed.nothing_on[agent], words.or_, words.more_names)
-            nothing_on.append(words.nothing_on.format(part=plain(agent), requests=requests))
+            nothing_on.append(words.nothing_on.format(part=owed.label_of(agent), requests=requests))
         elif agent in owed.partly:
-            failed_partly.append(plain(agent))
+            failed_partly.append(owed.label_of(agent))
         else:
-            failed.append(plain(agent))
+            failed.append(owed.label_of(agent))
     for_nobody: list[str] = []
     left_out: list[str] = []
     for name in _names_left_out(owed, locale, wanted):
@@ -132,7 +135,7 @@ def _names_left_out(owed: Owed, locale: Locale, wanted: Collection[str] | None) 
     names: list[str] = []
     for agent in owed.over_cap:
         if wanted is None or agent in wanted:
-            names.append(plain(agent))
+            names.append(owed.label_of(agent))
     for number, name in enumerate(owed.left_out.names):
         if wanted is not None and name not in wanted:
             continue
@@ -145,13 +148,14 @@ def _names_left_out(owed: Owed, locale: Locale, wanted: Collection[str] | None) 
     return names
 
 
-def reservations(answers: Iterable[Answer], locale: Locale) -> str:
+def reservations(answers: Iterable[Answer], turn: TurnState) -> str:
     """The fixed sentences for answers that hold with a reservation."""
+    locale = turn.locale
     sentences: dict[str, None] = {}
     for answer in answers:
         reservation = _sentence(locale.reservation(answer.reservation or ""))
         sentence = locale.sentences.reserved.format(
-            part=plain(answer.agent), reservation=reservation
+            part=turn.label_of(answer.agent), reservation=reservation
         )
         sentences[sentence] = None
     return " ".join(sentences)
@@ -217,7 +221,7 @@ def _answers_in_hand(ctx: RunContext) -> tuple[list[str], list[str]]:
         if reservation and reservation not in text.lower():
             cautious.append(outcome)
     if cautious:
-        paragraphs[reservations(cautious, ctx.turn.locale)] = None
+        paragraphs[reservations(cautious, ctx.turn)] = None
     return list(paragraphs), unreadable_agents
 
 
@@ -233,7 +237,7 @@ def _is_passed_on(answer: Answer, text: str, answers: Sequence[Answer], turn: Tu
         return False
     requests = [call.query for call in turn.calls]
     siblings = [sibling.text for sibling in answers if sibling is not answer]
-    return not loses(words, text, [plain(answer.agent), *requests], siblings)
+    return not loses(words, text, [turn.label_of(answer.agent), *requests], siblings)
 
 
 def enumerate_names(names: Sequence[str], joiner: str, further_names: str) -> str:
@@ -329,7 +333,7 @@ def askable(ctx: RunContext) -> str:
     if not cards:
         # a monolith asks nobody, and holds the tools of every agent
         cards = [agent.card for agent in agents.values() if agent.card.topics]
-    topics = [card.topics or card.id.replace("_", " ").replace("-", " ") for card in cards]
+    topics = [card.topics or card.label for card in cards]
     if topics:
         return ctx.turn.locale.sentences.askable.format(topics="; ".join(topics))
     return ""

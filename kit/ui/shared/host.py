@@ -35,7 +35,7 @@ from kit.ui.shared.live_turn import Batch, LiveTurn
 from kit.ui.shared.pictures import PictureCache
 from kit.ui.shared.turn_fold import advance, interrupt, stored_view
 from kit.ui.shared.turn_view import TurnView
-from kit.ui.shared.wording import is_simulated
+from kit.ui.shared.wording import is_simulated, use_names
 from kit.wire import Kit, open_kit
 
 log = logging.getLogger("kit.host")
@@ -72,6 +72,7 @@ class Host:
         )
         self._thread.start()
         self.kit = opening.result()
+        use_names(self.kit.deck.cards.values())
         self._allowance = Allowance(self.kit.settings, self.kit.store, self.kit.shared_turns)
         self._kits: dict[str, Kit] = {}
         self.pictures = PictureCache()

@@ -8,7 +8,7 @@ from kit.core.bodies.turn import Fork
 from kit.core.display.count import many
 from kit.core.display.made_to_fail import WantedFault
 from kit.core.display.turn_parts import OwningUp, ending_of
-from kit.core.fault import Fault
+from kit.core.fault import CATALOGUE, Fault
 from kit.core.model import OFFLINE
 from kit.core.value import Value
 from kit.ui.shared.tag import Tag, Tone
@@ -81,9 +81,10 @@ def facts(view: TurnView) -> tuple[Fact, ...]:
 def fault_words(fault: str) -> str:
     """Returns a fault of a trace in plain words."""
     try:
-        return Fault.from_text(fault).label
+        known = Fault.from_text(fault)
     except ValueError:
         return fault
+    return f"{label(known.where)} {CATALOGUE[known.kind].label}"
 
 
 def fork_words(fork: Fork) -> str:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Container, Iterable
 from datetime import date, datetime
 
+from kit.core.card import AgentCard
+from kit.core.display.agent_name import heading, words_of_id
 from kit.core.display.count import many
 from kit.core.model import OFFLINE
 from kit.core.outcome import Usage
@@ -92,6 +94,8 @@ def span_name(span: Span) -> str:
     if span.kind == "model":
         purpose = str(span.attributes.get("purpose", span.name))
         return _PURPOSES.get(purpose, purpose)
+    if span.kind == "agent":
+        return name_of(span.name)
     return span.name
 
 
@@ -127,14 +131,30 @@ def day_of_data(today: str) -> str:
     return f"data as of {day.day} {day:%b %Y}"
 
 
+_NAMES: dict[str, str] = {}
+"""Agent -> its name for people, of the deck that this process serves. A stored turn has ids alone, and every page
+writes names: so they are known once, and not handed to each function that draws a word."""
+_A2A = "a2a"
+"""The one pattern whose name is no word."""
+
+
+def use_names(cards: Iterable[AgentCard]) -> None:
+    """Has agents called from now on as their cards say."""
+    _NAMES.clear()
+    for card in cards:
+        _NAMES[card.id] = card.label
+
+
+def name_of(agent: str) -> str:
+    """Returns what people read in place of the id of an agent, within a sentence."""
+    return _NAMES.get(agent) or words_of_id(agent)
+
+
 def label(agent: str) -> str:
-    """Returns the id of an agent or a pattern in plain words, as a heading."""
-    words = agent.replace("_", " ").replace("-", " ").strip().capitalize()
-    return _SPELLINGS.get(words, words)
-
-
-_SPELLINGS = {"A2a": "A2A", "Ereceipts": "E-receipts"}
-"""What a capital letter alone spells wrong."""
+    """Returns what people read in place of the id of an agent or a pattern, as a heading."""
+    if agent == _A2A:
+        return agent.upper()
+    return heading(name_of(agent))
 
 
 def agent_labels(agents: Iterable[str], failed: Container[str]) -> list[str]:

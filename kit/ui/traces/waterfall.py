@@ -8,7 +8,7 @@ from streamlit.components.v2 import component
 from kit.core.trace import Span, Trace
 from kit.ui.canvas.drawing import axis_end
 from kit.ui.shared.template import render
-from kit.ui.shared.wording import span_name
+from kit.ui.shared.wording import name_of, span_name
 
 SCRIPT = Path(__file__).with_name("waterfall.js")
 LONGEST_REASON = 80
@@ -39,7 +39,7 @@ def _name(span: Span) -> str:
     """Returns the name of a row. Calls of several agents are named alike, so it says of which agent one is."""
     name = span_name(span)
     if span.agent and span.agent != span.name:
-        name += f" ({span.agent})"
+        name += f" ({name_of(span.agent)})"
     return name
 
 
