@@ -16,6 +16,8 @@ from tests.streamlit_server import ROOT, Served, serve
 
 PICTURES = ROOT / "docs" / "screenshots"
 TALL = {"width": 1280, "height": 1230}
+WHOLE = {"width": 1280, "height": 1430}
+"""High enough for a turn of which a part failed: nothing of it is scrolled behind its question."""
 
 
 def first(visitor: Visitor) -> None:
@@ -82,6 +84,7 @@ def compared(visitor: Visitor) -> None:
     visitor.page.keyboard.press("Enter")
     visitor.page.get_by_text(re.compile("lacks? nothing")).wait_for()
     visitor.page.get_by_text("So far").wait_for(state="hidden")
+    visitor.page.mouse.move(0, 0)
     visitor.page.wait_for_timeout(700)
 
 
@@ -100,9 +103,9 @@ SCENES: dict[str, Scene] = {
     "working-dark": (working, DESK, "dark", "slow"),
     "answered-light": (answered, TALL, "light", "as it is"),
     "answered-dark": (answered, TALL, "dark", "as it is"),
-    "failed-part-light": (failed, TALL, "light", "as it is"),
-    "failed-part-dark": (failed, TALL, "dark", "as it is"),
-    "blocked-dark": (blocked, TALL, "dark", "as it is"),
+    "failed-part-light": (failed, WHOLE, "light", "as it is"),
+    "failed-part-dark": (failed, WHOLE, "dark", "as it is"),
+    "blocked-dark": (blocked, WHOLE, "dark", "as it is"),
     "trace-light": (trace, TALL, "light", "as it is"),
     "trace-dark": (trace, TALL, "dark", "as it is"),
     "compare-light": (compared, TALL, "light", "as it is"),
