@@ -128,7 +128,7 @@ sweeps: setup ## the long sweeps of which the tests take a sample: chaos, every 
 		$(py) -m tests.$$sweep || { echo "tests.$$sweep failed"; code=1; }; \
 	done; \
 	$(py) -m pytest -q -n auto --hypothesis-profile=all-examples -m hypothesis tests || code=1; \
-	KIT_API_EXAMPLES=100 $(py) -m pytest -q tests/service/test_document.py || code=1; \
+	KIT_API_EXAMPLES=100 $(py) -m pytest -q --timeout=3600 tests/service/test_document.py || code=1; \
 	exit $$code
 
 stack: setup ## a deployment's processes on this machine: databases, API, worker and app; one plan and one turn through them (docs/deploy.md)
