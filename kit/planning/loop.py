@@ -434,6 +434,9 @@ class Manager:
             return plan.replace(failure=failure, failure_kind=kind)
 
         await self._end("failed", change)
+        for failure in failures:
+            if failure.step is not step:
+                await self._journal_end(failure.step, "failed", reason=failure.reason)
         if step is not None:
             await self._journal_end(step, "failed", reason=detail)
         await self.journal.write("plan.failed", reason=reason)

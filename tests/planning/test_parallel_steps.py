@@ -13,7 +13,16 @@ from kit.planning.scope import StepScope
 from kit.planning.services import PlanServices
 from kit.runtime.turn import run_turn
 from tests.kits import ALICE
-from tests.plan_kits import WHO, Described, draft, gives_rows, manifest, plan_kit, plan_of
+from tests.plan_kits import (
+    WHO,
+    Described,
+    draft,
+    events_of,
+    gives_rows,
+    manifest,
+    plan_kit,
+    plan_of,
+)
 
 LOOKUP = Described(manifest("rows", idempotent=True))
 ACT = Described(manifest("rows"), manifest("looks", idempotent=True))
@@ -176,3 +185,5 @@ async def test_of_steps_that_fail_at_the_same_time_each_says_why_also_where_the_
     assert (plan.status, plan.failure_kind) == ("failed", "exhausted")
     reasons = [step.failure_reason for step in plan.steps]
     assert reasons == ["one is too much", "two is too much"]
+    for number in (1, 2):
+        assert len(await events_of(kit, f"step_{number}.failed")) == 4, "once for each try"
