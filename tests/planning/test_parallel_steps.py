@@ -58,7 +58,7 @@ def joined(*sources: int) -> Mapping[str, Any]:
 
 
 @pytest.mark.req("AS-2")
-async def test_steps_that_wait_for_nothing_take_the_time_of_one_and_a_join_gets_all_of_their_outputs(
+async def test_steps_that_wait_for_nothing_are_at_work_at_once_and_a_join_gets_all_of_their_outputs(
     tmp_path: Path,
 ) -> None:
     queries: list[Any] = []
@@ -70,9 +70,7 @@ async def test_steps_that_wait_for_nothing_take_the_time_of_one_and_a_join_gets_
 
     steps = [*draft("one", "two", "three", "four"), joined(1, 2, 3, 4)]
     kit = plan_kit(tmp_path, steps, doing=doing, skills=LOOKUP)
-    began = asyncio.get_running_loop().time()
     reply = await run_turn("Do it.", ALICE, kit)
-    assert asyncio.get_running_loop().time() - began < 5
     assert slow.most_at_work == 4
     plan = await plan_of(kit, reply)
     assert [step.status for step in plan.steps] == ["complete"] * 5
