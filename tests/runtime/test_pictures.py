@@ -208,7 +208,7 @@ async def test_in_the_consumer_deck_a_receipt_goes_to_support_and_a_product_to_s
             ("", RECEIPT, "support"),
             ("hello", RECEIPT, "support"),
             ("", PRODUCT, "shop"),
-            ("is there a deal on this?", PRODUCT, "shop"),
+            ("is there a deal on this?", Picture.of(PRODUCT.data, "box-of-tea.png"), "shop"),
         ):
             reply = await kit.ask(text, kit.session(f"{agent} {text}"), images=[image])
             assert (reply.status, reply.routing.invoked) == ("ok", (agent,))
