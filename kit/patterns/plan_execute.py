@@ -12,7 +12,7 @@ from kit.compose.registry import Registry
 from kit.core.bodies.speech import Text
 from kit.core.bodies.turn import PlanTaken, Resumed
 from kit.core.documents.document import WAITING
-from kit.core.errors import FOREIGN, BindError, KitError, describe_error
+from kit.core.errors import FOREIGN, BindError, describe_error
 from kit.core.outcome import AgentCall, Outcome
 from kit.core.secret import without_secret_words
 from kit.planning.answer import answer_of, tell_stop
@@ -113,8 +113,8 @@ async def run_plan(
         earlier = _take_over(origin, ctx)
     try:
         record = await _record(call, ctx, services, plan_id)
-    except KitError as error:
-        # It may be stored all the same, or is at work in another turn.
+    except FOREIGN as error:
+        # It may be stored all the same, is at work in another turn, or has acted in an earlier one.
         raise Interrupted(describe_error(error)) from error
     if origin is not None:
         # Until now another turn may have had the plan, by the same answer given twice, and may have acted.

@@ -20,6 +20,7 @@ from kit.planning.services import PlanServices
 from kit.runtime.handle import Turn
 from kit.runtime.turn import run_turn
 from kit.stores.documents.protocol import EventStore, PlanStore
+from kit.stores.documents.sql import SqlPlans
 from kit.stores.sqlite import SqliteStore
 from tests.cli.test_cli import type_command
 from tests.forks import started
@@ -154,9 +155,13 @@ class BreaksOnce:
         return await self.events.append(event)
 
 
+async def _break(*arguments: Any) -> None:
+    raise RuntimeError("E_BROKEN")
+
+
 @pytest.mark.req("AS-3")
 async def test_a_plan_that_breaks_off_after_an_act_asks_nobody_to_try_again_and_goes_on(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever it broke off of: whoever asked again would have the act done twice."""
     desk = Rows()
@@ -172,6 +177,10 @@ async def test_a_plan_that_breaks_off_after_an_act_asks_nobody_to_try_again_and_
     assert (reply.status, plan.status, plan.holder) == ("interrupted", "executing", None)
     assert "asking again would begin it a second time" in reply.text
     assert "try again" not in reply.text and "E_BROKEN" not in reply.text
+    with monkeypatch.context() as broken:
+        broken.setattr(SqlPlans, "replace", _break)
+        not_taken = await run_turn("Do it.", ALICE, kit, resumed(plan.plan_id))
+    assert not_taken.status == "interrupted" and "try again" not in not_taken.text
     again = await run_turn("Do it.", ALICE, kit, resumed(plan.plan_id))
     assert (again.status, desk.tasks) == ("ok", ["order tea", "order paper"])
 
