@@ -1,7 +1,9 @@
 """What tells code and model objects apart, in the same words in every process: a grid in Python
 keys its cells by it."""
 
+import hashlib
 import inspect
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -12,12 +14,20 @@ from langchain_core.tools import BaseTool
 from pydantic import BaseModel, SecretStr
 
 from kit.core.errors import DataError
+from kit.core.value import Value
 from kit.tools.tool import ConfiguredTool, LimitedTool
 from kit.tools.tool_factory import ToolFactory
 
 
 class UnstableError(Exception):
     """A value that cannot be told from another of its type; its text names the type."""
+
+
+def digest(*parts: object) -> str:
+    """A short name for values: equal for equal ones, on every machine."""
+    values = [part.model_dump(mode="json") if isinstance(part, Value) else part for part in parts]
+    text = json.dumps(values, sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def code_identity(function: Callable[..., Any]) -> list[Any]:

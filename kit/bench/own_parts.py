@@ -1,15 +1,14 @@
 """What a grid made in Python brings as objects: models, patterns, judges, each by name and with an
 identity for its cells."""
 
-import hashlib
 import inspect
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 from kit.bench.identity import (
     code_identity,
+    digest,
     model_identity,
     plain_or_name,
     stable,
@@ -56,7 +55,7 @@ class OwnParts:
         for name in deck.code.patterns:
             identities[f"pattern {name}"] = _pattern_identity(modes_of(deck)[name])
         for name, guard in deck.code.guards.items():
-            identities[f"guard {name}"] = _digest(code_identity(guard))
+            identities[f"guard {name}"] = digest(code_identity(guard))
         for reference in deck.code.agents:
             # Of a service nothing is known but its address, which stands on its card.
             if not is_address(reference):
@@ -96,7 +95,7 @@ def own_models(
             name = given_name or spec.key
             specs[name] = spec.model_copy(update={"key": name})
             objects[name] = (chat, specs[name])
-            identities[f"model {name}"] = _digest(
+            identities[f"model {name}"] = digest(
                 model_identity(name, chat, named=bool(given_name or chat.name))
             )
         if name in names:
@@ -138,7 +137,7 @@ def _pattern_identity(pattern: Pattern) -> str:
     code = [code_identity(pattern.run)]
     if pattern.stage is not None:
         code.append(code_identity(pattern.stage))
-    return _digest(code)
+    return digest(code)
 
 
 def own_judges(judges: GivenJudges) -> tuple[dict[str, Scorer | Judge], Names]:
@@ -153,7 +152,7 @@ def own_judges(judges: GivenJudges) -> tuple[dict[str, Scorer | Judge], Names]:
             )
         judges_given[name] = judge
         identity = _judge_identity(name, judge, named=given_name is not None)
-        identities[f"scorer {name}"] = _digest(identity)
+        identities[f"scorer {name}"] = digest(identity)
     return judges_given, identities
 
 
@@ -161,7 +160,7 @@ def tools_identity(tools: DeckTools) -> Names:
     """The identity of tools given in Python; empty without any."""
     if tools.tools:
         return {
-            "tools ": _digest(
+            "tools ": digest(
                 [[name, tool_identity(tool)] for name, tool in sorted(tools.tools.items())]
             )
         }
@@ -198,7 +197,3 @@ def _judge_identity(name: str, judge: Scorer | Judge, *, named: bool) -> Any:
     if values:
         identity.append(stable(f"judge {name!r}", "judges", values, named=named))
     return identity
-
-
-def _digest(parts: Any) -> str:
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:16]

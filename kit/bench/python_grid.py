@@ -15,10 +15,11 @@ from kit.bench.case import Case
 from kit.bench.grid.comparison import Comparison, Summary
 from kit.bench.grid.forecast import announce
 from kit.bench.grid.grid import Grid
-from kit.bench.grid.grid_file import GridSpec, build_value, digest, make_spec
+from kit.bench.grid.grid_file import GridSpec, build_value, make_spec
 from kit.bench.grid.player import Opener
 from kit.bench.grid.report import compare_run, report
 from kit.bench.grid.run import Bar, Run, run_grid
+from kit.bench.identity import digest
 from kit.bench.own_parts import (
     GivenJudges,
     GivenModels,

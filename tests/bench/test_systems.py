@@ -115,7 +115,7 @@ def test_two_functions_and_a_table_become_a_verdict_without_any_card(
     )
     (made,) = json.loads((folder / "out" / "provenance.json").read_text())["runs"].values()
     sources = {system["source"]: len(system["digest"]) for system in made["systems"].values()}
-    assert sources == {"./mine.py:answer": 24, "./mine.py:silent": 24}
+    assert sources == {"./mine.py:answer": 32, "./mine.py:silent": 32}
 
 
 @realtime
@@ -369,6 +369,7 @@ def test_systems_stand_beside_models_in_a_grid_file(tmp_path: Path):
     starts = [line.partition("; difference")[0] for line in verdicts]
     assert "- resists: offline / deck / deck / mediated / none 1.000 against mine 1.000" in starts
     assert "- resists: echo 1.000 against mine 1.000" in starts
+    assert "echo cannot be told apart from mine.</strong>" in run_page(tmp_path / "by_system")
     path.write_text(json.dumps({**grid, "baseline": {"model": "mine"}, "verdicts": ["exact"]}))
     spec = read_grid(path)
     text = report(spec, run_grid(spec, tmp_path / "by_system", OPENER, 1))

@@ -6,7 +6,7 @@ import pytest
 
 from case_pictures import SHOWS, draw_picture
 from kit.bench.case import read_cases
-from kit.bench.grid.grid_file import digest
+from kit.bench.identity import digest
 from kit.bench.routing import RoutingKit, Stub
 from kit.compose.parts import Guards
 from kit.core.errors import DataError

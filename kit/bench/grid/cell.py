@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from kit.bench.grid.grid_file import GridSpec, digest
+from kit.bench.grid.grid_file import GridSpec
+from kit.bench.identity import digest
 from kit.bench.systems.source import code_digest
 from kit.compose.deck import Deck
 from kit.patterns.a2a import A2A

@@ -1,7 +1,5 @@
 """A grid as a file says it: models x prompts x settings x patterns x faults x cases x repeats (docs/bench.md)."""
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -383,10 +381,3 @@ def beside(name: str, path: Path) -> Path:
     if file.exists() or not (HOME / name).exists():
         return file
     return HOME / name
-
-
-def digest(*parts: object) -> str:
-    """A short name for values: equal for equal ones, on every machine."""
-    plain = [part.model_dump(mode="json") if isinstance(part, Value) else part for part in parts]
-    text = json.dumps(plain, sort_keys=True, ensure_ascii=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -13,7 +13,8 @@ from typing import Any
 from kit.bench import scoring
 from kit.bench.case import Case
 from kit.bench.grid.cell import judges_identity
-from kit.bench.grid.grid_file import GridSpec, digest
+from kit.bench.grid.grid_file import GridSpec
+from kit.bench.identity import digest
 from kit.bench.statistics.verdict import Margin
 from kit.core.display.count import many
 from kit.core.display.distribution import VERSION

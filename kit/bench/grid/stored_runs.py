@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from kit.bench.case import Case, read_cases
 from kit.bench.grid.provenance import Plan
-from kit.bench.grid.run import PROVENANCE, RESULTS
+from kit.bench.grid.run import CASES, PROVENANCE, RESULTS
 from kit.core.errors import DataError
 from kit.core.limits import read_json
 from kit.core.value import Value
@@ -102,3 +103,11 @@ def read_run(folder: Path) -> StoredRun:
         raise DataError(
             f"{path}: no provenance of a grid; run the grid again, it writes the file anew"
         ) from error
+
+
+def read_asked(folder: Path) -> dict[str, Case]:
+    """Id -> the case that was played; empty for a run of an earlier version, which did not keep what was asked."""
+    path = folder / CASES
+    if not path.exists():
+        return {}
+    return {case.id: case for case in read_cases(path)}

@@ -4,13 +4,12 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from kit.bench.case import Case, read_cases
+from kit.bench.case import Case
 from kit.bench.grid.failures import read_failures
-from kit.bench.grid.grid_file import digest
 from kit.bench.grid.report import axes, rows_by_way
 from kit.bench.grid.results import Row, read_results
-from kit.bench.grid.run import CASES
-from kit.bench.grid.stored_runs import read_run
+from kit.bench.grid.stored_runs import read_asked, read_run
+from kit.bench.identity import digest
 from kit.bench.logs.log import Log, LoggedSample, choose_system
 from kit.core.display.count import many
 
@@ -23,10 +22,7 @@ def read_grid_run(folder: Path, system: str | None = None) -> Log:
     rows: list[Row] = [*read_results(folder), *read_failures(folder)]
     ways = rows_by_way(rows, axes(rows))
     name = choose_system(folder, ways, system)
-    cases: dict[str, Case] = {}
-    # A run of an earlier version did not keep what was asked.
-    if (folder / CASES).exists():
-        cases = {case.id: case for case in read_cases(folder / CASES)}
+    cases = read_asked(folder)
     made_of = run.runs[-1]
     # A run of an earlier version does not say how its sub-agents were played.
     clock = made_of.get("clock", "unknown")

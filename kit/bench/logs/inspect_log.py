@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 from zipfile import ZipFile, ZipInfo
 
-from kit.bench.grid.grid_file import digest
+from kit.bench.identity import digest
 from kit.bench.logs.log import Log, LoggedSample, cluster_in, number_of, whole
 from kit.core.display.count import many
 from kit.core.extra import require

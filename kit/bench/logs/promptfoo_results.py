@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kit.bench.grid.grid_file import digest
+from kit.bench.identity import digest
 from kit.bench.logs.log import (
     Log,
     LoggedSample,

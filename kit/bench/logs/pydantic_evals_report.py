@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kit.bench.grid.grid_file import digest
+from kit.bench.identity import digest
 from kit.bench.logs.log import Log, LoggedSample, cluster_in, number_of, whole
 
 Fields = Mapping[str, Any]

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from kit.bench.grid.grid_file import digest
+from kit.bench.identity import digest
 from kit.bench.json_lines import first_fault, read_objects
 from kit.bench.logs.log import Log, LoggedSample, choose_system, number_of
 from kit.bench.systems.case_table import csv_rows

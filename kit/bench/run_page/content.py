@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from kit.bench.case import Ask, Case, read_cases
+from kit.bench.case import Ask, Case
 from kit.bench.grid.comparison import LOWER, Comparison, Summary
 from kit.bench.grid.decision import compare_rows
 from kit.bench.grid.failures import failure_lines, read_failures
@@ -19,8 +19,8 @@ from kit.bench.grid.report import (
     uncompared,
 )
 from kit.bench.grid.results import AXES, Row, read_results
-from kit.bench.grid.run import CASES, LEDGER, PROVENANCE, RESULTS
-from kit.bench.grid.stored_runs import StoredRun, read_run
+from kit.bench.grid.run import LEDGER, PROVENANCE, RESULTS
+from kit.bench.grid.stored_runs import StoredRun, read_asked, read_run
 from kit.bench.scoring.played_cell import PlayedCell
 from kit.bench.statistics.verdict import is_score
 from kit.core.value import Value
@@ -148,7 +148,7 @@ def wrong_cases(content: RunContent) -> tuple[WrongCases, ...]:
     """Returns those of each way. Raises DataError while the run goes on: its answers are being written."""
     measure = content.measure
     right = 0.0 if measure in LOWER else 1.0
-    cases = _cases(content.run.folder)
+    cases = read_asked(content.run.folder)
     answers = _answers(content.run.folder)
     groups: list[WrongCases] = []
     for way, of_way in rows_by_way(content.rows, content.axes).items():
@@ -172,14 +172,6 @@ def _wrong_case(
     # The line of a whole system holds its answer.
     answer = row.get("text", answers.get((row["cell"], turn)))
     return WrongCase(row=dict(row), ask=ask, answer=answer)
-
-
-def _cases(folder: Path) -> dict[str, Case]:
-    path = folder / CASES
-    # A run of an earlier version did not keep what was asked.
-    if not path.exists():
-        return {}
-    return {case.id: case for case in read_cases(path)}
 
 
 def _answers(folder: Path) -> dict[tuple[str, int], str]:

@@ -8,40 +8,22 @@ from pydantic import ValidationError
 
 from kit.bench.case import Case
 from kit.bench.grid.grid import CaseFile, Grid, Limits
-from kit.bench.grid.grid_file import GridSpec, digest
+from kit.bench.grid.grid_file import GridSpec
+from kit.bench.identity import digest
 from kit.bench.own_parts import GivenJudges, OwnParts, own_judges
 from kit.bench.python_grid import GridResult, play_grid
+from kit.bench.routing import star_deck
 from kit.bench.scoring.expected_text import EXPECTED_TEXT
 from kit.bench.scoring.scorers import ROUTING, Scorer
 from kit.bench.statistics.verdict import Margin
 from kit.bench.systems.case_table import GivenCases, file_name, given_cases
 from kit.bench.systems.source import SystemSource, check_apart, load_code, read_source
-from kit.compose.deck import Deck
-from kit.compose.deck_code import DeckCode
-from kit.compose.parts import DeckSettings
-from kit.compose.registry import Registry
 from kit.core.errors import DataError
-from kit.core.model import ModelSpec
 from kit.experiment_kits import ExperimentKits
-from kit.tools.deck_tools import DeckTools
 
 AT_ONCE = 4
 """Answers that are waited for at the same time where nobody says how many."""
-_NO_DECK = Deck(
-    name="none",
-    settings=DeckSettings(orchestrator="none"),
-    cards={},
-    blocks={},
-    models=Registry[ModelSpec]("model"),
-    flags={},
-    tool_settings={},
-    flag_settings={},
-    tool_flags={},
-    rubrics={},
-    dangers={},
-    tools=DeckTools(),
-    code=DeckCode(),
-)
+_NO_DECK = star_deck((), "Of systems that have agents of their own.")
 Systems = Mapping[str, object] | Sequence[str]
 """Name -> a reference, an address, a command or the system itself; or references alone."""
 
@@ -95,12 +77,12 @@ def systems_spec(
     *,
     judges: GivenJudges = (),
     baseline: str | None = None,
-    repeats: int = 1,
-    margin: Margin | None = None,
     limits: Mapping[str, Any] = {},
     name: str = "",
+    **fields: Any,
 ) -> GridSpec:
-    """The grid of these systems on these cases. Raises DataError for what cannot be played."""
+    """The grid of these systems on these cases; `fields` are those of a grid's file, such as `repeats`
+    and `margin`. Raises DataError for what cannot be played."""
     check_apart(sources)
     names = [source.name for source in sources]
     every = list(given_cases(cases))
@@ -118,13 +100,12 @@ def systems_spec(
             name=name or f"bench-{digest(names, file)[:6]}",
             systems={source.name: source.words for source in sources},
             cases=(CaseFile(file=file),),
-            repeats=repeats,
             scorers=scorers,
             baseline={"model": baseline} if baseline else {},
             verdicts=verdicts,
-            margin=dict(margin) if isinstance(margin, Mapping) else margin,
             cluster="cluster" if any(case.cluster for case in every) else None,
             limits=Limits.model_validate({"concurrency": AT_ONCE, **limits}),
+            **fields,
         )
     except ValidationError as error:
         fault = error.errors()[0]

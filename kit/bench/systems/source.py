@@ -12,7 +12,7 @@ from modulefinder import ModuleFinder
 from pathlib import Path
 from typing import Any, cast
 
-from kit.bench.identity import code_identity, plain_or_name
+from kit.bench.identity import code_identity, digest, plain_or_name
 from kit.bench.systems.command import command_bridge
 from kit.bridges.http import is_address
 from kit.bridges.part import Bridge
@@ -79,7 +79,7 @@ class SystemSource:
             parts += _contents(_sources(self.file))
         elif not is_address(self.value):
             parts += _contents(_package_files(Reference.parse(self.value).module))
-        return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
+        return digest(parts)
 
 
 def code_digest(references: Iterable[str], folder: Path) -> str:
@@ -97,7 +97,7 @@ def code_digest(references: Iterable[str], folder: Path) -> str:
             files.update(_package_files(module))
     if not files:
         return ""
-    return hashlib.sha256(repr(_contents(files)).encode()).hexdigest()[:24]
+    return digest(_contents(files))
 
 
 def check_apart(sources: Iterable[SystemSource]) -> None:
