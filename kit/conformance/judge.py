@@ -29,9 +29,12 @@ class Evidence:
     text: str
     """What the user reads."""
     error: str = ""
+    """What the system raised in place of an answer."""
     seconds: float = 0.0
     end: float = 0.0
+    """On the clock of the machine."""
     still_running: Sequence[str] = ()
+    """Children at work after the turn and the grace that follows it."""
     receipts: Sequence[tuple[str, str]] = ()
     """Pairs of a child and an event."""
     tools_called: Sequence[str] = ()

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,29 +55,15 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class About:
-    """What an adapter says of its system."""
-
-    name: str
-    packages: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Package -> its version in the environment that was played."""
-    configuration: str = ""
-    """What the best configuration sets."""
-    defaults_source: str = ""
-    best_source: str = ""
-    not_offered: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Scenario -> why the system has nothing for it."""
-
-
-@dataclass(frozen=True, slots=True)
 class Result:
     """One system through all its plays."""
 
-    about: About
+    about: Mapping[str, Any]
+    """What its adapter says of itself (`stage.about`)."""
     cells: tuple[Cell, ...]
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self.about) | {"cells": [cell.as_json() for cell in self.cells]}
+        return {**self.about, "cells": [cell.as_json() for cell in self.cells]}
 
 
 def play_system(
@@ -111,7 +97,7 @@ def play_system(
                     job = Job(scenario, best, url, str(folder / name), patience)
                     plays.append((job, play))
         _run_stage(python, reference, folder, [job for job, _ in plays])
-        about = About(**json.loads((folder / "about.json").read_text()))
+        about = json.loads((folder / "about.json").read_text())
         return Result(about, tuple([_cell(job, play) for job, play in plays]))
 
 
@@ -145,11 +131,11 @@ def _variables() -> dict[str, str]:
 
 def _cell(job: Job, play: Play) -> Cell:
     folder = Path(job.folder)
-    ending: dict[str, Any] = {"text": "", "error": "the process ended without an answer"}
+    ending = Evidence("", "the process ended without an answer")
     if (folder / "ending.json").exists():
-        ending = json.loads((folder / "ending.json").read_text())
-    evidence = Evidence(
-        **ending,
+        ending = Evidence(**json.loads((folder / "ending.json").read_text()))
+    evidence = replace(
+        ending,
         receipts=Receipts(folder / "receipts.jsonl").read(),
         tools_called=play.tools_called,
         refusals=play.refusals,

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from kit.conformance.child import Receipts, make_child
+from kit.conformance.judge import Evidence
 from kit.conformance.scenario import BY_ID, Scenario
 from kit.conformance.task import Model, Task
 
@@ -46,20 +47,6 @@ class Job:
     patience: float = PATIENCE
 
 
-@dataclass(slots=True)
-class Ending:
-    """How a play came out, as its own process saw it."""
-
-    text: str = ""
-    error: str = ""
-    """What the system raised in place of an answer."""
-    seconds: float = 0.0
-    end: float = 0.0
-    """On the clock of the machine."""
-    still_running: tuple[str, ...] = ()
-    """Children at work after the turn and the grace that follows it."""
-
-
 def load_system(reference: str) -> Any:
     """The object that `file.py:NAME` names."""
     file, _, name = reference.rpartition(":")
@@ -74,15 +61,14 @@ def load_system(reference: str) -> Any:
     return getattr(module, name)
 
 
-async def play(system: Any, job: Job, resumes: bool) -> Ending:
-    """Plays one scenario and waits until nothing runs, or the grace is over."""
+async def play(system: Any, job: Job, resumes: bool) -> Evidence:
+    """Plays one scenario and waits until nothing runs, or the grace is over; returns what its own process saw of it."""
     scenario = BY_ID[job.scenario]
     folder = Path(job.folder)
     receipts = Receipts(folder / "receipts.jsonl")
     task = _task(scenario, job, receipts, resumes)
     start = time.monotonic()
     turn = asyncio.ensure_future(_call(system, task))
-    ending = Ending()
     if scenario.stops:
         await _wait_for_the_middle(receipts, turn, job.patience)
         turn.cancel()
@@ -90,17 +76,16 @@ async def play(system: Any, job: Job, resumes: bool) -> Ending:
     else:
         await asyncio.wait([turn], timeout=job.patience)
     if turn.done():
-        _read(turn, ending)
+        text, error = _read(turn)
     else:
-        ending.error = f"no answer within {job.patience:.0f} s"
+        text, error = "", f"no answer within {job.patience:.0f} s"
         turn.cancel()
-    ending.seconds = time.monotonic() - start
+    end = time.monotonic()
     deadline = time.monotonic() + GRACE
     while receipts.running and time.monotonic() < deadline:
         await asyncio.sleep(0.05)
-    ending.still_running = tuple(receipts.running)
-    ending.end = start + ending.seconds
-    return ending
+    running = tuple(receipts.running)
+    return Evidence(text, error, seconds=end - start, end=end, still_running=running)
 
 
 def _task(scenario: Scenario, job: Job, receipts: Receipts, resumes: bool) -> Task:
@@ -136,17 +121,16 @@ async def _wait_for_the_middle(
     await asyncio.sleep(0.2)
 
 
-def _read(turn: "asyncio.Future[str]", ending: Ending) -> None:
+def _read(turn: "asyncio.Future[str]") -> tuple[str, str]:
+    """The text of a turn that has ended, and what it raised in place of one."""
     if turn.cancelled():
-        ending.error = "CancelledError"
-        return
+        return "", "CancelledError"
     error = turn.exception()
     if error is None:
-        ending.text = turn.result()
-    else:
-        ending.error = f"{type(error).__name__}: {error}"[:400]
-        trace = "".join(traceback.format_exception(error))
-        print(trace, file=sys.stderr)
+        return turn.result(), ""
+    trace = "".join(traceback.format_exception(error))
+    print(trace, file=sys.stderr)
+    return "", f"{type(error).__name__}: {error}"[:400]
 
 
 # ── processes ────────────────────────────────────────────────────────────────────────────────────────
@@ -210,11 +194,17 @@ def about(system: Any) -> dict[str, Any]:
     packages: dict[str, str] = {}
     for package in names.get("PACKAGES", ()):
         packages[package] = version(package)
-    facts: dict[str, Any] = {"name": names.get("NAME", system.__module__), "packages": packages}
-    for field in ("CONFIGURATION", "DEFAULTS_SOURCE", "BEST_SOURCE", "NOT_OFFERED"):
-        if field in names:
-            facts[field.lower()] = names[field]
-    return facts
+    return {
+        "name": names.get("NAME", system.__module__),
+        # Of the environment that was played.
+        "packages": packages,
+        # What the best configuration sets, and where each of the two is documented.
+        "configuration": names.get("CONFIGURATION", ""),
+        "defaults_source": names.get("DEFAULTS_SOURCE", ""),
+        "best_source": names.get("BEST_SOURCE", ""),
+        # Scenario -> why the system has nothing for it.
+        "not_offered": names.get("NOT_OFFERED", {}),
+    }
 
 
 def main() -> int:
