@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 THRESHOLD = 0.95
 """The source's first target, for each vertical, on intent switches."""
+Change = Literal["promoted", "rolled back", "put back"]
 CHANGE = "card.changed"
 """Type of the event."""
 MOST = 50
@@ -208,7 +209,7 @@ class CardChange(Value):
     card: str
     version: str
     """As the new version's card calls itself; of one that was put back, the revision that it comes from."""
-    change: Literal["promoted", "rolled back", "put back"]
+    change: Change
     by: str
     at: float
 
@@ -259,14 +260,8 @@ async def put_in_place(
     if verdict.promoted:
         card.write_bytes(newer.read_bytes())
         newer.unlink()
-        change = CardChange(
-            card=card_id,
-            version=verdict.card.version,
-            change="promoted",
-            by=by,
-            at=time.time(),
-        )
-        await _keep(kit.store.open_documents().events, change, who)
+        events = kit.store.open_documents().events
+        await _keep(events, card_id, verdict.card.version, "promoted", who, by)
     return verdict
 
 
@@ -299,8 +294,7 @@ async def take_away(
         )
     await asyncio.to_thread(check_clean, newer)
     newer.unlink()
-    change = CardChange(card=card_id, version=version, change="rolled back", by=by, at=time.time())
-    await _keep(events, change, who)
+    await _keep(events, card_id, version, "rolled back", who, by)
     return newer
 
 
@@ -308,8 +302,7 @@ async def note_return(
     events: EventStore, part: str, revision: str, who: Principal, by: str
 ) -> None:
     """Stores that a card or a block is as it was at a revision again. Raises StoreError."""
-    change = CardChange(card=part, version=revision, change="put back", by=by, at=time.time())
-    await _keep(events, change, who)
+    await _keep(events, part, revision, "put back", who, by)
 
 
 async def card_changes(events: EventStore) -> list[CardChange]:
@@ -319,19 +312,23 @@ async def card_changes(events: EventStore) -> list[CardChange]:
     return [CardChange.model_validate(event.payload) for event in stored]
 
 
-async def _keep(events: EventStore, change: CardChange, who: Principal) -> None:
+async def _keep(
+    events: EventStore, part: str, version: str, change: Change, who: Principal, by: str
+) -> None:
+    now = time.time()
+    card_change = CardChange(card=part, version=version, change=change, by=by, at=now)
     event = AgentEvent(
         event_id=uuid.uuid4().hex,
         tenant_id=who.tenant_id,
         user_id=who.user_id,
-        agent=change.card,
+        agent=part,
         event_type=CHANGE,
-        payload=change.model_dump(),
-        ts=change.at,
+        payload=card_change.model_dump(),
+        ts=now,
     )
     try:
         await events.append(event)
     except StoreError as error:
         raise StoreError(
-            f"the files of {change.card!r} are changed, and that {change.by} did it could not be stored: {error}"
+            f"the files of {part!r} are changed, and that {by} did it could not be stored: {error}"
         ) from error
