@@ -23,11 +23,11 @@ def read_text(path: Path, noun: str = "") -> str:
         raise DataError(f"cannot read {noun}{path}: {error.strerror}") from error
 
 
-def numbered(text: str, name: object) -> Iterator[tuple[str, str]]:
-    """The lines that hold something, each with its place, `name:number`."""
+def _numbered(text: str, path: Path) -> Iterator[tuple[str, str]]:
+    """The lines that hold something, each with its place, `path:number`."""
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
-            yield f"{name}:{number}", line
+            yield f"{path}:{number}", line
 
 
 def read_objects(path: Path, noun: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -35,7 +35,7 @@ def read_objects(path: Path, noun: str) -> Iterator[tuple[str, dict[str, Any]]]:
     `noun` says what a line should hold, such as "case"."""
     # A mark at the beginning of the file is what spreadsheets write.
     text = read_text(path, f"the {noun}s of ").removeprefix("\ufeff")
-    for where, line in numbered(text, path):
+    for where, line in _numbered(text, path):
         try:
             value: object = read_json(line)
         except ValueError as error:
@@ -47,10 +47,10 @@ def read_objects(path: Path, noun: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield where, cast("dict[str, Any]", value)
 
 
-def validate_lines(model: type[V], text: str, name: object, noun: str) -> Iterator[tuple[str, V]]:
-    """The values of a text, each with its place. Raises DataError for a line that is not `noun`,
+def validate_lines(model: type[V], path: Path, noun: str) -> Iterator[tuple[str, V]]:
+    """The values of a file, each with its place. Raises DataError for a line that is not `noun`,
     with the field at fault."""
-    for where, line in numbered(text, name):
+    for where, line in _numbered(read_text(path), path):
         try:
             value = model.model_validate_json(line)
         except ValidationError as error:

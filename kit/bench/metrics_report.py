@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from kit.bench.json_lines import read_text, validate_lines
+from kit.bench.json_lines import validate_lines
 from kit.metrics.alert import alerts
 from kit.metrics.summary import Label, metrics
 from kit.stores.turn_store import TurnStore
@@ -12,12 +12,7 @@ from kit.stores.turn_store import TurnStore
 
 def read_labels(path: Path) -> tuple[Label, ...]:
     """Labels of a JSONL file, one a line. Raises DataError with file and line for a line that is none."""
-    return labels_in(read_text(path), path)
-
-
-def labels_in(text: str, name: object) -> tuple[Label, ...]:
-    """Labels of a JSONL file's text; `name` is what a DataError calls it."""
-    return tuple(label for _, label in validate_lines(Label, text, name, "a label"))
+    return tuple(label for _, label in validate_lines(Label, path, "a label"))
 
 
 def print_metrics(

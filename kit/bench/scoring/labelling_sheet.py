@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from kit.bench.json_lines import read_text, validate_lines
+from kit.bench.json_lines import validate_lines
 from kit.bench.scoring.observation import observe
 from kit.core.context import OPERATOR
 from kit.core.errors import DataError
@@ -118,7 +118,7 @@ def read_sheet(path: Path) -> list[Item]:
     """A sheet, labelled in part or whole. Raises DataError with file and line for what is none, or
     labels another turn."""
     by_turn: dict[str, Item] = {}
-    for where, item in validate_lines(Item, read_text(path), path, "a line of a labelling sheet"):
+    for where, item in validate_lines(Item, path, "a line of a labelling sheet"):
         if item.label.turn_id != item.turn_id:
             raise DataError(
                 f"{where}: the label is of turn {item.label.turn_id!r}; it belongs to {item.turn_id!r}"
