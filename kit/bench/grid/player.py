@@ -23,7 +23,7 @@ from kit.bench.scoring.failsafe import fate
 from kit.bench.scoring.judge import Judge
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.own_judges import Loss, VerdictLost, own_scores, try_judges
-from kit.bench.scoring.played_cell import PlayedCell, PlayedTurn
+from kit.bench.scoring.played_cell import PlayedCell, PlayedTurn, turn_fields
 from kit.bench.scoring.run_case import run_case
 from kit.bench.scoring.scorers import SCORERS, Scorer, scores_of
 from kit.bench.statistics.measures import COUNTS
@@ -384,31 +384,24 @@ class Player:
         self, case: Case, observation: Observation, reply: Reply, record: TurnRecord
     ) -> dict[str, Any]:
         """What a turn's line says beside its names and its scores."""
-        hops = hops_of(reply.events)
-        expected = case.turns[observation.turn].expected
-        fields: dict[str, Any] = {
-            "turn": observation.turn,
-            "domain": case.domain,
-            "parts": len(expected),
-            "status": observation.status,
-        }
-        # The bytes of a row depend on this order, and what is usual stands in no row.
-        if reply.truncated:
-            fields["truncated"] = True
-        if not observation.routed:
-            fields["routed"] = False
-        fields["called"] = sorted(observation.called)
-        fields["failed"] = sorted(record.failed)
-        fields["failsafe"] = fate(expected, observation.called, reply)
-        for name in COUNTS:
-            fields[name] = getattr(record, name)
+        counts: dict[str, float | None] = {name: getattr(record, name) for name in COUNTS}
         # The sum of those that said something is not what the turn took.
         if reply.usage.untold_tokens:
-            fields["input_tokens"] = fields["output_tokens"] = None
+            counts["input_tokens"] = counts["output_tokens"] = None
         if reply.usage.untold_costs:
-            fields["cost"] = None
+            counts["cost"] = None
+        expected = case.turns[observation.turn].expected
+        fields = turn_fields(
+            case,
+            observation,
+            counts,
+            failed=record.failed,
+            failsafe=fate(expected, observation.called, reply),
+            truncated=reply.truncated,
+        )
         if reply.usage.estimated:
             fields["estimated"] = True
+        hops = hops_of(reply.events)
         if hops:
             fields |= hop_counts(hops)
         # Real time is no part of a result: it stands in timings.jsonl.

@@ -1,9 +1,11 @@
 """What a cell keeps of its turns beside their scores, so that a turn that was paid for can be scored again."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
+from kit.bench.case import Case
 from kit.bench.scoring.observation import Observation
 from kit.core.value import Value
 
@@ -36,3 +38,30 @@ class PlayedCell(Value):
             return cls.model_validate_json(text)
         except ValidationError:
             return None
+
+
+def turn_fields(
+    case: Case,
+    observation: Observation,
+    counts: Mapping[str, float | None],
+    *,
+    failed: Iterable[str] = (),
+    failsafe: str | None = None,
+    truncated: bool = False,
+) -> dict[str, Any]:
+    """What the line of any turn says beside its names and its scores; of `counts` what is not told is None."""
+    fields: dict[str, Any] = {
+        "turn": observation.turn,
+        "domain": case.domain,
+        "parts": len(case.turns[observation.turn].expected),
+        "status": observation.status,
+    }
+    # The bytes of a row depend on this order, and what is usual stands in no row.
+    if truncated:
+        fields["truncated"] = True
+    if not observation.routed:
+        fields["routed"] = False
+    fields["called"] = sorted(observation.called)
+    fields["failed"] = sorted(failed)
+    fields["failsafe"] = failsafe
+    return {**fields, **counts}

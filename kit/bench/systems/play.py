@@ -13,7 +13,7 @@ from kit.bench.case import Case
 from kit.bench.grid.grid import Limits
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.own_judges import Loss, own_line
-from kit.bench.scoring.played_cell import PlayedCell, PlayedTurn
+from kit.bench.scoring.played_cell import PlayedCell, PlayedTurn, turn_fields
 from kit.bench.statistics.measures import COUNTS
 from kit.bridges.part import (
     Bridge,
@@ -273,22 +273,13 @@ def _fields(
     case: Case, observation: Observation, error: str, usage: Usage | None
 ) -> dict[str, Any]:
     """What a turn's line says beside its names and its scores; what is not told is None there."""
-    fields: dict[str, Any] = {
-        "turn": observation.turn,
-        "domain": case.domain,
-        "parts": len(case.turns[observation.turn].expected),
-        "status": observation.status,
-    }
-    if not observation.routed:
-        fields["routed"] = False
-    fields["called"] = sorted(observation.called)
-    fields["failed"] = []
-    fields["failsafe"] = None
+    counts: dict[str, float | None] = {}
     for name in COUNTS:
         is_told = usage is not None and name in usage.model_fields_set
         if usage is not None and usage.untold_tokens and name.endswith("_tokens"):
             is_told = False
-        fields[name] = getattr(usage, name) if is_told else None
+        counts[name] = getattr(usage, name) if is_told else None
+    fields = turn_fields(case, observation, counts)
     fields["text"] = observation.text[:_LONGEST]
     if error:
         fields["error"] = error
