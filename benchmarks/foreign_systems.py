@@ -15,8 +15,7 @@ from random import Random
 from typing import Any
 
 from kit.bench.grid.comparison import Comparison
-from kit.bench.grid.report import compare_ways
-from kit.bench.grid.results import read_results
+from kit.bench.grid.report import compare_run
 from kit.bench.grid.run import run_grid
 from kit.bench.systems.bench import systems_spec
 from kit.bench.systems.source import SystemSource
@@ -74,7 +73,7 @@ def play(seed: int, cases: int, *, before: int, after: int, decided: bool = Fals
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         run = run_grid(spec, folder, kits, 1)
-        verdicts = compare_ways(spec, read_results(folder))[1]
+        verdicts = compare_run(spec, folder)[1]
     return Outcome(verdicts[0], run.done)
 
 

@@ -18,7 +18,7 @@ import yaml
 from kit.bench.grid.experiment import data_set
 from kit.bench.grid.grid import CaseFile
 from kit.bench.grid.grid_file import GridSpec, read_grid
-from kit.bench.grid.report import compare_ways
+from kit.bench.grid.report import compare_run
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import RESULTS, TRACES, run_grid
 from kit.bench.scoring.run_case import turn_id
@@ -113,7 +113,7 @@ def trace_ids(sent: Sent) -> dict[str, dict[str, Any]]:
 def test_what_the_page_says_of_the_gateway_is_what_its_whole_grid_reports(tmp_path: Path):
     spec = read_grid(HOME / "data" / "grids" / "gateway.yaml")
     run_grid(spec, tmp_path, OPENER, 1)
-    ways, verdicts = compare_ways(spec, read_results(tmp_path))
+    ways, verdicts = compare_run(spec, tmp_path)
     page = flat_page("bench.md")
     missing = [line for line in map(str, [*ways, *verdicts]) if line not in page]
     assert not missing, (
@@ -157,7 +157,7 @@ def test_each_way_is_one_experiment_whose_items_lead_to_traces_with_the_scores_o
 def test_an_experiment_carries_verdict_interval_seed_revision_and_what_its_model_is(
     sent: Sent,
 ):
-    ways, verdicts = compare_ways(sent.spec, sent.rows)
+    ways, verdicts = compare_run(sent.spec, sent.folder)
     about = {made["metadata"]["pattern"]: made for made in sent.stub.experiments.values()}
     for pattern, made in about.items():
         data = made["metadata"]

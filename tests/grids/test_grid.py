@@ -21,7 +21,7 @@ from kit.bench.charts.frame import frame
 from kit.bench.grid.cell import cells
 from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.ledger import Ledger
-from kit.bench.grid.report import compare_ways
+from kit.bench.grid.report import compare_run
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import LEDGER, PROVENANCE, RESULTS, TIMINGS, TRACES, Run, run_grid
 from kit.bench.scoring.run_case import turn_id
@@ -245,7 +245,7 @@ def test_the_failsafe_is_taken_apart_at_the_rates_of_the_law(tmp_path: Path):
     assert set(off) == {"whole", "unseen"} and off["unseen"] == sum(
         on[fate] for fate in ("caught", "retry failed", "unseen")
     )
-    _, verdicts = compare_ways(spec, rows)
+    _, verdicts = compare_run(spec, tmp_path / "out")
     (verdict,) = [v for v in verdicts if v.scorer == "exact"]
     assert verdict.verdict == "better"
     assert verdict.difference.value == pytest.approx(on["caught"] / turns), (

@@ -12,9 +12,8 @@ import pytest
 
 from benchmarks.cell_cost import cell_costs
 from kit.bench.grid.grid_file import read_grid
-from kit.bench.grid.provenance import Plan
-from kit.bench.grid.report import compare_ways, report
-from kit.bench.grid.results import Results, read_results
+from kit.bench.grid.report import compare_run, report
+from kit.bench.grid.results import read_results
 from kit.bench.grid.run import Bar, run_grid
 from kit.bench.run_page.page import run_page
 from kit.cli import main
@@ -107,7 +106,7 @@ def test_a_report_holds_of_a_turn_no_more_than_its_scores(tmp_path: Path):
     for size in (3, 1, 3):  # the first brings what is imported and kept for good
         (tmp_path / "results.jsonl").write_text(text * size)
         tracemalloc.start()
-        compare_ways(spec, Results(tmp_path), Plan())
+        compare_run(spec, tmp_path)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert (peaks[2] - peaks[1]) / (2 * len(text.splitlines())) < 700
@@ -191,7 +190,7 @@ def test_a_fault_that_was_asked_for_and_never_happened_voids_its_cell(tmp_path: 
             assert set(row["scores"].values()) == {None}
     assert 0 < voids["crash", "mediated"] < len(spec.cases)
     assert voids["crash", "monolith"] == len(spec.cases), "it asks nobody"
-    ways, _ = compare_ways(spec, rows)
+    ways, _ = compare_run(spec, tmp_path / "out")
     crash = {"fault": "crash", "pattern": "mediated"}.items()
     (seconds,) = [way for way in ways if way.scorer == "seconds" and crash <= way.way.items()]
     assert seconds.undecided == voids["crash", "mediated"]

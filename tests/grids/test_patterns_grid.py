@@ -11,7 +11,7 @@ import yaml
 
 from kit.bench.grid.cell import cells
 from kit.bench.grid.grid_file import read_grid
-from kit.bench.grid.report import compare_ways
+from kit.bench.grid.report import compare_run
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import run_grid
 from kit.compose.deck import Deck
@@ -53,7 +53,7 @@ def test_all_seven_patterns_play_one_case_set_in_one_run_on_one_kit_and_are_comp
         for card in own.cards.values():
             assert deck.policy(deck.cards[card.id]) == own.policy(card), f"{name}: the same budgets"
         assert (deck.settings.cap, deck.settings.guards) == (own.settings.cap, own.settings.guards)
-    _, verdicts = compare_ways(spec, rows)
+    _, verdicts = compare_run(spec, tmp_path / "out")
     exact = {v.way["pattern"]: v.difference.n for v in verdicts if v.scorer == "exact"}
     assert exact == dict.fromkeys(SEVEN - {"mediated"}, len(spec.cases)), "paired by case"
 

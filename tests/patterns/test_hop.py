@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 
 from kit.bench.grid.cell import cells
 from kit.bench.grid.hops import hop_counts, hop_times
-from kit.bench.grid.report import compare_ways, report
+from kit.bench.grid.report import compare_run, report
 from kit.bench.grid.results import tidy
 from kit.bench.statistics.measures import PEER_MEASURES
 from kit.core.bodies.call import Hop
@@ -182,7 +182,8 @@ def test_a_cell_over_a2a_has_its_hop_in_its_figures_and_in_the_report_and_other_
         assert row["hop_ms"] == pytest.approx(400 * row["hops"], rel=0.01)
     nothing = {row["value"] for row in tidy(plain, PEER_MEASURES)}
     assert nothing == {0} and not any("hops" in row for row in plain)
-    [slower] = [verdict for verdict in compare_ways(spec, rows)[1] if verdict.scorer == "seconds"]
+    _, verdicts = compare_run(spec, tmp_path / "out")
+    [slower] = [verdict for verdict in verdicts if verdict.scorer == "seconds"]
     assert slower.difference.value >= 0.4
     text = report(spec, run).partition("## Calls to peers")[2]
     assert "by the law of the grid: 200 ms a message" in text

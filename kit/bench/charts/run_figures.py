@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from kit.bench.charts.dots import dots
 from kit.bench.charts.ecdf import ecdf
 from kit.bench.charts.tradeoff import tradeoff
+from kit.bench.grid.failures import way_name
 from kit.bench.grid.report import rows_by_way
 from kit.bench.run_page.content import RunContent, Spend
-from kit.bench.run_page.sentences import way_name
 from kit.core.errors import DataError
 from kit.core.value import Value
 
@@ -62,7 +62,11 @@ def _shares(content: RunContent) -> tuple[str, Figure] | None:
         if summary.estimate.is_share:
             columns = summary.estimate.columns()
             rows.append(
-                {"row": labels[way_name(summary.way)], "line": _label(summary.scorer), **columns}
+                {
+                    "row": labels[way_name(summary.way.values())],
+                    "line": _label(summary.scorer),
+                    **columns,
+                }
             )
     if not rows:
         return None
@@ -110,11 +114,11 @@ def _tradeoff(content: RunContent) -> tuple[str, Figure] | None:
     for summary in content.summaries:
         if summary.scorer != content.measure or not summary.estimate.is_share:
             continue
-        cost = costs[way_name(summary.way)]
+        cost = costs[way_name(summary.way.values())]
         if cost is None:
             return None
         columns = summary.estimate.columns()
-        rows.append({"way": labels[way_name(summary.way)], "x": cost, **columns})
+        rows.append({"way": labels[way_name(summary.way.values())], "x": cost, **columns})
     if len(rows) < 2:
         return None
     unit = "dollars for 1,000 turns" if has_prices else "tokens of a turn, read and written"

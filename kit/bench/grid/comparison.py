@@ -16,7 +16,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from kit.bench.grid.failures import CellCount, CellEnds, obstacle, way_of
+from kit.bench.grid.failures import CellCount, CellEnds, obstacle, way_name, way_of
 from kit.bench.grid.results import Row
 from kit.bench.scoring.scorers import COSTS
 from kit.bench.statistics.always_valid import any_look_p, any_look_reach
@@ -140,7 +140,7 @@ class Summary(Value):
             low, high = self.bounds
             notes += f": {low:.3f} of all, {low:.3f} to {high:.3f} had they been wrong or right"
         figure = f"{self.estimate.basis} = {self.estimate:{_digits(self.scorer)}}"
-        return f"{_label(self.way)}, {self.scorer}: {figure}{notes}"
+        return f"{way_name(self.way.values())}, {self.scorer}: {figure}{notes}"
 
 
 def _digits(scorer: str) -> str:
@@ -214,8 +214,8 @@ class Comparison(Value):
 
     def __str__(self) -> str:
         digits = _digits(self.scorer)
-        figure = f"{_label(self.way)} {self.after.value:{digits}}"
-        ways = f"{figure} against {_label(self.baseline)} {self.before.value:{digits}}"
+        figure = f"{way_name(self.way.values())} {self.after.value:{digits}}"
+        ways = f"{figure} against {way_name(self.baseline.values())} {self.before.value:{digits}}"
         if self.verdict == "no verdict":
             return f"{self.scorer}: {ways} of the completed: {self.words}"
         figures = f"{ways}; difference {self.difference:+{digits}}, {self.difference.basis}"
@@ -304,8 +304,8 @@ def compare(
     """
     ways = _ways_of(rows, by)
     if not any(is_of(way.names, baseline) for way in ways):
-        name = _label(baseline)
-        labels = [_label(way.names) for way in ways]
+        name = way_name(baseline.values())
+        labels = [way_name(way.names.values()) for way in ways]
         raise DataError(f"no row is of the baseline {name!r}: {nearest(name, sorted(set(labels)))}")
     pairs: list[_Pair] = []
     of_names = {tuple(way.names.values()): way for way in ways}
@@ -584,7 +584,3 @@ def _usual_margin(scorer: str, baseline_value: float) -> float:
     if is_score(scorer):
         return POINTS
     return TENTH * abs(baseline_value)
-
-
-def _label(way: Mapping[str, str]) -> str:
-    return " / ".join(str(value) for value in way.values() if value) or "(all)"

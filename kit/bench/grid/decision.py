@@ -7,7 +7,7 @@ from itertools import chain
 
 from kit.bench.grid.comparison import Comparison, Summary, compare, is_of, summarise
 from kit.bench.grid.grid_file import GridSpec
-from kit.bench.grid.ledger import FinishedCell
+from kit.bench.grid.ledger import Ledger
 from kit.bench.grid.provenance import Plan
 from kit.bench.grid.results import AXES, Results, Row, tidy
 
@@ -16,40 +16,35 @@ FEWEST = 10
 
 
 class Decision:
-    """Looks at the rows of a run as they come. At a size that was not planned `compare` takes the
-    test that holds at any look, so looking after every cell makes no false verdict likelier."""
+    """Looks at what a run has kept. At a size that was not planned `compare` takes the test that
+    holds at any look, so looking after every cell makes no false verdict likelier."""
 
-    def __init__(self, spec: GridSpec, plan: Plan):
+    def __init__(self, spec: GridSpec, plan: Plan, ledger: Ledger, keys: Iterable[str]):
         self._spec = spec
         self._plan = plan
-        self._rows: list[Row] = []
-        self._failures: dict[str, Row] = {}
+        self._ledger = ledger
+        self._keys = list(keys)
         self._next_look = 0
         self.samples = 0
         """Cases, each as often as it is repeated, that every way has ended."""
         self.is_settled = False
 
-    def add(self, cells: Iterable[FinishedCell]) -> None:
-        """Takes cells, and looks again."""
-        for cell in cells:
-            if cell.error_class is None:
-                self._failures.pop(cell.key, None)
-                self.add_lines(cell.lines)
-            else:
-                self._failures[cell.key] = json.loads(cell.lines)
-        if len(self._rows) >= self._next_look:
+    def cells_are_kept(self) -> None:
+        """Looks again where there are enough cells more."""
+        if self._ledger.count >= self._next_look:
             self.look()
-
-    def add_lines(self, lines: str) -> None:
-        """Takes the lines of a scored cell."""
-        self._rows += map(json.loads, lines.splitlines())
 
     def look(self) -> None:
         """Compares what there is."""
         # A look reads every row: of a large run it is taken after each fiftieth part more.
-        self._next_look = len(self._rows) + 1 + len(self._rows) // 50
+        self._next_look = self._ledger.count + 1 + self._ledger.count // 50
+        rows: list[Row] = []
+        for lines in self._ledger.lines("lines", self._keys):
+            rows += map(json.loads, lines.splitlines())
+        failed_lines = self._ledger.failures()
+        failures = [json.loads(failed_lines[key]) for key in self._keys if key in failed_lines]
         ends: dict[tuple[object, object], set[object]] = {}
-        for row in (*self._rows, *self._failures.values()):
+        for row in (*rows, *failures):
             ends.setdefault((row["case"], row["repeat"]), set()).add(tuple(row[a] for a in AXES))
         ways: set[object] = set()
         for ways_of_sample in ends.values():
@@ -58,10 +53,7 @@ class Decision:
         if self.samples < FEWEST:
             return
         grid = self._spec.grid
-        failures = list(self._failures.values())
-        _, verdicts = compare_rows(
-            self._rows, failures, AXES, grid.verdicts, grid.baseline, self._plan
-        )
+        _, verdicts = compare_rows(rows, failures, AXES, grid.verdicts, grid.baseline, self._plan)
         self.is_settled = bool(verdicts) and all(verdict.settled for verdict in verdicts)
 
 

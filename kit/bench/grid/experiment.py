@@ -1,17 +1,15 @@
 """experiment(): a grid whose every turn is kept as a trace, and a copy of the run in Opik, with scores and verdicts."""
 
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from kit.bench.case import Case
 from kit.bench.grid.comparison import Comparison, Summary
-from kit.bench.grid.failures import way_of
 from kit.bench.grid.grid import CaseFile
 from kit.bench.grid.grid_file import GridSpec
-from kit.bench.grid.report import axes, compare_run
+from kit.bench.grid.report import axes, compare_run, rows_by_way
 from kit.bench.grid.results import AXES, Row, read_results
 from kit.bench.grid.run import PROVENANCE, TRACES, Run, run_grid
 from kit.bench.scoring.run_case import turn_of
@@ -78,14 +76,11 @@ def experiments(
     """One for each way of the grid, its verdicts, intervals, seed and revision as metadata, its
     scores beside its traces."""
     ways, verdicts = compare_run(spec, run.folder)
-    names_of_axes = axes(rows)
-    groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
-    for row in rows:
-        groups[way_of(row, names_of_axes)].append(row)
+    by = axes(rows)
     common = _common(spec, run)
-    for names, rows_of_way in groups.items():
-        way = dict(zip(names_of_axes, names, strict=True))
+    for rows_of_way in rows_by_way(rows, by).values():
         first = rows_of_way[0]
+        way = {axis: first[axis] for axis in by}
         kind = first["kind"]
         metadata = {**common, "kind": kind, "turns": len(rows_of_way)}
         for axis in AXES:
@@ -96,7 +91,7 @@ def experiments(
         metadata["verdicts"] = [_verdict(verdict) for verdict in verdicts if verdict.way == way]
         metadata["is_baseline"] = any(verdict.baseline == way for verdict in verdicts)
         yield Experiment(
-            name=" · ".join((spec.grid.name, *names, kind)),
+            name=" · ".join((spec.grid.name, *way.values(), kind)),
             metadata=metadata,
             tags=(spec.grid.name, kind),
             results=_scored_turns(rows_of_way, store),

@@ -120,6 +120,12 @@ def way_of(row: Row, by: Sequence[str]) -> tuple[str, ...]:
     return tuple(str(row.get(name, "")) for name in by)
 
 
+def way_name(names: Iterable[str]) -> str:
+    """The name of a way in reports and on pages. A whole system stands on no axis but its own name's,
+    and has an empty name on the others."""
+    return " / ".join(filter(None, names)) or "(all)"
+
+
 def obstacle(baseline: CellCount, compared: CellCount) -> str:
     """Returns why two ways must not be compared; empty where they may."""
     words = f"{compared} here, {baseline} in the baseline"
@@ -144,7 +150,7 @@ def failure_lines(failures: Sequence[Row], axes: Sequence[str]) -> list[str]:
     """A line for each way and class: how many cells, and what was said of the first of them."""
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in failures:
-        names = " / ".join(filter(None, way_of(row, axes)))
+        names = way_name(way_of(row, axes))
         groups[names, row["error_class"]].append(row)
     lines: list[str] = []
     for (names, name), rows in sorted(groups.items()):

@@ -57,31 +57,20 @@ class Plan(Value):
 
 def plan_of(spec: GridSpec, folder: Path) -> Plan:
     """The plan of a grid whose results are in this folder. What was planned before its first run stays planned."""
-    recorded = _recorded(folder)
-    if recorded is None:
-        return first_plan(spec)
-    # A file that grew after its first run is past its plan.
-    planned = recorded.get("plan", {}).get("planned")
-    return first_plan(spec).model_copy(update={"planned": planned})
-
-
-def first_plan(spec: GridSpec) -> Plan:
-    """The plan of a grid of which nothing was seen yet."""
     grid = spec.grid
-    plan = Plan(planned=(grid.planned or len(spec.cases)) * grid.repeats, margin=grid.margin)
+    planned: int | None = (grid.planned or len(spec.cases)) * grid.repeats
+    try:
+        recorded = read_json((folder / "provenance.json").read_text(encoding="utf-8"))
+        # A file that grew after its first run is past its plan.
+        planned = recorded.get("grid", {}).get("plan", {}).get("planned")
+    except (OSError, ValueError, AttributeError):
+        # Nothing of the grid was seen yet.
+        pass
+    plan = Plan(planned=planned, margin=grid.margin)
     if grid.cluster is not None:
         return plan.replace(clusters=_by_field(spec.cases, grid.cluster))
     clusters = equal_messages(spec.cases)
     return plan.replace(clusters=clusters, equal=tuple(sorted(set(clusters.values()))))
-
-
-def _recorded(folder: Path) -> Mapping[str, Any] | None:
-    """What the folder's provenance.json says of the grid; None where there is none yet."""
-    path = folder / "provenance.json"
-    try:
-        return read_json(path.read_text(encoding="utf-8")).get("grid", {})
-    except (OSError, ValueError, AttributeError):
-        return None
 
 
 def _by_field(cases: Sequence[Case], field: str) -> dict[str, str]:

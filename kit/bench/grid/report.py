@@ -1,6 +1,6 @@
 """The report of a grid: every way with its intervals, every verdict beside the baseline, each as one sentence."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain, product
@@ -22,11 +22,12 @@ from kit.bench.grid.failures import (
     failed_words,
     failure_lines,
     read_failures,
+    way_name,
     way_of,
 )
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.hops import hop_lines
-from kit.bench.grid.provenance import Plan, first_plan, plan_of
+from kit.bench.grid.provenance import plan_of
 from kit.bench.grid.results import AXES, Results, tidy
 from kit.bench.grid.run import Run
 from kit.bench.statistics.verdict import NO_COMPARISON
@@ -45,7 +46,8 @@ def report(spec: GridSpec, run: Run) -> str:
     rows = Results(run.folder)
     failures = read_failures(run.folder)
     plan = plan_of(spec, run.folder)
-    ways, verdicts = compare_ways(spec, rows, plan, failures)
+    ways, verdicts = compare_run(spec, run.folder)
+    by = axes(chain(rows, failures))
     kinds = " and ".join(sorted(set(spec.kinds.values())))
     title = f"# {grid.name}: {kinds}"
     if failures:
@@ -65,13 +67,13 @@ def report(spec: GridSpec, run: Run) -> str:
         _list(ways),
         *_systems(spec, rows),
         *_told_the_answers(spec),
-        *caveat_lines(rows, axes(chain(rows, failures))),
-        *_hops(spec, rows, failures),
+        *caveat_lines(rows, by),
+        *_hops(spec, rows, by),
         *_judges(spec, rows, failures),
     ]
     if failures:
         sentence = "No sample of a model: they are not scored, and the next run plays them again."
-        lines = failure_lines(failures, axes(chain(rows, failures)))
+        lines = failure_lines(failures, by)
         parts += ["## Failed cells", sentence, _list(lines)]
     verdict_lines = list(map(str, verdicts))
     verdict_lines += uncompared(ways, verdicts, rows, failures, grid.baseline, grid.verdicts)
@@ -94,23 +96,15 @@ def report(spec: GridSpec, run: Run) -> str:
     return text
 
 
-def compare_ways(
-    spec: GridSpec,
-    rows: Sequence[Row] | Results,
-    plan: Plan | None = None,
-    failures: Sequence[Row] = (),
-) -> tuple[list[Summary], list[Comparison]]:
-    """Every way by every verdict of the grid, and beside the baseline where it has one that was
-    played. Without a plan they are those of a first look."""
-    grid = spec.grid
-    by = axes(chain(rows, failures))
-    plan = plan or first_plan(spec)
-    return compare_rows(rows, failures, by, grid.verdicts, grid.baseline, plan)
-
-
 def compare_run(spec: GridSpec, folder: Path) -> tuple[list[Summary], list[Comparison]]:
-    """The same of all that a grid has left in its folder."""
-    return compare_ways(spec, Results(folder), plan_of(spec, folder), read_failures(folder))
+    """Every way by every verdict of the grid, of all that it has left in its folder, and beside the
+    baseline where it has one that was played."""
+    grid = spec.grid
+    rows = Results(folder)
+    failures = read_failures(folder)
+    by = axes(chain(rows, failures))
+    plan = plan_of(spec, folder)
+    return compare_rows(rows, failures, by, grid.verdicts, grid.baseline, plan)
 
 
 def uncompared(
@@ -134,7 +128,7 @@ def uncompared(
     compared = [(verdict.scorer, verdict.baseline, verdict.way) for verdict in comparisons]
     for (base, way), scorer in product(comparable(list(names), baseline), scorers):
         if (scorer, base, way) not in compared:
-            name = " / ".join(filter(None, way.values()))
+            name = way_name(way.values())
             lines.append(f"{name}, {scorer}: no verdict, for no case has a value on both sides")
     return lines
 
@@ -143,22 +137,19 @@ def _unscored(
     ways: Sequence[Summary], rows: Sequence[Row] | Results, failures: Sequence[Row]
 ) -> list[str]:
     """The ways that nothing was scored of, and why; such a way has no line among the others."""
-    scored_ways = {tuple(summary.way.values()) for summary in ways}
     by = list(ways[0].way) if ways else axes(chain(rows, failures))
-    ends: dict[str, CellEnds] = defaultdict(dict)
-    voids: dict[str, set[str]] = defaultdict(set)
-    for row in chain(rows, failures):
-        names = way_of(row, by)
-        if names in scored_ways:
-            continue
-        way = " / ".join(names)
-        ends[way][row["case"], row["repeat"]] = "error_class" in row
-        if "void" in row:
-            voids[way].add(row["void"])
+    scored_ways = {tuple(summary.way.values()) for summary in ways}
+    silent_rows = (row for row in chain(rows, failures) if way_of(row, by) not in scored_ways)
     lines: list[str] = []
-    for way, cells in sorted(ends.items()):
-        reasons = sorted(voids[way])
-        count = CellCount.of(cells)
+    for way, rows_of_way in rows_by_way(silent_rows, by).items():
+        ends: CellEnds = {}
+        voids: set[str] = set()
+        for row in rows_of_way:
+            ends[row["case"], row["repeat"]] = "error_class" in row
+            if "void" in row:
+                voids.add(row["void"])
+        reasons = sorted(voids)
+        count = CellCount.of(ends)
         if count.failed:
             reasons.insert(0, str(count))
         why = "; ".join(reasons) or "no scorer decided anything of it"
@@ -185,7 +176,7 @@ def rows_by_way(rows: Iterable[Row], by: Sequence[str]) -> dict[str, list[Row]]:
     """The name of each way -> its rows, in order of the names."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        groups.setdefault(" / ".join(way_of(row, by)), []).append(row)
+        groups.setdefault(way_name(way_of(row, by)), []).append(row)
     return dict(sorted(groups.items()))
 
 
@@ -207,15 +198,15 @@ def _standings(spec: GridSpec, rows: Results, ways: Iterable[Summary]) -> list[s
             verdict = "reached" if vertical.estimate.value >= threshold else "missed"
             if not vertical.estimate.excludes(threshold):
                 verdict += " (not for certain)"
-            texts.append(f"{' / '.join(summary.way.values())}, {vertical}, {threshold:g} {verdict}")
+            texts.append(f"{way_name(summary.way.values())}, {vertical}, {threshold:g} {verdict}")
     return texts
 
 
-def _hops(spec: GridSpec, rows: Results, failures: Sequence[Row]) -> list[str]:
+def _hops(spec: GridSpec, rows: Results, by: Sequence[str]) -> list[str]:
     """The section on calls to peers, where a pattern of the grid may have made some."""
     if not (A2A.name in spec.grid.patterns or spec.own.patterns):
         return []
-    lines = hop_lines(spec, rows, axes(chain(rows, failures)))
+    lines = hop_lines(spec, rows, by)
     if lines:
         return ["## Calls to peers", lines[0], _list(lines[1:])]
     return []

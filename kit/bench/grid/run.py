@@ -110,7 +110,8 @@ def run_grid(
         tally = _Tally(spec, ledger, model_of, present, cost, progress)
         tally.say = say
         if spec.grid.limits.when_decided:
-            tally.decision = _decision(spec, folder, ledger, model_of)
+            tally.decision = Decision(spec, plan_of(spec, folder), ledger, model_of)
+            tally.decision.look()
         # The bar shows how far an earlier run came before the first cell ends.
         tally.keep(())
         if todo:
@@ -145,15 +146,6 @@ def run_grid(
             tally.reasons() if missing else "",
             decided=bool(missing) and tally.is_decided,
         )
-
-
-def _decision(spec: GridSpec, folder: Path, ledger: Ledger, keys: Mapping[str, str]) -> Decision:
-    """What an earlier run has decided, to begin with."""
-    decision = Decision(spec, plan_of(spec, folder))
-    for lines in ledger.lines("lines", list(keys)):
-        decision.add_lines(lines)
-    decision.look()
-    return decision
 
 
 def _goes_on(spec: GridSpec) -> bool:
@@ -245,8 +237,8 @@ class _Tally:
             else:
                 self._failed += 1
                 self._streaks.failed(cell.blamed or name, cell.error_class)
-        if self.decision is not None and cells:
-            self.decision.add(cells)
+        if self.decision is not None:
+            self.decision.cells_are_kept()
         self._project()
         if self._progress is not None:
             self._progress(self._before + self.count + self._failed, len(self._models))

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from kit.bench.grid.comparison import LOWER
+from kit.bench.grid.failures import way_name
 from kit.bench.run_page.content import RunContent, read_content, wrong_cases
-from kit.bench.run_page.sentences import methods, verdicts_by_measure, way_name
+from kit.bench.run_page.sentences import methods, verdicts_by_measure
 from kit.bench.statistics.verdict import figure_words, interval_words
 from kit.core.display.count import many
 from kit.core.display.distribution import NAME, VERSION
@@ -65,7 +66,6 @@ def section(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["way_name"] = way_name
     return environment.get_template(f"{name}.html").render(
         content=content,
         verdicts=verdicts_by_measure(content),

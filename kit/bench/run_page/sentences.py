@@ -1,9 +1,9 @@
 """The words of the page: the verdicts by measure, and how the figures were made, with references."""
 
-from collections.abc import Mapping
 from typing import get_args
 
 from kit.bench.grid.comparison import Comparison
+from kit.bench.grid.failures import way_name
 from kit.bench.run_page.content import RunContent
 from kit.bench.statistics.verdict import Verdict
 from kit.core.display.count import many
@@ -33,11 +33,6 @@ REFERENCES = {
     "Biopharmaceutics 15.",
 }
 """Key -> a work that the paragraph on methods names."""
-
-
-def way_name(way: Mapping[str, str]) -> str:
-    """Returns the name of a way, as every part of the page has it."""
-    return " / ".join(way.values())
 
 
 def methods(content: RunContent) -> tuple[str, list[str]]:
@@ -90,7 +85,7 @@ def methods(content: RunContent) -> tuple[str, list[str]]:
 
 def _comparison_methods(content: RunContent, cited: list[str]) -> list[str]:
     plan = content.run.plan
-    baseline = " / ".join(content.run.baseline.values())
+    baseline = way_name(content.run.baseline.values())
     sentences = [
         f"Every way was compared with {baseline} (the baseline), paired by case. Of yes and no the "
         "difference has the adjusted Wald interval (Bonett and Price 2012) and the test is McNemar's, "
