@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from kit.bench.case import Case, read_cases
 from kit.bench.grid.provenance import Plan
 from kit.bench.grid.run import CASES, PROVENANCE, RESULTS
@@ -20,14 +22,14 @@ class StoredRun(Value):
     kinds: tuple[str, ...]
     """What its figures are: "simulated", "offline stand-in", "measured"."""
     cells: int
-    """Cells of the grid; 0 where a folder does not say."""
+    """Cells of the grid."""
     played: int
     failed: dict[str, int] = {}
     """What lost how many cells."""
     baseline: dict[str, str]
     verdicts: tuple[str, ...]
     plan: Plan = Plan()
-    runs: tuple[dict[str, Any], ...]
+    runs: tuple[dict[str, Any], ...] = Field(min_length=1)
     """What each of its runs was made of, oldest first (see provenance.py)."""
 
     @property
@@ -85,20 +87,8 @@ def read_run(folder: Path) -> StoredRun:
         provenance: Mapping[str, Any] = read_json(path.read_text(encoding="utf-8"))
         runs: dict[str, dict[str, Any]] = provenance["runs"]
         in_order = [runs[number] for number in sorted(runs, key=int)]
-        last = in_order[-1]
-        # What an older run does not say of its grid, its last run says, or nobody.
-        fields: dict[str, Any] = {
-            "name": last["grid"],
-            "kinds": sorted(set(last["kinds"].values())),
-            "cells": 0,
-            "played": 0,
-            "baseline": {},
-            "verdicts": (),
-        }
-        for name, value in provenance.get("grid", {}).items():
-            if name in StoredRun.model_fields:
-                fields[name] = value
-        return StoredRun.model_validate({**fields, "folder": folder, "runs": in_order})
+        fields = {**provenance["grid"], "folder": folder, "runs": in_order}
+        return StoredRun.model_validate(fields)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise DataError(
             f"{path}: no provenance of a grid; run the grid again, it writes the file anew"
