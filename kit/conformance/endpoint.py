@@ -69,54 +69,47 @@ class Play:
         return self.scenario.model == "storm_stays" and composes
 
 
-class Endpoint:
+class Endpoint(ThreadingHTTPServer):
     """Chat Completions over HTTP for any number of plays, each under an address of its own."""
 
-    def __init__(self, port: int):
-        self._port = port
-        self._plays: dict[str, Play] = {}
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 256
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.plays: dict[str, Play] = {}
 
     def add(self, name: str, play: Play) -> str:
         """The base URL of a play's models."""
-        self._plays[name] = play
-        return f"http://127.0.0.1:{self._port}/{name}/v1"
+        self.plays[name] = play
+        return f"http://127.0.0.1:{self.server_port}/{name}/v1"
 
-    def play_at(self, path: str) -> Play | None:
-        return self._plays.get(path.strip("/").split("/")[0])
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that is killed, or gives up, closes its connection: that is what is played here."""
 
 
 @contextmanager
 def serve_models() -> Generator[Endpoint]:
     """Serves scripted models on a free port of this machine until the block ends."""
-    server = _Server(("127.0.0.1", 0), _Handler)
-    server.endpoint = Endpoint(server.server_port)
+    endpoint = Endpoint()
     thread = threading.Thread(
-        target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        target=endpoint.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
     )
     thread.start()
     try:
-        yield server.endpoint
+        yield endpoint
     finally:
-        server.shutdown()
-        server.server_close()
+        endpoint.shutdown()
+        endpoint.server_close()
         thread.join()
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 256
-    endpoint: Endpoint
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that is killed, or gives up, closes its connection: that is what is played here."""
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     # Head and body are two writes; without this each answer waits for the acknowledgement of the first.
     disable_nagle_algorithm = True
-    server: _Server  # pyright: ignore[reportIncompatibleVariableOverride]
+    server: Endpoint  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def log_message(self, format: str, *args: Any) -> None:
         """Says nothing on stderr."""
@@ -124,7 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         length = int(self.headers.get("content-length", 0))
         request: JSON = json.loads(self.rfile.read(length))
-        play = self.server.endpoint.play_at(self.path)
+        play = self.server.plays.get(self.path.strip("/").split("/")[0])
         if play is None or not self.path.endswith("/chat/completions"):
             self._send(404, {"error": {"message": f"nothing at {self.path}"}})
             return

@@ -42,7 +42,7 @@ QUESTIONS: dict[Question, str] = {
     "running": "Is nothing left running?",
     "cost": "Did it stay within what it may cost?",
 }
-ALL: tuple[Question, ...] = ("survive", "missing", "true", "raw", "running", "cost")
+ALL: tuple[Question, ...] = tuple(QUESTIONS)
 Composer = Literal["faithful", "claiming"]
 COMPOSERS: dict[Composer, str] = {
     "faithful": "repeats what it was given, word by word",
