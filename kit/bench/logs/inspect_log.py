@@ -13,13 +13,12 @@ from typing import Any, cast
 from zipfile import ZipFile, ZipInfo
 
 from kit.bench.identity import digest
-from kit.bench.logs.log import Log, LoggedSample, cluster_in, number_of, whole
+from kit.bench.logs.log import Log, LoggedSample, cluster_in, number_in, number_of, whole
 from kit.core.display.count import many
 from kit.core.extra import require
 from kit.core.limits import read_json
 
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
-WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 ZSTANDARD = 93
 """How newer versions of Inspect pack a file of their zip. Python unpacks it from 3.14 on."""
 _LOCAL_HEADER = 30
@@ -150,12 +149,7 @@ def _number(value: Any) -> float | None:
         return number_of(value)
     if value in LETTERS:
         return LETTERS[value]
-    if value.lower() in WORDS:
-        return WORDS[value.lower()]
-    try:
-        return number_of(float(value))
-    except ValueError:
-        return None
+    return number_in(value)
 
 
 def _is_unscored(value: Any) -> bool:

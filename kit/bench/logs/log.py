@@ -15,6 +15,7 @@ from kit.core.value import Value
 
 MEASURED = ("seconds", "cost")
 """What a log may hold of a sample beside its scores; less of it is better."""
+_WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 
 
 class LoggedSample(Value):
@@ -93,6 +94,17 @@ def number_of(value: object) -> float | None:
     if isinstance(value, bool | int | float) and isfinite(value):
         return float(value)
     return None
+
+
+def number_in(text: str) -> float | None:
+    """Returns the number that a text is, 1 for yes and true and 0 for no and false; None for any other."""
+    word = text.lower()
+    if word in _WORDS:
+        return _WORDS[word]
+    try:
+        return number_of(float(word))
+    except ValueError:
+        return None
 
 
 def cluster_in(fields: object, cluster: str | None) -> str | None:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from kit.bench.identity import digest
 from kit.bench.json_lines import first_fault, read_objects
-from kit.bench.logs.log import Log, LoggedSample, choose_system, number_of
+from kit.bench.logs.log import Log, LoggedSample, choose_system, number_in, number_of
 from kit.bench.systems.case_table import csv_rows
 from kit.core.errors import DataError
 
@@ -19,7 +19,6 @@ QUESTION = ("input", "message", "question")
 EXPECTED = ("target", "expected", "expected_text")
 OTHER = ("system", "model", "error", "cost", "seconds", "cluster")
 NOT_SCORES = frozenset((*SAMPLE, *EPOCH, *QUESTION, *EXPECTED, *OTHER))
-_WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 _NO_ERROR = ("", "none", "null", "nan")
 """What a column of errors has, beside false, no and 0, where there was none."""
 
@@ -100,15 +99,7 @@ def _number(value: Any) -> tuple[float | None, bool]:
     """The number of a field, and whether it may be one: an empty field is a score that decided nothing."""
     if value is None or value == "":
         return None, True
-    if isinstance(value, str):
-        word = value.strip().lower()
-        if word in _WORDS:
-            return _WORDS[word], True
-        try:
-            value = float(word)
-        except ValueError:
-            return None, False
-    number = number_of(value)
+    number = number_in(value.strip()) if isinstance(value, str) else number_of(value)
     return number, number is not None
 
 
