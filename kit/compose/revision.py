@@ -57,9 +57,9 @@ def checkout(folder: Path, revision: str) -> Generator[tuple[Path, Path]]:
     A folder that is not there any more is found too. Raises RevisionError, which says what to do.
     """
     _check_revision(revision)
-    top = Path(_git(folder, "rev-parse", "--show-toplevel").decode().strip())
+    top = Path(git(folder, "rev-parse", "--show-toplevel").decode().strip())
     beside = folder.absolute().parent.resolve().relative_to(top.resolve())
-    archive = _git(top, "archive", "--format=zip", revision, "--", beside.as_posix())
+    archive = git(top, "archive", "--format=zip", revision, "--", beside.as_posix())
     with tempfile.TemporaryDirectory() as scratch:
         with zipfile.ZipFile(io.BytesIO(archive)) as files:
             files.extractall(scratch)
@@ -100,7 +100,7 @@ def _section(text: str, key: str, name: str) -> str:
 
 def check_clean(path: Path) -> None:
     """Raises RevisionError for a file with changes that are not committed, and where there is no git."""
-    if _git(path.parent, "status", "--porcelain", "--", str(path.absolute())).strip():
+    if git(path.parent, "status", "--porcelain", "--", str(path.absolute())).strip():
         raise RevisionError(
             f"{path.name} has changes that are not committed, and they would be lost: commit or undo them first"
         )
@@ -110,7 +110,7 @@ def committed_on(folder: Path, revision: str) -> date:
     """Returns the day of a revision's commit. Raises RevisionError."""
     _check_revision(revision)
     commit = f"{revision}^{{commit}}"
-    day = _git(folder, "show", "-s", "--format=%cs", "--end-of-options", commit)
+    day = git(folder, "show", "-s", "--format=%cs", "--end-of-options", commit)
     return date.fromisoformat(day.decode().strip())
 
 
@@ -126,7 +126,7 @@ def _check_revision(revision: str) -> None:
         )
 
 
-def _git(folder: Path, *arguments: str) -> bytes:
+def git(folder: Path, *arguments: str) -> bytes:
     # A folder that was removed since lies in the tree of one that is still there.
     folders = (folder.absolute(), *folder.absolute().parents)
     existing = next(parent for parent in folders if parent.is_dir())

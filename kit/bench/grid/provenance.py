@@ -3,7 +3,6 @@ before anything of it is seen."""
 
 import json
 import platform
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -16,6 +15,7 @@ from kit.bench.grid.cell import judges_identity
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.identity import digest
 from kit.bench.statistics.verdict import Margin
+from kit.compose.revision import RevisionError, git
 from kit.core.display.count import many
 from kit.core.display.distribution import VERSION
 from kit.core.limits import read_json
@@ -148,17 +148,11 @@ def revision() -> str:
     if not IS_CHECKOUT:
         return VERSION
     try:
-        commit = _git("rev-parse", "HEAD")
-        changes = _git("status", "--porcelain", "--untracked-files=no")
-    except (OSError, subprocess.SubprocessError):
+        commit = git(HOME, "rev-parse", "HEAD").decode().strip()
+        changes = git(HOME, "status", "--porcelain", "--untracked-files=no")
+    except RevisionError:
         return "unknown"
     return commit + ("+" if changes else "")
-
-
-def _git(*words: str) -> str:
-    command = ["git", "-C", str(HOME), *words]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
-    return result.stdout.strip()
 
 
 def _version(name: str) -> str:
