@@ -176,7 +176,7 @@ def _leans_back(situation: Situation) -> bool:
     last_reply = situation.last_reply
     if not situation.in_play:
         return False
-    if asks_attributes(request):
+    if asks_attributes(request, last_reply):
         return True
     if not points_back(request, last_reply):
         return False
@@ -197,7 +197,11 @@ def is_for_nobody(
         return not has_words or table.is_elsewhere(request, doubt=doubt)
     if _may_answer(request, last_reply) or retries(request) or english.LINK.search(request):
         return False
-    if asks_attributes(request) or refines(request) or not content_words(request) - english.FAINT:
+    if (
+        asks_attributes(request, last_reply)
+        or refines(request)
+        or not content_words(request) - english.FAINT
+    ):
         return False
     return table.is_elsewhere(request, doubt=-CERTAIN)
 
@@ -356,10 +360,12 @@ def is_elliptic(request: str) -> bool:
     return len(content_words(request) - english.FAINT) <= 1
 
 
-def asks_attributes(request: str) -> bool:
-    """Whether a request asks how to reach a thing, or what it costs, and names none: "the phone number, please"."""
+def asks_attributes(request: str, last_reply: str) -> bool:
+    """Whether a request asks how to reach a thing, or what it costs, and names none but what was told of: "the phone
+    number, please"."""
     subject = content_words(english.REFERENCE.sub(" ", request)) - english.FAINT - english.POLITE
-    return bool(subject) and subject <= english.ATTRIBUTES
+    attributes = subject & english.ATTRIBUTES
+    return bool(attributes) and subject - attributes <= content_words(last_reply)
 
 
 def is_of_several(request: str) -> bool:
@@ -501,7 +507,7 @@ def _head_start(situation: Situation) -> Floats:
         start += scale.question
     if _leans_back(situation):
         is_pulled = is_elliptic(request) and not _is_of_others(situation)
-        is_pulled = is_pulled or asks_attributes(request)
+        is_pulled = is_pulled or asks_attributes(request, situation.last_reply)
         start += scale.elliptic if is_pulled else scale.back
         if is_of_several(request):
             start += SEVERAL
