@@ -86,7 +86,7 @@ async def test_off_script_messages_after_a_normal_turn_are_answered_honestly():
     assert 40 - len(astray) >= UNSEEN_HONEST, astray
 
 
-@pytest.mark.parametrize("name", ["follow_ups_unseen", "follow_ups_later"])
+@pytest.mark.parametrize("name", ["follow_ups_unseen", "follow_ups_later", "follow_ups_newest"])
 async def test_messages_that_lean_on_the_turn_before_go_on_with_it(name: str):
     async with open_kit(OFFLINE) as kit:
         replies = await last_replies(kit, name)
