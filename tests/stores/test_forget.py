@@ -12,7 +12,6 @@ from kit.core.context import OPERATOR, Principal, Session, SessionKey
 from kit.core.errors import StoreBusy
 from kit.core.record import Feedback, Note
 from kit.runtime.clock import run_virtual
-from kit.stores.rollup import CHUNK
 from kit.stores.sqlite import SqliteStore, open_for_reading
 from kit.stores.turn_store import TurnStore
 from tests.cli.test_cli import refused, run
@@ -89,25 +88,6 @@ def test_a_user_is_removed_from_every_table_and_from_the_bytes_of_the_file(tmp_p
     rest = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
     assert not any(trace in content for content in rest for trace in traces)
     app.close()
-
-
-@pytest.mark.req("K-11")
-def test_sums_of_all_time_lose_the_user() -> None:
-    store = SqliteStore(":memory:")
-    ended = {"seconds": 1.0, "status": "ok"}
-    for number in range(CHUNK):
-        store.end_turn(
-            a_turn(f"t{number}", user="ann" if number % 2 else "ben").model_copy(update=ended),
-            (),
-            (),
-        )
-    assert {user for _, user in store.tally().users} == {"ann", "ben"} and store.read(
-        "SELECT count(*) FROM rollups"
-    ) == [(1,)]
-    store.forget(Principal(tenant_id=a_turn().tenant_id, user_id="ann"))
-    assert {user for _, user in store.tally().users} == {"ben"} and store.read(
-        "SELECT count(*) FROM rollups"
-    ) == [(0,)]
 
 
 @pytest.mark.req("K-11")

@@ -95,6 +95,7 @@ def test_sums_and_the_turns_beside_them_make_the_same_metrics_for_every_tenant_a
     assert sums(store) == 2
 
 
+@pytest.mark.req("K-11")
 @pytest.mark.parametrize("database", DATABASES)
 def test_a_turn_that_changes_or_goes_is_summed_up_anew(
     database: str, store: TurnStore, turns: list[TurnRecord]
