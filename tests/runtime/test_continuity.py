@@ -16,7 +16,6 @@ from langchain_core.messages import (
 )
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from kit.core.bodies.speech import ResponseId
 from kit.core.context import InheritedContext, Principal
 from kit.core.errors import StoreError
 from kit.core.model import ModelSpec
@@ -37,7 +36,7 @@ from kit.worlds.consumer.support import (
     SupportQuestion,
     support_tool,
 )
-from tests.kits import ALICE, SmallKit, answering, asks, bodies, routing, small_kit
+from tests.kits import ALICE, SmallKit, answering, asks, routing, small_kit
 from tests.loopback_openai import Refuse, Say, loopback
 from tests.sample_turn import a_turn
 
@@ -46,17 +45,12 @@ MINUTES_55, DAYS_29 = 55 * 60.0, 29 * 24 * 3600.0
 # Response chains
 
 
-class Forgot(Exception):
-    code = "previous_response_not_found"
-
-
 class Provider(Runnable[Any, Any]):
-    """A provider that remembers every response, until it is told to forget; `asked` is (previous id, messages)."""
+    """A provider that remembers every response; `asked` is (previous id, messages)."""
 
     def __init__(self, name: str, line: Callable[[list[BaseMessage]], Line]):
         self.label, self.line = name, line
         self.asked: list[tuple[str | None, list[BaseMessage]]] = []
-        self.known: set[str] = set()
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         raise NotImplementedError
@@ -67,11 +61,8 @@ class Provider(Runnable[Any, Any]):
         previous = kwargs.get("previous_response_id")
         self.asked.append((previous, list(input)))
         await asyncio.sleep(0)
-        if previous is not None and previous not in self.known:
-            raise Forgot(f"Previous response with id '{previous}' not found.")
         line = self.line(list(input))
         key = f"resp_{self.label}_{len(self.asked)}"
-        self.known.add(key)
         told: dict[str, Any] = {"response_metadata": {"id": key, "status": "completed"}}
         yield (
             AIMessage(line.text, tool_calls=line.tool_calls(), **told)
@@ -122,20 +113,6 @@ async def test_each_agent_continues_its_own_chain_and_sends_only_what_is_new():
     stranger = ALICE.model_copy(update={"id": "another"})
     await run_turn("ann", stranger, kit)
     assert ann.asked[-1][0] is None and lead.asked[-2][0] is None
-
-
-@pytest.mark.req("SAT-15")
-async def test_a_chain_the_provider_forgot_falls_back_to_narration_in_the_same_turn():
-    kit, _, ann, _ = chained_kit()
-    await run_turn("ann", ALICE, kit)
-    ann.known.clear()
-    reply = await run_turn("ann", ALICE, kit)
-    assert reply.status == "ok" and reply.text == "Ann says."
-    assert [previous for previous, _ in ann.asked] == [None, "resp_ann_1", None]
-    assert [message.type for message in ann.asked[2][1]] == ["system", "human", "ai", "human"]
-    assert [body.response_id for body in bodies(reply, ResponseId) if body.agent == "ann"] == [
-        "resp_ann_3"
-    ]
 
 
 async def test_a_chain_that_does_not_hold_every_turn_told_is_not_continued():
