@@ -142,15 +142,6 @@ async def test_a_direct_call_ends_as_the_wrapped_one(name: str):
     assert await outcome(result_of, name) == await outcome(through_wrapper, name)
 
 
-async def test_a_list_of_texts_is_read_an_item_a_line():
-    async def prices() -> list[str]:
-        """Tells prices."""
-        return ["cleaning: 45 euros", "first visit: 20 euros"]
-
-    result = await result_of(StructuredTool.from_function(coroutine=prices), called())
-    assert result.text == "cleaning: 45 euros\nfirst visit: 20 euros"
-
-
 async def test_a_listener_gets_its_events_and_only_then_is_the_wrapper_back():
     tool, own, outer = of_json(task_of), Listener(), Listener()
     assert await runs_directly(tool)

@@ -1,7 +1,6 @@
 """exec_python: the tool of any card that runs a model's script in the sandbox, as typed and as traced as any other."""
 
 import hashlib
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -158,45 +157,12 @@ async def test_a_recorded_script_is_played_and_not_run(tmp_path: Path):
 
 # Results that are too long to read
 
-MENU = json.dumps(
-    [
-        {"item_id": n, "name": f"dish {n}", "category": "soup" if n % 10 else "salad"}
-        for n in range(20_000)
-    ],
-    indent=0,
-)
 
-
-def menu_tool(text: str = MENU) -> Any:
+def menu_tool(text: str) -> Any:
     async def menu() -> tuple[str, ToolResult]:
         return text, ToolResult(text=text)
 
     return structured("menu", "The menu.", {}, (), menu)
-
-
-@pytest.mark.req("AS-6", "AS-25")
-async def test_of_a_large_result_the_model_reads_a_sample_and_a_script_brings_back_what_is_needed():
-    read: list[str] = []
-
-    def extract(messages: Sequence[Any]) -> Line:
-        read.append(str(messages[-1].content))
-        file_id = read[-1].rpartition("file_id ")[2].removesuffix(".")
-        script = (
-            "import json\nrows = json.load(open(input_file))\nprint(sum(row['category'] == "
-            "'salad' for row in rows))"
-        )
-        return Line(calls=[(EXEC_PYTHON, {"script": script, "file_id": file_id})])
-
-    reply = await ask(
-        desk_deck([TOOLS, menu_tool()], "menu", EXEC_PYTHON),
-        Line(calls=[("menu", {})]),
-        extract,
-        repeats,
-    )
-    assert "2000" in reply.text
-    assert len(MENU) > 1_000_000 and len(read[0]) < 1_000
-    assert f"This result has {len(MENU):,} characters" in read[0] and '"name": "dish 3"' in read[0]
-    assert all(len(body.result) < 1000 for body in bodies(reply, ToolEnded))
 
 
 async def text_read(deck: Deck) -> str:

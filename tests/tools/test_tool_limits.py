@@ -224,18 +224,6 @@ async def test_nothing_is_tried_again_past_the_time_of_the_agent():
 
 
 @pytest.mark.req("K-25")
-async def test_a_tool_that_may_not_run_twice_is_never_tried_again():
-    work = Counter(fails=1)
-    assert (
-        endings(await play(deck_of([LimitedTool(work.lookup, ToolLimits(timeout_ms=500))])))[0]
-        is not None
-    )
-    assert work.calls == 1
-    with pytest.raises(ValueError, match="idempotent: true"):
-        ToolLimits(retries=1)
-
-
-@pytest.mark.req("K-25")
 async def test_a_tool_that_takes_no_notice_of_its_end_holds_no_turn_longer_than_the_turn_may_take():
     go = asyncio.Event()
 
