@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from kit.core.bodies.speech import Component
-from kit.core.bodies.turn import Completed
 from kit.core.context import OPERATOR, SessionKey
 from kit.core.errors import SessionError, StoreError
 from kit.core.event import Event
@@ -86,30 +85,6 @@ async def test_a_locked_store_delays_its_own_turn_and_not_the_loop(
     reply = await waiting
     assert reply.saved and kit.store.events(reply.turn_id, OPERATOR)[-1] == reply.events[-1]
     free.store.close()
-
-
-@pytest.mark.req("S-4")
-@pytest.mark.parametrize("stop", [False, True])
-async def test_a_turn_that_was_not_saved_says_so(
-    kit: SmallKit, monkeypatch: pytest.MonkeyPatch, stop: bool
-):
-    monkeypatch.setattr(turn_module, "PATIENCE", 0.3)
-    await run_turn("what is loaded once is loaded now", ALICE, kit)
-    lock = Locked(kit.store)
-    turn = run_turn("hi", ALICE, kit)
-    if stop:
-        await asyncio.sleep(0.1)
-        turn.cancel()
-    reply = await turn
-    last = reply.events[-1].body
-    assert isinstance(last, Completed) and not last.saved and not reply.saved
-    assert reply.status == ("cancelled" if stop else "ok") and (stop or reply.text == "Hello.")
-    lock.release()
-    async with asyncio.timeout(A_MINUTE):
-        while (record := kit.store.turn(reply.turn_id, OPERATOR)) is None:
-            await asyncio.sleep(0.01)
-    assert record.status == reply.status, "it is stored as soon as it can be"
-    assert (await run_turn("again", ALICE, kit)).saved
 
 
 @pytest.mark.req("S-4")
