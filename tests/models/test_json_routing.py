@@ -18,6 +18,7 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
+from langchain_core.messages.ai import add_ai_message_chunks
 
 from kit.core.model import ModelSpec
 from kit.models.json_calls import read_answer, take_calls
@@ -26,7 +27,6 @@ from kit.models.json_routing import JsonRouting, NativeOrJson
 from kit.models.openai import chat_model
 from kit.models.scripted import Line, ScriptedModel
 from tests.loopback_openai import Call, Loopback, Say
-from tests.models.test_openai import streamed
 
 SEEDED = settings(deadline=None, derandomize=True, database=None)
 NAMES = {"ask_rewards", "ask_shop"}
@@ -52,6 +52,13 @@ BOTH = json.dumps({"say": "One moment.", "calls": [POINTS, COFFEE]})
 
 def model_at(server: Loopback, **fields: Any) -> BaseChatModel:
     return chat_model(ModelSpec(key="stub", provider="openai", **fields), base_url=server.url)
+
+
+async def streamed(model: Any, message: Any = "hi") -> tuple[AIMessageChunk, list[str]]:
+    """A whole reply, and the pieces of text in which it came."""
+    chunks = [chunk async for chunk in model.astream(message)]
+    pieces = [str(chunk.text) for chunk in chunks if chunk.text]
+    return add_ai_message_chunks(chunks[0], *chunks[1:]), pieces
 
 
 def asked(calls: Any) -> list[dict[str, Any]]:

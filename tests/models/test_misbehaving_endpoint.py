@@ -138,7 +138,7 @@ async def ask(
     )
 
 
-@pytest.mark.req("K-4")
+@pytest.mark.req("K-4", "PC2-S5.8b")
 @pytest.mark.parametrize(
     ("name", "place"),
     [*[(name, "orchestrator") for name in FAULTS], *[(name, "sub-agent") for name in REASONS]],

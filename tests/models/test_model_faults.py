@@ -147,9 +147,3 @@ async def test_an_orchestrator_is_told_and_routes_again(kind: str):
     assert [(agent, name) for agent, name, _ in denied(reply)] == [("orchestrator", bad[0])] * 2
     assert metrics(kit.store).number("model_faults_total") == 2
     assert len(answered) == len(set(answered)) == 2, "each call is answered under an id of its own"
-
-
-async def test_an_orchestrator_that_never_learns_ends_in_plain_words():
-    bad = Line("Let me ask the internal ledger db.", calls=[ROUTED_BADLY["invented"]])
-    reply, _ = await turn([bad] * (BORNE + 1))
-    assert not reply.outcomes and reply.text and "ledger" not in reply.text

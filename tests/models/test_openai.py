@@ -7,37 +7,17 @@ from typing import Any, cast
 
 import pytest
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk
-from langchain_core.messages.ai import add_ai_message_chunks
 
 from kit.core.card import Tuning
 from kit.core.errors import SettingsError
 from kit.core.model import ModelSpec
 from kit.models.openai import NO_KEY, chat_model
-from tests.loopback_openai import Call, Loopback, Say
+from tests.loopback_openai import Loopback, Say
+from tests.models.test_json_routing import TOOLS
 
 pytestmark = pytest.mark.realtime
 
 KEY = "sk-loopback-4711-secret"
-
-
-def tool(name: str) -> dict[str, Any]:
-    parameters = {
-        "type": "object",
-        "properties": {"query": {"type": "string"}},
-        "required": ["query"],
-    }
-    return {
-        "type": "function",
-        "function": {"name": name, "description": f"What {name} does.", "parameters": parameters},
-    }
-
-
-TOOLS = [tool("ask_rewards"), tool("ask_shop")]
-TWO_CALLS = (
-    Call("ask_rewards", {"query": "my points"}, "call_a"),
-    Call("ask_shop", {"query": "coffee"}, "call_b"),
-)
 
 
 def spec(**fields: Any) -> ModelSpec:
@@ -46,37 +26,6 @@ def spec(**fields: Any) -> ModelSpec:
 
 def model_at(server: Loopback, *, tuning: Tuning | None = None, **fields: Any) -> BaseChatModel:
     return chat_model(spec(**fields), api_key=KEY, base_url=server.url, tuning=tuning)
-
-
-async def streamed(model: Any, message: Any = "hi") -> tuple[AIMessageChunk, list[str]]:
-    chunks = [chunk async for chunk in model.astream(message)]
-    return add_ai_message_chunks(chunks[0], *chunks[1:]), [
-        str(chunk.text) for chunk in chunks if chunk.text
-    ]
-
-
-def asked(message: AIMessage) -> list[tuple[str, Any, str | None]]:
-    return [(call["name"], call["args"], call["id"]) for call in message.tool_calls]
-
-
-@pytest.mark.parametrize(("api", "stream"), [("chat", True), ("responses", True), ("chat", False)])
-async def test_one_reply_can_hold_a_preamble_and_two_concurrent_calls(
-    server: Loopback, api: str, stream: bool
-):
-    server.plays(Say(["One ", "moment."], TWO_CALLS, usage=(40, 6)))
-    bound = model_at(server, api=api).bind_tools(TOOLS)
-    if stream:
-        reply, pieces = await streamed(bound)
-        assert pieces == ["One ", "moment."]
-    else:
-        reply = await bound.ainvoke("points, and coffee deals")
-    assert reply.text == "One moment."
-    assert asked(reply) == [(call.name, call.arguments, call.id) for call in TWO_CALLS]
-    assert reply.usage_metadata is not None
-    assert (reply.usage_metadata["input_tokens"], reply.usage_metadata["output_tokens"]) == (40, 6)
-    assert server.paths == ["/v1/chat/completions" if api == "chat" else "/v1/responses"]
-    sent = [tool.get("function", tool)["name"] for tool in server.requests[0]["tools"]]
-    assert sent == ["ask_rewards", "ask_shop"]
 
 
 async def test_effort_verbosity_and_length_are_sent_where_given(server: Loopback):

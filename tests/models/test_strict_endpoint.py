@@ -111,6 +111,8 @@ async def test_the_request_after_a_guard_acted_is_taken(server: Loopback, guard:
     reply = await turn(kit_at(server, api), text, **before)
     assert guard in {body.guard for body in bodies(reply, GuardActed)}
     assert (reply.status, len(server.requests)) == ("ok", len(decided) + 1), reply.events[-1]
+    offered = [tool.get("function", tool)["name"] for tool in server.requests[0]["tools"]]
+    assert offered == [f"ask_{agent}" for agent in AGENTS]
     called, results = sent(server.requests[-1])
     assert sorted(called) == sorted(f"ask_{name}" for name in names)
     assert results.count(SET_ASIDE) == len(names) - len(reply.outcomes)

@@ -200,27 +200,6 @@ async def test_a_part_that_copes_keeps_its_answer():
         owned(await ask("support=partial_envelope"), "support")
 
 
-# ── the orchestrator ───────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.req("PC2-S5.8b")
-@pytest.mark.parametrize(("kind", "seconds"), [("routing_fails", 0.0), ("routing_hangs", 10.0)])
-async def test_without_a_router_the_reply_is_one_plain_sentence_and_no_half_of_another(
-    kind: str, seconds: float
-):
-    async with asking() as ask:
-        for question in (QUESTION, EVERY_VERTICAL["rewards"]):
-            reply = await ask(f"orchestrator={kind}", question=question)
-            plain(reply)
-            assert "wasn't able to look into that" in reply.text
-            said = transcript(reply.events)
-            assert (said.lead, said.answer) == ("", reply.text), (
-                "the half of a lead that was spoken is taken back"
-            )
-            assert not reply.outcomes and reply.events[-1].at == seconds
-            assert RAW in errors(reply) or kind == "routing_hangs"
-
-
 # ── switched on, and only where ────────────────────────────────────────────────────────────────────
 
 
