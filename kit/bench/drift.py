@@ -4,8 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from kit.bench.routing_report import RoutedTurn, read_routed_turns
-from kit.bench.scoring.labelling_sheet import NOBODY, Item, read_sheet
+from kit.bench.routing_report import NOBODY, RoutedTurn, read_routed_turns
+from kit.bench.scoring.labelling_sheet import Item, read_sheet
 from kit.bench.statistics.difference import Difference, holm, holm_levels, newcombe
 from kit.bench.statistics.distributions import fisher_p
 from kit.core.display.command import command

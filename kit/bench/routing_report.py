@@ -11,6 +11,9 @@ from kit.core.value import Value
 from kit.metrics.estimate import Estimate, share
 
 NOBODY = "(nobody)"
+"""Stands for no agent at all, also where turns in which none was called are a stratum."""
+EXAMPLES = 3
+"""Lost questions that a report quotes."""
 
 
 class RoutedTurn(Value):
@@ -54,14 +57,14 @@ class RoutingReport(Value):
     accuracy: dict[str, Estimate]
     confusions: tuple[Confusion, ...]
 
-    def lines(self, examples: int = 3) -> list[str]:
+    def lines(self) -> list[str]:
         """The report in words."""
         lines: list[str] = []
         for card, right in self.accuracy.items():
             counts = f"{right.right:4}/{right.n:<4}"
             lines.append(f"{card:18} {counts} {right.value:6.1%}  at least {right.low:6.1%}")
         for loss in self.confusions:
-            queries = list(dict.fromkeys(loss.queries))[:examples]
+            queries = list(dict.fromkeys(loss.queries))[:EXAMPLES]
             words = "; ".join(map(repr, queries))
             lines.append(f"{loss.card} loses {len(loss.queries)} to {loss.to}: {words}")
         return lines

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from kit.bench.drift import Drift, measure_drift
-from kit.bench.routing_report import RoutedTurn
-from kit.bench.scoring.labelling_sheet import NOBODY, Item, items, read_sheet, sample, write_sheet
+from kit.bench.routing_report import NOBODY, RoutedTurn
+from kit.bench.scoring.labelling_sheet import Item, items, read_sheet, sample, write_sheet
 from kit.core.errors import DataError
 from kit.core.record import TurnRecord
 from kit.metrics.summary import Label

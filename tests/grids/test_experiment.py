@@ -51,7 +51,7 @@ def told(url, work):
 def notebook():
     settings = Settings.read().with_(pace=0.0)
     print(trace_home(settings))
-    experiment(read_grid(Path(path)), Path(folder), ExperimentKits(settings), workers=1)
+    experiment(read_grid(Path(path)), Path(folder), ExperimentKits(settings))
 
 def command():
     assert main(["grid", path, "--out", folder, "--workers", "1"]) == 0

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from kit.bench.charts.frame import frame
+from kit.bench.charts.frame import load_frame
 from kit.bench.grid.cell import cells
 from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.ledger import Ledger
@@ -323,7 +323,7 @@ def test_fan_out_beyond_two_agents_is_measured_by_its_size_and_falls_as_the_law_
         cases=[{"file": "data/cases/mixed.jsonl", "every": 3}],
     )
     _, rows = play(spec, tmp_path / "out")
-    table = frame(rows)
+    table = load_frame(tmp_path / "out")
     sizes = table.groupby("parts")["exact"].agg(["sum", "size"])
     assert list(sizes.index) == [2, 3, 4, 5]
     for right, of in zip(map(int, sizes["sum"]), map(int, sizes["size"]), strict=True):

@@ -7,7 +7,7 @@ require("bench", "matplotlib", "pandas")
 from kit.bench.charts.canvas import BLUE, GREY, INK, ORANGE, PALE, RED, RUST, WIDTH, table
 from kit.bench.charts.dots import dots
 from kit.bench.charts.ecdf import ecdf
-from kit.bench.charts.frame import frame, load_frame
+from kit.bench.charts.frame import load_frame
 from kit.bench.charts.tradeoff import tradeoff
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "WIDTH",
     "dots",
     "ecdf",
-    "frame",
     "load_frame",
     "table",
     "tradeoff",

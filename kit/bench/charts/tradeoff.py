@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from kit.bench.charts.canvas import BLUE, GREY, INK, canvas
+from kit.bench.charts.canvas import BLUE, GREY, INK, canvas, headline
 
 NEAR = 0.012
 """Dots nearer than this share of both axes are one, with all their names."""
@@ -64,7 +64,7 @@ def tradeoff(frame: pd.DataFrame, title: str, xlabel: str, ylabel: str) -> Figur
         axes.set_xlabel(xlabel, loc="left")
         axes.set_ylabel(ylabel)
         _names(axes, points, best)
-        figure.suptitle(title, x=0.01, ha="left", color=INK)
+        headline(figure, title)
         return figure
 
 

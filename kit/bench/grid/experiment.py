@@ -21,16 +21,14 @@ from kit.sinks.opik_experiment import Experiment, ScoredTurn, send_experiments
 from kit.stores.sqlite import SqliteStore
 
 
-def experiment(
-    spec: GridSpec, folder: Path, kits: ExperimentKits, workers: int | None = None
-) -> Run:
+def experiment(spec: GridSpec, folder: Path, kits: ExperimentKits) -> Run:
     """`run_grid` with traces, then a copy of the whole run to Opik if one is configured; says in a
     line where that lies.
 
     The results are written before Opik hears of anything: whatever becomes of the copy, they stay
     as they are. Blocks; raises what `run_grid` does.
     """
-    run = run_grid(spec.at(kits.access), folder, kits, workers, traces=True)
+    run = run_grid(spec.at(kits.access), folder, kits, traces=True)
     if kits.has_opik:
         print(copy_to_opik(spec, run, kits.opik()))
     return run

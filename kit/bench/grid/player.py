@@ -23,7 +23,7 @@ from kit.bench.scoring.failsafe import fate
 from kit.bench.scoring.judge import Judge
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.own_judges import Loss, VerdictLost, own_scores, try_judges
-from kit.bench.scoring.played_cell import PlayedCell, PlayedTurn, turn_fields
+from kit.bench.scoring.played_cell import PlayedCell, PlayedTurn, known_sum, turn_fields
 from kit.bench.scoring.run_case import run_case
 from kit.bench.scoring.scorers import SCORERS, Scorer, scores_of
 from kit.bench.statistics.measures import COUNTS
@@ -153,7 +153,7 @@ class Player:
             raise
         except Exception as error:
             line = "".join(traceback.format_exception_only(error)).strip()
-            return self._failed(cell, self._spec.cases[cell.case], Loss("kit", line, ""), None)
+            return self._failed(cell, self._spec.cases[cell.case], Loss("kit", line), None)
 
     async def _cell(self, cell: Cell) -> FinishedCell:
         case = self._spec.cases[cell.case]
@@ -166,7 +166,7 @@ class Player:
         finished = await self._score_turns(cell, case, played)
         if not played.error or finished.error_class is not None:
             return finished
-        loss = Loss("system", f"system {cell.model!r}: {played.error}", "")
+        loss = Loss("system", f"system {cell.model!r}: {played.error}")
         failed = self._failed(cell, case, loss, None, played.dollars)
         return finished._replace(unanswered=failed.lines)
 
@@ -213,11 +213,11 @@ class Player:
             played_turns.append(PlayedTurn(observation=observation, fields=fields))
             if not self._virtual:
                 turn_times.append(_times(record, reply))
-        dollars = _sum(costs)
+        dollars = known_sum(costs)
         if self._kinds[cell.model] == "measured":
             error = error_of(replies, faults=bool(case.faults))
             if error is not None:
-                return self._failed(cell, case, Loss(*error, ""), dollars, dollars)
+                return self._failed(cell, case, Loss(*error), dollars, dollars)
         # A fault that was asked for and struck nobody makes the cell a sample of something else.
         void = ", ".join(map(str, faults)) if landed.isdisjoint(faults) else ""
         return PlayedCell(
@@ -253,7 +253,7 @@ class Player:
             cell.key,
             "".join(lines),
             json.dumps({"cell": cell.key, "turns": played.times}) + "\n",
-            _sum((dollars, self._cost(total(bills)))),
+            known_sum((dollars, self._cost(total(bills)))),
             turn=cell.turn,
             played=text,
             scored_again=scored_again,
@@ -292,7 +292,7 @@ class Player:
             cell.key,
             json.dumps(row) + "\n",
             "",
-            _sum((dollars, self._cost(judging))),
+            known_sum((dollars, self._cost(judging))),
             loss.error_class,
             loss.blamed,
             turn=cell.turn,
@@ -429,14 +429,6 @@ class Player:
         if played.cell != cell.key:
             row["played_as"] = played.cell
         return json.dumps(row) + "\n"
-
-
-def _sum(dollars: Iterable[float | None]) -> float | None:
-    """None where no price is known."""
-    costs = [cost for cost in dollars if cost is not None]
-    if costs:
-        return sum(costs)
-    return None
 
 
 def _times(record: TurnRecord, reply: Reply) -> dict[str, float | None]:

@@ -39,10 +39,8 @@ class LoggedSample(Value):
 
     def value(self, score: str) -> float | None:
         """Returns what one score, or measure, says of it."""
-        if score == "seconds":
-            return self.seconds
-        if score == "cost":
-            return self.cost
+        if score in MEASURED:
+            return getattr(self, score)
         return self.scores.get(score)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kit.bench.json_lines import validate_lines
+from kit.bench.routing_report import NOBODY
 from kit.bench.scoring.observation import observe
 from kit.core.context import OPERATOR
 from kit.core.errors import DataError
@@ -16,8 +17,6 @@ from kit.stores.rows import log_of
 from kit.stores.shown import shown_in
 from kit.stores.turn_store import TurnStore
 
-NOBODY = "(nobody)"
-"""The stratum of turns in which no sub-agent was called."""
 EARLIER = 3
 """Turns before it that a labeller sees."""
 

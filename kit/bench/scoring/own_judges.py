@@ -21,11 +21,12 @@ _NOT_OWN = (HOME / "kit", Path(sysconfig.get_paths()["stdlib"]))
 
 @dataclass(frozen=True)
 class Loss:
-    """A verdict that was not given: by what class of fault, the developer's line, and who is to blame."""
+    """A verdict that was not given: by what class of fault, the developer's line, and which judge is to blame."""
 
     error_class: ErrorClass
     line: str
-    blamed: str
+    blamed: str = ""
+    """Empty where whoever was played lost it."""
 
 
 class VerdictLost(Exception):

@@ -65,3 +65,11 @@ def turn_fields(
     fields["failed"] = sorted(failed)
     fields["failsafe"] = failsafe
     return {**fields, **counts}
+
+
+def known_sum(dollars: Iterable[float | None]) -> float | None:
+    """None where no price is known."""
+    costs = [cost for cost in dollars if cost is not None]
+    if costs:
+        return sum(costs)
+    return None

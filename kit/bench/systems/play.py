@@ -13,7 +13,7 @@ from kit.bench.case import Case
 from kit.bench.grid.grid import Limits
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.own_judges import Loss, own_line
-from kit.bench.scoring.played_cell import PlayedCell, PlayedTurn, turn_fields
+from kit.bench.scoring.played_cell import PlayedCell, PlayedTurn, known_sum, turn_fields
 from kit.bench.statistics.measures import COUNTS
 from kit.bridges.part import (
     Bridge,
@@ -121,7 +121,7 @@ class System:
         """
         played: list[PlayedTurn] = []
         times: list[dict[str, float | None]] = []
-        costs: list[float] = []
+        costs: list[float | None] = []
         errors: list[str] = []
         for number in case.scored:
             turn = await self._turn(_question(case, number, self.seconds))
@@ -139,8 +139,7 @@ class System:
                 cost = usage.cost
             elif fields["input_tokens"] is not None and fields["output_tokens"] is not None:
                 cost = self.limits.assumed(fields["input_tokens"], fields["output_tokens"])
-            if cost is not None:
-                costs.append(cost)
+            costs.append(cost)
             if turn.error:
                 errors.append(turn.error)
         # No fault of a case can be made to happen in a system that is somebody else's.
@@ -148,7 +147,7 @@ class System:
             cell=cell,
             turns=tuple(played),
             void=", ".join(case.faults),
-            dollars=sum(costs) if costs else None,
+            dollars=known_sum(costs),
             times=times,
             error=errors[0] if len(errors) == len(played) else "",
         )
@@ -178,7 +177,7 @@ class System:
                 loss = loss_of(error)
                 if loss is not None and not timer.expired():
                     line = f"system {self.name!r}: {turn.error}; {_REMEDIES.get(loss, '')}"
-                    return Loss(loss, line, "")
+                    return Loss(loss, line)
         turn.seconds = round(loop.time() - began, 6)
         return turn
 
