@@ -29,7 +29,6 @@ _LONGEST = 36
 class PageFigure(Value):
     """A figure as the page holds it."""
 
-    name: str
     caption: str
     svg: str
 
@@ -40,7 +39,7 @@ def page_figures(content: RunContent, folder: Path | None = None) -> list[PageFi
     figures: list[PageFigure] = []
     for name, (caption, figure) in _figures(content).items():
         words = f"{caption} The figures are {' and '.join(content.run.kinds)}."
-        figures.append(PageFigure(name=name, caption=words, svg=_svg(figure)))
+        figures.append(PageFigure(caption=words, svg=_svg(figure)))
         if folder is not None:
             _write(figure, folder, name)
     return figures

@@ -191,19 +191,10 @@ class Comparison(Value):
         if self.verdict == "equivalent":
             return f"equivalent within {amount(self.margin, self.scorer)}"
         if self.verdict == "cannot tell":
-            possible_and_takes = filter(None, (self.leaves_possible, self.takes))
-            return f"cannot tell: {'; '.join(possible_and_takes)}"
+            left = possible(self.difference, self.scorer)
+            takes = sample_words(self.cases, self.difference.n, self.margin, self.scorer)
+            return f"cannot tell: {'; '.join(filter(None, (left, takes)))}"
         return self.verdict
-
-    @property
-    def leaves_possible(self) -> str:
-        """Which differences the interval leaves possible, in words."""
-        return possible(self.difference, self.scorer)
-
-    @property
-    def takes(self) -> str:
-        """How many cases a difference of the margin takes, in words."""
-        return sample_words(self.cases, self.difference.n, self.margin, self.scorer)
 
     @property
     def missing(self) -> str:

@@ -14,7 +14,7 @@ from kit.core.value import Value
 from kit.patterns import PATTERNS
 from kit.runtime.job import SUMMARY, Job
 
-_OF_ROUTING = {"invoked", "dropped", "refused", "intent_count", "reported_intents"}
+_OF_ROUTING = {"invoked", "dropped", "intent_count", "reported_intents"}
 """Fields of a routing decision that an observation has too; of a turn that never came to its
 routing event, who began counts."""
 
@@ -39,8 +39,6 @@ class Observation(Value):
     invoked: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     """Called, but over the cap: never run."""
-    refused: tuple[str, ...] = ()
-    """Called, but stopped by a guard."""
     intent_count: int = 0
     """Calls the orchestrator's model made."""
     reported_intents: int = 0
@@ -59,8 +57,6 @@ class Observation(Value):
     """What old turns were summed up to during this one."""
     whole: int = 0
     """The newest turns that summary leaves alone."""
-    acknowledged: str | None = None
-    """How the kit says it owned up to what failed."""
 
     @cached_property
     def called(self) -> tuple[str, ...]:
@@ -139,7 +135,7 @@ def _outcomes(ended: Iterable[Any]) -> dict[str, Any]:
 
 
 def _notes(bodies: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    """What the turn noted of summing up and of owning up, as fields of an observation."""
+    """What the turn noted of summing up, as fields of an observation."""
     fields: dict[str, Any] = {}
     for body in reversed(bodies["model_ended"]):
         if body.agent == _SUMMARIST:
@@ -147,8 +143,6 @@ def _notes(bodies: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
     for body in reversed(bodies["compacted"]):
         if body.done:
             fields["whole"] = body.kept
-    for body in bodies["acknowledged"]:
-        fields["acknowledged"] = body.path
     return fields
 
 

@@ -264,7 +264,6 @@ def _observation(turn: _Turn, number: int, calls: tuple[str, ...] | None) -> Obs
         visible_texts=(turn.text,),
         routed=calls is not None,
         invoked=calls or (),
-        acknowledged=None,
     )
 
 
