@@ -133,25 +133,26 @@ def test_tables_of_another_program_are_left_alone(url: str) -> None:
     assert "has tables of another program" in refusal(lambda: open_store(url))
 
 
-def test_an_earlier_schema_is_refused_with_the_way_around_and_left_as_it_is(url: str) -> None:
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        (16, "of a schema before 17. With the version of the kit that wrote it"),
+        (SCHEMA + 1, f"schema {SCHEMA + 1}, this one knows {SCHEMA}): update the kit"),
+    ],
+)
+def test_another_schema_is_refused_with_the_way_around_and_left_as_it_is(
+    url: str, version: int, words: str
+) -> None:
+    def mark(number: int) -> None:
+        schema = url.rpartition("%3D")[2]
+        server().sql(f"UPDATE {schema}.alembic_version SET version_num = '{number:04d}'")
+
     open_store(url).close()
-    schema = url.rpartition("%3D")[2]
-    server().sql(f"UPDATE {schema}.alembic_version SET version_num = '0016'")
+    mark(version)
     for _ in range(2):
-        assert "of a schema before 17. With the version of the kit that wrote it" in refusal(
-            lambda: open_store(url)
-        )
-    server().sql(f"UPDATE {schema}.alembic_version SET version_num = '{SCHEMA:04d}'")
+        assert words in refusal(lambda: open_store(url))
+    mark(SCHEMA)
     open_store(url).close()
-
-
-def test_a_newer_schema_asks_for_an_update(url: str) -> None:
-    open_store(url).close()
-    schema = url.rpartition("%3D")[2]
-    server().sql(f"UPDATE {schema}.alembic_version SET version_num = '{SCHEMA + 1:04d}'")
-    assert f"schema {SCHEMA + 1}, this one knows {SCHEMA}): update the kit" in refusal(
-        lambda: open_store(url)
-    )
 
 
 @pytest.mark.req("S-3", "K-35")
