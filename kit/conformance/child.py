@@ -65,8 +65,9 @@ def make_child(plan: ChildPlan, receipts: Receipts, base_url: str, resumes: bool
     """The child of a plan; `base_url` is where its model answers, if it has one."""
     description = f"Knows the user's {plan.name} reference."
     script = _Script(plan, receipts, resumes)
+    ask = _function(plan.name, description, script.ask)
     if not plan.has_model:
-        return Child(plan.name, description, _function(plan.name, description, script.ask))
+        return Child(plan.name, description, ask)
     lookup_name = f"{plan.name}_lookup"
     lookup_description = f"Looks up the {plan.name} reference."
     lookup = Child(
@@ -76,9 +77,7 @@ def make_child(plan: ChildPlan, receipts: Receipts, base_url: str, resumes: bool
         data=script.data,
     )
     model = Model(plan.name, base_url)
-    return Child(
-        plan.name, description, _function(plan.name, description, script.ask), (lookup,), model
-    )
+    return Child(plan.name, description, ask, (lookup,), model)
 
 
 def _function(

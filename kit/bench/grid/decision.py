@@ -41,8 +41,7 @@ class Decision:
         rows: list[Row] = []
         for lines in self._ledger.lines("lines", self._keys):
             rows += map(json.loads, lines.splitlines())
-        failed_lines = self._ledger.failures()
-        failures = [json.loads(failed_lines[key]) for key in self._keys if key in failed_lines]
+        failures = list(map(json.loads, self._ledger.failures(self._keys)))
         ends: dict[tuple[object, object], set[object]] = {}
         for row in (*rows, *failures):
             ends.setdefault((row["case"], row["repeat"]), set()).add(tuple(row[a] for a in AXES))

@@ -136,11 +136,11 @@ class Ledger:
                 if key in texts:
                     yield texts[key]
 
-    def failures(self) -> Mapping[str, str]:
-        """Key -> the line of a cell that failed and is not scored yet."""
-        return dict(
-            self._read("SELECT key, line FROM failures WHERE key NOT IN (SELECT key FROM cells)")
-        )
+    def failures(self, keys: Iterable[str]) -> list[str]:
+        """The lines of those of these cells that failed and are not scored yet, in their order."""
+        rows = self._read("SELECT key, line FROM failures WHERE key NOT IN (SELECT key FROM cells)")
+        lines: dict[str, str] = dict(rows)
+        return [lines[key] for key in keys if key in lines]
 
     def cost(self, keys: Iterable[str]) -> float:
         """Dollars spent on these cells, failed attempts too, as far as prices are known."""

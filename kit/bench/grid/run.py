@@ -133,7 +133,7 @@ def run_grid(
         if tally.decision is not None:
             tally.decision.look()
         write(folder, spec, all_cells, ledger)
-        failed = len(ledger.failures().keys() & model_of.keys())
+        failed = len(ledger.failures(model_of))
         missing = len(all_cells) - present - tally.count - failed
         return Run(
             folder,
@@ -324,8 +324,7 @@ def write(folder: Path, spec: GridSpec, all_cells: Iterable[Cell], ledger: Ledge
         _replace(folder / RESULTS, ledger.lines("lines", order))
         _replace(folder / TIMINGS, ledger.lines("timing", order))
         _replace(folder / CASES, map(as_line, spec.cases))
-        failures = ledger.failures()
-        failure_lines = list(filter(None, map(failures.get, order)))
+        failure_lines = ledger.failures(order)
         _replace(folder / FAILURES, failure_lines)
         if not failure_lines:
             (folder / FAILURES).unlink()
