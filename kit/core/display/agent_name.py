@@ -1,6 +1,12 @@
 """What people read in place of the id of an agent; what its card says of it stands in `AgentCard.label`."""
 
+from functools import lru_cache
 
+MOST_NAMES = 1_000
+"""Ids whose words are kept: each is read several times in a turn, and a model may make up others."""
+
+
+@lru_cache(MOST_NAMES)
 def words_of_id(agent: str) -> str:
     """Returns an id in plain words, as it stands within a sentence: `offer details`."""
     return agent.replace("_", " ").replace("-", " ").strip().lower()
