@@ -16,6 +16,7 @@ from kit.core.outcome import BESIDE, FOR_NOBODY, NO_ANSWER, NO_TEXT, NOT_ASKED, 
 from kit.core.picture import strip_marks
 from kit.models.offline.composition import Result
 from kit.models.offline.english import CORRECTION, DOING
+from kit.models.offline.extraction import ENTITY, identifiers
 from kit.models.offline.json_schema import without_references
 from kit.models.offline.phrases import Phrases, phrases_of
 from kit.models.offline.picture_text import describe_pictures
@@ -274,6 +275,18 @@ class Conversation:
     def told_of_others(self) -> str:
         """What was said to others earlier in the conversation, as a sub-agent's prompt tells it."""
         return self._prompt_line(_CONTEXT)
+
+    @property
+    def one_thing(self) -> str:
+        """The one thing that was told of last, by its id; of what others were told of, the first; else nothing."""
+        # a long number may be a year or a price
+        shown = {word for word in identifiers(self.last_reply) if not word.isdigit()}
+        if len(shown) == 1:
+            return shown.pop()
+        first = ENTITY.search(self.told_of_others)
+        if first is not None:
+            return first[0]
+        return ""
 
     @property
     def ids(self) -> list[str]:

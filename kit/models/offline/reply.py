@@ -19,7 +19,7 @@ from kit.models.offline import composition, english, json_answer
 from kit.models.offline.arguments import fill, fill_each, takes_id_of, why_not
 from kit.models.offline.conversation import Conversation, Tool, text_of
 from kit.models.offline.executor import executor_turn, plays_executor
-from kit.models.offline.extraction import ENTITY, Source, identifiers, name_entities, narrowing_of
+from kit.models.offline.extraction import Source, identifiers, name_entities, narrowing_of
 from kit.models.offline.json_schema import fillable, properties_of
 from kit.models.offline.phrases import ENGLISH
 from kit.models.offline.planner import planner_turn, plays_planner
@@ -545,25 +545,11 @@ def _with_antecedent(talk: Conversation, question: str, *, may_act: bool) -> str
         return f'"{" ".join(talk.ids)}". {talk.request}'
     if talk.open_question:
         return talk.open_question
-    if english.ONE_THING.search(talk.request):
-        thing = _one_thing(talk)
-        if thing:
-            return f'"{thing}". {talk.request}'
+    if english.ONE_THING.search(talk.request) and talk.one_thing:
+        return f'"{talk.one_thing}". {talk.request}'
     if may_act and begins_act(question):
         return question  # after "What can I help you with?" it answers nothing, and says all of it
     return f"{talk.so_far or talk.before}{talk.request}"
-
-
-def _one_thing(talk: Conversation) -> str:
-    """Returns the one thing that was told of last, by its id; of what others were told of, the first; else nothing."""
-    # a long number may be a year or a price
-    shown = {word for word in identifiers(talk.last_reply) if not word.isdigit()}
-    if len(shown) == 1:
-        return shown.pop()
-    first = ENTITY.search(talk.told_of_others)
-    if first is not None:
-        return first[0]
-    return ""
 
 
 def _documents(tools: Sequence[Tool]) -> tuple[Document, ...]:
