@@ -65,6 +65,13 @@ Look = Callable[[str], None]
 """Looks at the page as it stands, in a state of this name."""
 
 
+def unfold(page: Any, words: str) -> None:
+    """Opens what is folded under some words, once the page is written: it may be written once more, closed."""
+    page.get_by_text(words).wait_for()
+    page.locator(".stApp[data-test-script-state='notRunning']").wait_for()
+    page.get_by_text(words).click()
+
+
 def see_chat(visitor: Visitor, served: Served, look: Look) -> None:
     page = visitor.page
     visitor.open()
@@ -96,7 +103,7 @@ def see_traces_and_plans(visitor: Visitor, served: Served, look: Look) -> None:
     page.get_by_text("Has to return").first.wait_for()
     look("plans, one")
     page.goto(f"{served.url}/plans")
-    page.get_by_text("How plans do").click()
+    unfold(page, "How plans do")
     page.get_by_text("Done without being planned anew").wait_for()
     look("plans, the list")
 
@@ -128,7 +135,7 @@ def see_cards_and_figures(visitor: Visitor, served: Served, look: Look) -> None:
     page.get_by_role("heading", name="What it is told").wait_for()
     look("cards")
     page.goto(f"{served.url}/metrics")
-    page.get_by_text("Every figure, and what it means").click()
+    unfold(page, "Every figure, and what it means")
     page.get_by_role("heading", name="Judged by labels").wait_for()
     look("metrics")
     page.goto(f"{served.url}/benchmarks")
