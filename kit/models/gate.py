@@ -81,15 +81,18 @@ class Gate:
         )
 
     async def enter(self, tokens: int) -> float:
-        """Waits until a call that reads about so many tokens may be made, and returns for how many seconds.
+        """Waits until a call that reads about so many tokens may be made, and returns for how many seconds; 0.0
+        where it was let through at once, however long a busy machine took for that.
 
         Raises RateLimited where that is too late.
         """
         loop = asyncio.get_running_loop()
         came_at = loop.time()
         minute = self._minute()
+        had_to_wait = minute.lock.locked()
         async with minute.lock:
             while (pause := minute.pause(self.limits, tokens, loop.time())) > 0:
+                had_to_wait = True
                 if pause >= seconds_left():
                     raise RateLimited(
                         f"the limits of this key let no call through for another {pause:.0f} s"
@@ -97,7 +100,7 @@ class Gate:
                 await asyncio.sleep(pause)
             minute.requests.append(loop.time())
             minute.tokens.append((loop.time(), tokens))
-        return loop.time() - came_at
+        return loop.time() - came_at if had_to_wait else 0.0
 
     async def opened(self) -> None:
         """Waits, however long it takes, until a small call would be let through: the time of no turn runs yet."""

@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from kit.core.bodies.call import ModelEnded
+from kit.core.bodies.call import ModelEnded, ModelPause
 from kit.core.card import Policy
 from kit.core.model import ModelSpec, RateLimits
 from kit.models.access import ModelAccess
@@ -152,3 +153,19 @@ async def test_other_keys_and_simulated_models_have_gates_of_their_own_or_none()
         spec.model_copy(update={"api_key_env": "OTHER_API_KEY"}), ModelAccess()
     )
     assert gate_of(ModelSpec(key="offline", provider="offline"), ModelAccess()) is None
+
+
+@pytest.mark.parametrize(("requests", "pauses"), [(None, 0), (2, 2)])
+async def test_a_call_that_no_limit_held_up_has_not_waited_however_slow_the_machine_is(
+    requests: int | None, pauses: int, monkeypatch: pytest.MonkeyPatch
+):
+    kit = Provider(RateLimits(requests=requests), f"http://slow-{requests}.example/v1").kit()
+    loop = asyncio.get_running_loop()
+    time_of_loop = loop.time
+    looks = count()
+    # Every look at the clock finds it 50 ms further, as on a machine that others keep busy.
+    monkeypatch.setattr(loop, "time", lambda: time_of_loop() + 0.05 * next(looks))
+    reply = await run_turn("a and b?", ALICE, kit)
+    monkeypatch.undo()
+    assert reply.status == "ok"
+    assert len(bodies(reply.events, ModelPause)) == pauses
