@@ -136,7 +136,7 @@ class Manager:
         scope = PlannerScope(
             self.journal.of_task(task_id, self.settings.planner),
             self.skills,
-            complete=tuple(step.step_index for step in complete),
+            complete={step.step_index: step.return_spec.get("shape", "any") for step in complete},
         )
         await self.journal.write(
             "subagent_a.spawned", task_id=task_id, mode="replan" if replan else "plan"

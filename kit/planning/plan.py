@@ -223,7 +223,7 @@ def _step(plan_id: str, draft: DraftStep, revision: int) -> PlanStep:
         step_index=draft.step,
         task=draft.task,
         skills=draft.skills,
-        return_spec=draft.return_spec.model_dump(),
+        return_spec=draft.return_spec.stored(),
         input_from_step=inputs[0] if len(inputs) == 1 else None,
         input_from_steps=inputs if len(inputs) > 1 else (),
         task_id=f"{plan_id}.{revision}.{draft.step}",

@@ -62,7 +62,8 @@ STEP = {
         "skills": {
             "type": "array",
             "items": {"type": "string"},
-            "description": "Names of loaded skills it may call.",
+            "description": "Names of loaded skills it may call; none where it only works on the outputs of earlier "
+            "steps.",
         },
         "input_from_steps": {
             "type": "array",
@@ -74,7 +75,16 @@ STEP = {
             "type": "object",
             "description": 'What it returns, such as {"shape": {"rows": "array<{id: string, '
             'score: number}>"}, "reason": "..."}.',
-            "properties": {"shape": {"type": "object"}, "reason": {"type": "string"}},
+            "properties": {
+                "shape": {"type": "object"},
+                "reason": {"type": "string"},
+                "derived": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "description": "Fields of the shape that no skill gives and the executor works out, such as a "
+                    "count or a sum.",
+                },
+            },
             "required": ["shape", "reason"],
         },
     },

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kit.core.documents.document import PlanStep
+from kit.core.schema.shape import Shape
 from kit.planning.draft import Draft, Infeasible
 from kit.planning.journal import Journal
 from kit.runtime.act_ledger import ActLedger
@@ -22,8 +23,8 @@ class PlannerScope:
     journal: Journal
     skills: Skills
     """Finds and describes them."""
-    complete: tuple[int, ...] = ()
-    """The numbers of the steps that are done, which no step that it writes may have."""
+    complete: Mapping[int, Shape] = field(default_factory=dict[int, Shape])
+    """The numbers of the steps that are done, which no step that it writes may have -> the shape of what each left."""
     manifests: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     """Skill -> its manifest, of the skills that it has loaded."""
     result: Draft | Infeasible | None = None

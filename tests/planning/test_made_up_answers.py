@@ -12,7 +12,7 @@ from kit.planning.journal import Journal
 from kit.planning.plan import new_plan, with_draft, with_step
 from kit.runtime.turn import run_turn
 from kit.tools.task_memory import Task
-from kit.ui.plans.plan_words import history_html
+from kit.ui.plans.plan_words import history_html, steps_html
 from tests.kits import ALICE
 from tests.plan_kits import SHAPE, WHO, Rows, draft, events_of, plan_of, read_plan
 from tests.step_kits import output_of, step_kit
@@ -91,6 +91,30 @@ async def test_a_step_that_only_reasons_over_what_earlier_steps_left_is_believed
     plan = await plan_of(kit, reply)
     assert (plan.status, plan.replan_count) == ("complete", 0)
     assert SAID not in reply.text and "the best tea" in reply.text
+
+
+@pytest.mark.req("AS-2", "AS-4")
+async def test_a_step_without_skills_counts_what_an_earlier_one_found(tmp_path: Path) -> None:
+    def counts(number: object) -> Line:
+        return Line(calls=[("write_memory", {"key": "n", "data": {"count": number}})])
+
+    find, count = draft("find tea", "count it", chain=True)
+    count["skills"] = []
+    count["return_spec"] = {"shape": {"count": "integer"}, "derived": ["count"]}
+    executor = ScriptedModel(
+        *[looks_up("tea"), hands_in("tea"), "Done."],
+        *[counts("one"), counts(1), "Done."],
+    )
+    kit = step_kit(tmp_path, Rows(), executor, [find, count])
+    plan = await plan_of(kit, await run_turn("How many teas are there?", ALICE, kit))
+    assert (plan.status, plan.replan_count) == ("complete", 0)
+    assert await output_of(kit, plan, 2) == {"count": 1}
+    brief = str(executor.seen[3][-1].content)
+    assert '"skills": []' in brief and '"derived": ["count"]' in brief and "tea" in brief
+    refused = str(executor.seen[4][-1].content)
+    assert "contract_violation" in refused, "what is derived is held against the shape as well"
+    page = steps_html(plan, {}, await events_of(kit), is_held=False)
+    assert page.count("Works out") == 1 and page.count("May call") == 1
 
 
 @pytest.mark.req("AS-4")

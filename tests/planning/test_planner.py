@@ -125,7 +125,7 @@ async def _plan(
     scope = PlannerScope(
         Journal(documents.events, ALICE.principal, ALICE.id, "plan_1"),
         skills,
-        complete=tuple(range(1, first)),
+        complete=dict.fromkeys(range(1, first), "any"),
     )
     reply = await run_turn(
         "a task", ALICE, SmallKit(team, store, pattern=alone(scope, query, inside))
@@ -178,7 +178,18 @@ def submits(*steps: Mapping[str, Any], **plan: Any) -> Line:
             [step(return_spec={"shape": "any"})],
             "its return_spec holds for anything: name the fields",
         ),
-        ([step(skills=[])], "skills"),
+        ([step(skills=[])], "it has nothing to go by; name a skill, or the steps"),
+        (
+            [step(return_spec={"shape": {"count": "integer"}, "derived": ["number"]})],
+            "'number' is said to be derived, and is no field",
+        ),
+        (
+            [
+                step(),
+                step(2, skills=[], input_from_step=1, return_spec={"shape": {"total": "integer"}}),
+            ],
+            "no skill of this step promises $.total",
+        ),
     ],
     ids=[
         "11 steps",
@@ -190,6 +201,8 @@ def submits(*steps: Mapping[str, Any], **plan: Any) -> Line:
         "no shape",
         "any",
         "idle",
+        "derives no field",
+        "not in its input",
     ],
 )
 async def test_a_plan_that_cannot_be_run_is_sent_back_with_the_reason_and_the_next_one_counts(
@@ -216,6 +229,22 @@ async def test_steps_that_a_model_words_as_a_text_of_json_are_read() -> None:
     text = Line(calls=[("submit_plan", {"steps": json.dumps([step()])})])
     run = await plan(ScriptedModel(loads("outlet_list"), text, "Done."), "List them")
     assert len(run.steps) == 1 and not run.scope.refusals
+
+
+@pytest.mark.req("AS-2")
+async def test_what_a_step_works_out_or_passes_on_is_named_and_needs_no_promise_of_a_skill() -> (
+    None
+):
+    ids = {"shape": {"outlet_ids": "array<string>"}, "derived": ["outlet_ids"]}
+    counted = {"shape": {"count": "integer", "outlet_ids": "array<string>"}, "derived": ["count"]}
+    steps = [
+        step(return_spec=ids),
+        step(2, skills=[], input_from_step=1, return_spec=counted),
+        step(3, input_from_step=2, return_spec={"shape": {"count": "integer", "total": "integer"}}),
+    ]
+    run = await plan(ScriptedModel(loads("outlet_list"), submits(*steps), "Done."), "Count them")
+    assert not run.scope.refusals
+    assert [one.skills for one in run.steps] == [("outlet_list",), (), ("outlet_list",)]
 
 
 @pytest.mark.req("AS-2")

@@ -194,6 +194,7 @@ def _step(
     facts = [
         ("May call", ", ".join(step.skills)),
         ("Has to return", _json(step.return_spec.get("shape"))),
+        ("Works out", _json(step.return_spec.get("derived"))),
     ]
     for number in step.inputs:
         facts.append((f"Got, from step {number}", _json(values.get(number))))
