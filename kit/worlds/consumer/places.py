@@ -68,11 +68,14 @@ def restaurant_offers(world: World, principal: Principal, parameters: Parameters
 
 
 def retailers_of(world: World, principal: Principal, parameters: Parameters) -> Payload:
-    """The retailer that fits best, or each of several that were named; else the one the user shops at most."""
+    """The retailer that fits best, or each of several that were named; three in place of one that is not known; where
+    none is named the one the user shops at most."""
     result = _index(world.retailers.values(), world).search(parameters.text)
     city = city_of(world, principal, parameters)
     if result.match == "named":
         retailers = result.first(1)
+    elif result.match == "closest":
+        retailers = result.first(3)
     else:
         retailers = (_usual(world, principal) or result.rows[0],)
     rows = [_retailer_payload(world, principal, city, retailer) for retailer in retailers]

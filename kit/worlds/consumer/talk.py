@@ -12,10 +12,10 @@ weekday weekend xmas
 _STORES = """
 5th accept accepted accepts address adress app apps around area belong branch center chain city close closed closing
 connect connected department digital direction directions distance dose downtown drive early eligible email emails
-ereceipt ereceipts even far five gas hang kind kindly late link linkable linked linking local location lock mall mile
-miles moved neighborhood number off online open opening outlet own participate participating partner past phone
-possible program read regarding retailer retailers road route save shopping shut state station still support supported
-tell town until visit wanting whether within zip
+ereceipt ereceipts even far favorite favourite five gas hang kind kindly late link linkable linked linking local
+location lock mall mile miles moved neighborhood number off online open opening outlet own participate participating
+partner past phone possible program read regarding regular retailer retailers road route save shopping shut state
+station still support supported tell town until usual visit wanting whether within zip
 """
 _RESTAURANTS = """
 after around ate back because birthday bonus bonuses cash city collect cooking craving date decent deliver delivered

@@ -323,8 +323,11 @@ def _retailer(row: p.Retailer) -> str:
 
 def retailers(page: p.Retailers) -> Rendering:
     if page.match == "closest":
-        start = f'No retailer called "{page.topic}" was found; this is the one you use most. '
-    elif page.match == "all":
+        # What another store offers is no answer about this one.
+        names = "; ".join(row.name for row in page.retailers)
+        text = f'No retailer called "{page.topic}" was found. Other retailers: {names}.'
+        return Rendering(text, components("retailer", page.retailers))
+    if page.match == "all":
         start = "This is the one you use most. "
     else:
         start = ""
