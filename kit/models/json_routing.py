@@ -131,6 +131,8 @@ async def _read_answer(
 ) -> AsyncIterator[ChatGenerationChunk]:
     """Yields what an answer by schema says while it comes, and at its end the calls."""
     chunks: list[AIMessageChunk] = []
+    # Where OpenAI's client says why the reply ended, without which it counts as cut off.
+    ending: dict[str, Any] = {}
     raw = ""
     shown = ""
     # AsyncIterator by its type, and a generator in fact, which has to be closed.
@@ -138,6 +140,7 @@ async def _read_answer(
     async with aclosing(source):
         async for chunk in source:
             chunks.append(chunk.message)
+            ending |= chunk.generation_info or {}
             raw += chunk.text
             say = say_so_far(raw) if chunk.text else ""
             if len(say) > len(shown):
@@ -147,7 +150,7 @@ async def _read_answer(
     if len(say) > len(shown):
         yield _text_chunk(say[len(shown) :])
     if chunks:
-        yield _call_chunk(calls, whole_message(chunks))
+        yield _call_chunk(calls, whole_message(chunks), ending)
 
 
 async def _hold_back_calls(
@@ -222,7 +225,9 @@ def _names(tools: Sequence[Any]) -> set[str]:
     return {tool["function"]["name"] for tool in tools}
 
 
-def _call_chunk(calls: Sequence[ToolCall], source: AIMessage) -> ChatGenerationChunk:
+def _call_chunk(
+    calls: Sequence[ToolCall], source: AIMessage, ending: dict[str, Any] | None = None
+) -> ChatGenerationChunk:
     message = AIMessageChunk(
         content="",
         tool_call_chunks=call_chunks(calls),
@@ -230,4 +235,4 @@ def _call_chunk(calls: Sequence[ToolCall], source: AIMessage) -> ChatGenerationC
         response_metadata=source.response_metadata,
         id=source.id,
     )
-    return ChatGenerationChunk(message=message)
+    return ChatGenerationChunk(message=message, generation_info=ending)

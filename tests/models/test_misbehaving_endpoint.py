@@ -307,6 +307,24 @@ async def test_a_cut_answer_is_truncated_and_says_so(place: str, api: str, say: 
     ] * (place == "sub-agent")
 
 
+@pytest.mark.parametrize("ending", ["stop", "length", "cut_off"])
+@pytest.mark.parametrize("by_schema", [True, False])
+async def test_an_answer_by_schema_is_cut_where_its_endpoint_says_so_alone(
+    ending: str, by_schema: bool
+):
+    """Also where the model answers in plain text all the same."""
+    text = "Which beans do you mean?"
+    words = json.dumps({"say": text, "calls": []}) if by_schema else text
+    with loopback() as server:
+        pieces = [words[:9], words[9:]]
+        server.plays(Say(pieces, cut=ending == "length", lost=ending == "cut_off"))
+        reply = await ask(server, "orchestrator", routing="json_schema")
+    assert reply.text.startswith(text)
+    assert ("cut off" in reply.text) == reply.truncated == (ending != "stop")
+    [ended] = bodies(reply, ModelEnded)
+    assert ended.finish_reason == ending
+
+
 def test_the_results_of_a_grid_say_which_answers_were_cut(tmp_path: Path):
     case = {"kind": "small_talk", "turns": [{"user": "hello", "expected_sub_agents": []}]}
     cases = [json.dumps({"id": name, **case}) for name in ("a", "b")]
