@@ -7,12 +7,13 @@ from typing import Any
 
 from kit.compose.contract_check import Fault, contract_faults, topology_faults
 from kit.compose.page import page_faults
-from kit.compose.parts import PLATFORM, DeckSettings, Parts
+from kit.compose.parts import PLATFORM, DeckSettings, Parts, PlanSettings
 from kit.compose.prompts import window_fault
 from kit.compose.yaml_source import Faults
 from kit.core.card import AgentCard
 from kit.core.errors import BindError, nearest
 from kit.core.language.danger import danger_faults
+from kit.core.language.request_template import request_faults, task_faults
 from kit.tools.tool import (
     NO_LIMITS,
     ConfiguredTool,
@@ -287,6 +288,7 @@ class Check:
         if settings.planning:
             self._check_plan_card("planner", settings.planning.planner)
             self._check_plan_card("executor", settings.planning.executor)
+            self._report("settings", "deck", _example_faults(settings.planning))
 
     def _check_plan_card(self, role: str, agent: str) -> None:
         sentence = self._unknown("card", agent, self.parts.cards, role)
@@ -351,6 +353,16 @@ def _text_fault(card: AgentCard, text: str, owners: dict[str, str], noun: str) -
     if owner != card.id:
         return f"same {noun} as on card {owner!r}; {repeated_fix}"
     return None
+
+
+def _example_faults(planning: PlanSettings) -> Iterator[Fault]:
+    for index, example in enumerate(planning.examples):
+        path = ("planning", "examples", index)
+        for sentence in request_faults(example.request):
+            yield (*path, "request"), sentence
+        for number, step in enumerate(example.steps):
+            for sentence in task_faults(step.task, example.request):
+                yield (*path, "steps", number, "task"), sentence
 
 
 def _status_faults(settings: DeckSettings) -> Iterator[Fault]:

@@ -250,7 +250,8 @@ class PlanExample(Value):
 
     request: str = Field(min_length=1)
     """The words of the request. A slot such as `{city}` stands for one word or one name, which the
-    tasks of the steps repeat by the same slot. What stands in brackets, `[ in {city}]`, may be missing."""
+    tasks of the steps repeat by the same slot; where it stands twice, both times for the same. What stands in
+    brackets, `[ in {city}]`, may be missing."""
     task_type: str | None = None
     """Of what kind the request is, such as rank_outlets: by it plans are counted together."""
     steps: tuple[ExampleStep, ...] = Field(min_length=1)

@@ -13,7 +13,7 @@ from langchain_core.language_models.chat_models import BaseChatModel
 
 from kit.compose.deck import Deck, load_deck
 from kit.compose.registry import Registry
-from kit.core.card import AgentCard, Handoff, PlanExample, Policy
+from kit.core.card import AgentCard, ExampleStep, Handoff, PlanExample, Policy
 from kit.core.documents.document import PlanStep
 from kit.core.errors import BindError
 from kit.core.outcome import AgentCall, Outcome
@@ -343,6 +343,65 @@ async def test_the_stand_in_says_that_it_cannot_plan_or_does_not_know_a_name(
 ) -> None:
     """Not even where the nearest option would be a plan that holds."""
     assert (await plan(stand_in(), planner_query(task))).scope.result == Infeasible(reason=reason)
+
+
+def example(request: str, task: str) -> PlanExample:
+    """An example of one step, which lists outlets."""
+    step = ExampleStep(task=task, skills=("outlet_list",), shape={"total": "integer"})
+    return PlanExample(request=request, steps=(step,))
+
+
+@pytest.mark.req("AS-2")
+async def test_a_slot_that_stands_twice_in_an_example_means_the_same_words_at_both_places() -> None:
+    model = stand_in(
+        example("Count the outlets in {city} and list those in {city}", "Count {city}")
+    )
+    same = await plan(
+        model, planner_query("count the outlets in Maple Hill and list those in maple hill.")
+    )
+    assert [step.task for step in same.steps] == ["Count Maple Hill"]
+    others = await plan(
+        model, planner_query("Count the outlets in Maple Hill and list those in Oakfield")
+    )
+    assert others.scope.result == Infeasible(reason=NO_EXAMPLE)
+
+
+@pytest.mark.parametrize(
+    ("request_text", "task", "step"),
+    [
+        (
+            "List the {1st} outlets of {2}",
+            "List the open outlets of Oakfield",
+            "List open Oakfield",
+        ),
+        ("List outlets[ in {city}] and print {city}", "List outlets and print Oakfield", None),
+        ("List outlets[ in {city}", "List outlets in Oakfield", None),
+        ("List {out-lets}", "List outlets", None),
+    ],
+)
+async def test_no_placeholder_of_an_example_breaks_the_planner(
+    request_text: str, task: str, step: str | None
+) -> None:
+    """Such a deck is refused, but examples can be given to the stand-in in code."""
+    run = await plan(stand_in(example(request_text, "List {1st} {2}")), planner_query(task))
+    if step is None:
+        assert run.scope.result == Infeasible(reason=NO_EXAMPLE)
+    else:
+        assert [one.task for one in run.steps] == [step]
+
+
+async def test_a_form_of_an_argument_that_python_cannot_read_breaks_no_plan() -> None:
+    """JSON Schema has the patterns of JavaScript."""
+    listing = MANIFESTS["outlet_list"]
+    fields = {**listing.input_schema["properties"], "city": {"pattern": r"^\p{L}+$"}}
+    schema = {**listing.input_schema, "properties": fields}
+    odd = {**MANIFESTS, "outlet_list": listing.model_copy(update={"input_schema": schema})}
+    run = await plan(
+        stand_in(example("Count the outlets in {city}", "Count {city}")),
+        planner_query("Count the outlets in Oakfield"),
+        service=SkillService(odd),
+    )
+    assert [step.task for step in run.steps] == ["Count Oakfield"]
 
 
 # The rest of a plan is planned anew

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 import kit
+from kit.core.language.request_template import values_in
 from tests.house.test_repository import sources
 
 REPEATED = (
@@ -139,3 +140,17 @@ def test_a_pattern_that_is_not_linear_is_noticed(pattern: str):
         for repeated in (" ", "x", "left ", "a")
         for frame in FRAMES
     )
+
+
+@pytest.mark.req("S-1")
+@pytest.mark.parametrize(
+    ("request_text", "message"),
+    [
+        ("Rank the {status}[ {cuisine}] outlets[ in {city}]", "Rank the " + "A " * 8000),
+        ("Name {kind}{kind}", "Name " + "a" * 16000),
+    ],
+)
+def test_no_long_message_holds_who_plans_by_examples(request_text: str, message: str):
+    began = time.thread_time()
+    assert values_in(request_text, message) is None
+    assert time.thread_time() - began < 0.2

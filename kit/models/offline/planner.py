@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from kit.core.card import PlanExample
+from kit.core.language.request_template import filled, values_in
 from kit.models.offline.conversation import Conversation, Tool
 from kit.models.offline.json_schema import kind_of, properties_of, without_references
 
@@ -19,11 +20,6 @@ UNREADABLE = "the skills cannot be read right now"
 Call = tuple[str, dict[str, Any]]
 """A tool and its arguments."""
 
-_SLOT = re.compile(r"\{(\w+)\}")
-_OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
-"""Words that a request may have, and that a task repeats only where the request has them."""
-_WORDS_OF_SLOT = r"[A-Z][\w'&-]*(?:\s(?:&\s)?[A-Z][\w'&-]*)*|[\w'-]+"
-"""A slot takes one word, or a name of several words with capitals such as Maple Hill."""
 _PASSING = re.compile(r"time-?out|timed out|unavailable|gone|exception|not reached", re.I)
 """Reasons of a failure that may be gone at the next attempt."""
 
@@ -82,18 +78,14 @@ def _steps_of_example(
     """Returns the first example whose words are those of the task, its steps, and the words that
     stand for its slots; or why there are none."""
     for example in examples:
-        match = _pattern(example.request).fullmatch(task.strip())
-        if match is None:
+        values = values_in(example.request, task)
+        if values is None:
             continue
-        values: dict[str, str | Any] = {}
-        for name, words in match.groupdict().items():
-            if words:
-                values[name] = words
         steps: list[dict[str, Any]] = []
         for number, step in enumerate(example.steps, 1):
             document: dict[str, Any] = {
                 "step": number,
-                "task": _filled(step.task, values),
+                "task": filled(step.task, values),
                 "skills": list(step.skills),
                 "return_spec": {"shape": step.shape, "reason": step.reason},
             }
@@ -102,36 +94,6 @@ def _steps_of_example(
             steps.append(document)
         return example, steps, values
     return None, NO_EXAMPLE, {}
-
-
-def _filled(task: str, values: Mapping[str, str]) -> str:
-    """The words of a step with those of the request in its slots."""
-
-    def part(match: re.Match[str]) -> str:
-        slots = _SLOT.findall(match[1])
-        return match[1] if values.keys() >= set(slots) else ""
-
-    return _SLOT.sub(lambda slot: values.get(slot[1], slot[0]), _OPTIONAL.sub(part, task))
-
-
-def _pattern(request: str) -> re.Pattern[str]:
-    """The words of an example as a pattern, in which case and the last sign do not matter."""
-    parts: list[str] = []
-    for number, part in enumerate(_OPTIONAL.split(request.strip(" .?!"))):
-        words = _pattern_of_words(part)
-        parts.append(f"(?:{words})?" if number % 2 else words)
-    return re.compile("".join(parts) + r"[\s.?!]*")
-
-
-def _pattern_of_words(text: str) -> str:
-    parts: list[str] = []
-    for number, part in enumerate(_SLOT.split(text)):
-        if number % 2:
-            parts.append(f"(?P<{part}>{_WORDS_OF_SLOT})")
-        else:
-            words = r"\s+".join(re.escape(word) for word in part.split(" "))
-            parts.append(f"(?i:{words})")
-    return "".join(parts)
 
 
 def _unknown_value(values: Mapping[str, str], manifests: Sequence[Mapping[str, Any]]) -> str | None:
@@ -151,7 +113,11 @@ def _takes(spec: Mapping[str, Any], value: str) -> bool:
     if "enum" in spec:
         return value.lower() in [str(option).lower() for option in spec["enum"]]
     if "pattern" in spec:
-        return re.search(str(spec["pattern"]), value) is not None
+        try:
+            return re.search(str(spec["pattern"]), value) is not None
+        except re.error:
+            # Only the service can say: Python does not read every pattern of JavaScript.
+            return True
     return kind_of(spec) != "integer" or value.isdigit()
 
 
