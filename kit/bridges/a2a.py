@@ -173,7 +173,7 @@ class _Task:
             raise BridgeFault("insufficient", f"{WAITS}: {words}")
         reasons: dict[Any, Reason] = {
             TaskState.TASK_STATE_FAILED: "exception",
-            TaskState.TASK_STATE_CANCELED: "cancelled",
+            TaskState.TASK_STATE_CANCELED: "exception",
             TaskState.TASK_STATE_REJECTED: "refusal",
         }
         if status.state in reasons:

@@ -38,6 +38,8 @@ ErrorClass = Literal[
 `judge`: no verdict on it; `system`: a whole system failed by itself, and has never answered yet."""
 OF_MODEL: frozenset[Reason] = frozenset(("not_allowed", "bad_arguments", "script_failed"))
 """Faults of the model that made a call, never of the data (decisions 31)."""
+STOPPED: frozenset[Reason] = frozenset(("cancelled", "paused"))
+"""Ends of work that has neither failed nor succeeded: it was stopped, or waits for its user."""
 
 PARTLY = "Part of the data was not available, so this may be incomplete."
 """The reservation of an answer whose data failed in part, when its tools worded none."""
@@ -219,6 +221,11 @@ class Failure(Value):
     timing: Timing | None = None
 
     @property
+    def is_stopped(self) -> bool:
+        """Whether it has not failed: it was stopped with its turn, or waits for its user."""
+        return self.reason in STOPPED
+
+    @property
     def why(self) -> str:
         """Why there is no answer, in words that a model and a person may read."""
         return _BECAUSE.get(self.reason, "it is not available right now")
@@ -258,6 +265,11 @@ class RoutedOutcome(Value):
     reason: Reason | None = None
     mended: bool = False
     """A failure that a later answer to the same request made good."""
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it has neither failed nor succeeded: it was stopped with its turn, or waits for its user."""
+        return self.reason in STOPPED
 
 
 class MessagePart(Value):

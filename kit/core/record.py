@@ -7,7 +7,7 @@ from pydantic import Field
 
 from kit.core.context import Principal, Recollection, Session, SessionKey
 from kit.core.display.turn_parts import NO_PARTS, TurnParts, TurnStatus
-from kit.core.outcome import Axis, Reason, Usage
+from kit.core.outcome import STOPPED, Axis, Reason, Usage
 from kit.core.schema.json_value import is_object
 from kit.core.timeout import Cause
 from kit.core.value import Value
@@ -55,9 +55,9 @@ class AgentMeasure(Value):
     """The longest stretch of its work without a status."""
 
     @property
-    def waits(self) -> bool:
-        """Whether it asked its user first: that is neither an answer nor a failure yet."""
-        return self.reason == "paused"
+    def is_stopped(self) -> bool:
+        """Whether it was stopped with its turn, or waits for its user: that is neither an answer nor a failure."""
+        return self.reason in STOPPED
 
 
 class PurposeUsage(Value):

@@ -143,8 +143,8 @@ def _span_end(body: Body) -> dict[str, Any] | None:
             return {"status": "error" if failed else "ok", "error": body.error, "output": body.text}
         case AgentEnded(outcome=Answer() as answer):
             return {"status": "ok", "output": answer.text, "usage": answer.usage}
-        case AgentEnded(outcome=Failure(reason="paused", detail=detail) as waiting):
-            return {"status": "ok", "output": detail, "usage": waiting.usage}
+        case AgentEnded(outcome=Failure(is_stopped=True, detail=detail) as stopped):
+            return {"status": "ok", "output": detail, "usage": stopped.usage}
         case AgentEnded(outcome=Failure() as failure):
             error = f"{failure.axis}: {failure.reason}"
             if failure.detail:

@@ -290,7 +290,7 @@ METRICS: tuple[Metric, ...] = (
         "Sub-agents",
         "Asked",
         "count",
-        "Invocations, failures included.",
+        "Invocations, failures and stopped ones included.",
         _agent_times("count"),
     ),
     Metric(
@@ -322,7 +322,7 @@ METRICS: tuple[Metric, ...] = (
         "Sub-agents",
         "Failed",
         "count",
-        "Invocations that ended in a failure; one that waits for its user has not failed.",
+        "Invocations that ended in a failure; one that was stopped or waits for its user has not failed.",
         _agent_count("failures"),
     ),
     Metric(
@@ -364,7 +364,7 @@ METRICS: tuple[Metric, ...] = (
         "Failures by axis",
         "count",
         "Axis 1: invocations that failed. Axis 2: data that failed. Axis 3: turns in which some of several "
-        "failed.",
+        "failed. What was stopped has not.",
         _failures,
     ),
     Metric(
@@ -382,7 +382,7 @@ METRICS: tuple[Metric, ...] = (
         "Partial fan-outs",
         "share",
         "Of turns with two sub-agents and more, those in which some and not all failed or lacked their "
-        "data.",
+        "data. One that was stopped is left out.",
         _share_of("fan_outs_partial", "fan_outs"),
         "{n}",
         "fan-out",
@@ -392,7 +392,7 @@ METRICS: tuple[Metric, ...] = (
         "Failures",
         "Answers in fan-outs",
         "share",
-        "In those turns, answers among the sub-agents that ran: M of N.",
+        "In those turns, answers among the sub-agents that ran to their end: M of N.",
         _share_of("fan_out_whole", "fan_out_calls"),
         "{n}",
         "sub-agent",

@@ -7,7 +7,7 @@ from typing import Any
 from kit.core.bodies.turn import Completed, TurnStarted
 from kit.core.display.turn_parts import NO_PARTS, TurnParts, turn_parts
 from kit.core.event import Event
-from kit.core.outcome import OF_MODEL, Usage, total
+from kit.core.outcome import OF_MODEL, STOPPED, Usage, total
 from kit.core.record import AgentMeasure, Measures, PurposeUsage
 from kit.core.status import UNKNOWN
 from kit.core.timeout import diagnoses
@@ -208,8 +208,8 @@ def _agent_ended(fold: _Fold, event: Event, body: Any) -> None:
     is_answer = outcome.kind == "answer"
     data_faults = 0
     if is_answer and outcome.data_faults:
-        # What its model got wrong is counted as a fault of the model.
-        data_faults = sum(fault not in OF_MODEL for fault in outcome.data_faults)
+        # What its model got wrong is counted as a fault of the model, and what was stopped has not failed.
+        data_faults = sum(fault not in OF_MODEL | STOPPED for fault in outcome.data_faults)
     if is_answer and len(outcome.text) >= WORDY:
         fold.answers.append(outcome.text)
     fold.agents.append(

@@ -238,8 +238,8 @@ async def run_to_outcome(
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        # a library cancelled itself: nobody asked this turn to stop
-        return call.failed("cancelled", describe_error(error))
+        # A library cancelled itself: nobody asked this turn to stop, so it has failed.
+        return call.failed("exception", describe_error(error))
     except OverBudget as error:
         return call.failed("budget", str(error))
     # the one place an agent's exception becomes a value

@@ -578,8 +578,8 @@ def record_of(
             break
     failed: list[str] = []
     for outcome in routing.outcomes:
-        # A question to the user is no failure: what waits for its answer may still be done.
-        is_lost = outcome.result in ("failure", "data_error") and outcome.reason != "paused"
+        # What was stopped, or waits for its user, has not failed.
+        is_lost = outcome.result in ("failure", "data_error") and not outcome.is_stopped
         if is_lost and not outcome.mended:
             failed.append(outcome.agent)
     return begun.replace(

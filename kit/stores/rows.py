@@ -56,7 +56,7 @@ def failure_axes(measures: Measures, cap_behavior: str) -> list[FailureAxis]:
     runs = 0
     whole = 0
     for agent in measures.agents:
-        if not agent.ok and agent.waits:
+        if agent.is_stopped:
             continue
         runs += 1
         axis = "data" if agent.data_faults else agent.axis

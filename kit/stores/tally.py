@@ -113,7 +113,7 @@ class Tally:
             counts["partial", agent] += measure.partial
             counts["statuses", agent] += measure.statuses
             counts["unknown_statuses", agent] += measure.unknown_statuses
-            if not measure.ok and measure.waits:
+            if measure.is_stopped:
                 continue
             runs += 1
             if not measure.ok:

@@ -34,7 +34,17 @@ from kit.stores.turn_filter import TurnFilter
 from kit.tools.tool import ToolResult, tool_context
 from kit.wire import open_kit
 from tests.cli.test_cli import refused, run
-from tests.kits import OFFLINE, SmallKit, asks, bodies, leading, small_kit, stitched
+from tests.kits import (
+    OFFLINE,
+    SmallKit,
+    answering,
+    asks,
+    bodies,
+    failing,
+    leading,
+    small_kit,
+    stitched,
+)
 from tests.tools.test_tools import opened
 
 AGENTS = ("shop", "rewards", "support", "play", "ereceipts")
@@ -270,6 +280,51 @@ async def test_a_wait_for_its_user_is_no_failure(tmp_path: Path):
     with open_for_reading(path) as reader:
         assert reader.execute(query).fetchall() == [("points", "invocation", "exception", 1)]
     reader.close()
+
+
+@pytest.mark.req("K-23")
+async def test_what_is_stopped_has_neither_failed_nor_succeeded():
+    """One that failed before the stop still counts as failed, and so does one whose library cancels itself."""
+    agents = {
+        "shop": answering("Apples.", 0.5),
+        "rewards": failing(asyncio.CancelledError("pool"), 0.5),
+        "support": answering("Late.", 60),
+        "play": answering("Late.", 60),
+    }
+    kit = small_kit([asks(*agents), stitched], agents)
+    turn = run_turn("four things", TALK, kit)
+    await asyncio.sleep(5)
+    turn.cancel()
+    reply = await turn
+    record = kit.store.turn(turn.id, OPERATOR)
+    found = metrics(kit.store)
+    parts = reply.parts
+    assert (reply.status, parts.whole, parts.failed, parts.stopped) == ("cancelled", 1, 1, 2)
+    assert record is not None and record.failed == ("rewards",)
+    failures = found.numbers("sub_agent_failures_total")
+    assert {agent for agent, count in failures.items() if count} == {"rewards"}
+    assert found.number("failures_total", "axis 1: invocation") == 1
+    assert found.share("fan_out_success_rate").n == 2, "of those that ran to their end"
+    assert [span.agent for span in went_wrong(trace_of(reply.events)) if span.kind == "agent"] == [
+        "rewards"
+    ]
+
+
+@pytest.mark.req("K-23")
+async def test_a_turn_whose_healthy_agents_are_stopped_has_no_failure():
+    agents = {"shop": answering("Apples.", 0.5), "play": answering("Late.", 60)}
+    kit = small_kit([asks(*agents), stitched], agents)
+    turn = run_turn("two things", TALK, kit)
+    await asyncio.sleep(5)
+    turn.cancel()
+    reply = await turn
+    found = metrics(kit.store)
+    failing_turns = kit.store.search(TALK.principal, TurnFilter(axes=("invocation", "partial")))
+    assert (reply.status, failing_turns.total) == ("cancelled", 0)
+    assert found.number("failures_total", "axis 1: invocation") == 0
+    assert found.number("failures_total", "axis 3: partial") == 0
+    assert found.share("partial_failure_rate").n == 0
+    assert not went_wrong(trace_of(reply.events))
 
 
 @pytest.mark.parametrize("command", ["metrics", "drift", "cases", "events", "monitor"])

@@ -11,7 +11,7 @@ from tests.kits import ALICE, answering, asks, failing, small_kit, stitched
 
 MISBEHAVIOUR: dict[str, tuple[ScriptedModel, str]] = {
     "raises": (failing(RuntimeError("db-17 refused"), 0.1), "exception"),
-    "its library cancels itself": (failing(asyncio.CancelledError("db-17"), 0.1), "cancelled"),
+    "its library cancels itself": (failing(asyncio.CancelledError("db-17"), 0.1), "exception"),
     "hangs": (answering("Too late.", delay=600), "timeout"),
     "says nothing": (answering("", delay=0.1), "insufficient"),
 }

@@ -60,4 +60,4 @@ def _lacks(outcome: Outcome) -> bool:
     """Whether an outcome is less than an answer, and neither its user nor a question to them is why."""
     if isinstance(outcome, Answer):
         return outcome.is_partial
-    return outcome.reason not in ("cancelled", "paused")
+    return not outcome.is_stopped

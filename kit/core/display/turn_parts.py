@@ -92,7 +92,7 @@ def turn_parts(decision: RoutingDecision | None) -> TurnParts:
         elif outcome.result == "partial":
             partly += 1
         # Not failed: whoever stopped it, or is asked first, knows why it has no answer.
-        elif outcome.reason in ("cancelled", "paused"):
+        elif outcome.is_stopped:
             stopped += 1
         else:
             failed += 1

@@ -189,10 +189,7 @@ class _Log:
         end = self.ends[event.span_id]
         match event.body, end.body:
             case AgentStarted() as start, AgentEnded(outcome=outcome):
-                may_go_on = isinstance(outcome, Failure) and outcome.reason in (
-                    "cancelled",
-                    "paused",
-                )
+                may_go_on = isinstance(outcome, Failure) and outcome.is_stopped
                 if not may_go_on:
                     turn.add(self.agent_call(event, end, self.path(event)))
                     turn.cohorts[start.agent] = start.cohort
