@@ -36,6 +36,8 @@ class Say:
     """The reply begins when as many requests as this barrier asks for are waiting for theirs."""
     cut: bool = False
     """The token limit was reached before the end."""
+    filtered: bool = False
+    """The provider's filter ended it before its end."""
     wait: float = 0.0
     """Seconds before the first byte."""
     whole: bool = False
@@ -51,6 +53,8 @@ class Say:
 
     @property
     def finish(self) -> str:
+        if self.filtered:
+            return "content_filter"
         return "length" if self.cut else "tool_calls" if self.calls else "stop"
 
 

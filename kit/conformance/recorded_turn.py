@@ -16,7 +16,16 @@ from kit.core.event import Event
 from kit.core.outcome import Answer, Failure, Outcome, Reason, RoutedOutcome, RoutingDecision, tell
 from kit.core.record import TurnRecord
 from kit.core.value import Value
-from kit.runtime.answer.clauses import Part, admits, clauses, loses, makes_claim, numbers, stems
+from kit.runtime.answer.clauses import (
+    Part,
+    admits,
+    clauses,
+    loses,
+    makes_claim,
+    numbers,
+    roots,
+    stems,
+)
 from kit.runtime.bound_model import BoundModel
 from kit.stores.model_request import ModelRequest, model_request
 
@@ -228,7 +237,7 @@ def _fate_of_failure(
     if f"Error: {ChildError(failure.detail)!r}" in text or f"Error: {TimeoutError()!r}" in text:
         return "raw"
     others = [query for name, query in queries.items() if name != agent]
-    part = Part(agent, words_of_id(agent), stems(queries[agent]) - stems(" ".join(others)))
+    part = Part(agent, words_of_id(agent), roots(queries[agent]) - roots(" ".join(others)))
     read = clauses(text)
     if admits(read, part, alone=len(queries) == 1):
         return "owned_up"

@@ -125,7 +125,16 @@ def whole_message(chunks: Sequence[AIMessage]) -> AIMessage:
 
 
 CUT_OFF = frozenset(
-    ("length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "incomplete", "cut_off")
+    (
+        "length",
+        "max_tokens",
+        "max_output_tokens",
+        "MAX_TOKENS",
+        "incomplete",
+        # A provider's filter ends a reply where it stands, in the middle of a sentence as often as not.
+        "content_filter",
+        "cut_off",
+    )
 )
 """Why a reply ended that is not whole, in the words of the providers; the last is the kit's own."""
 

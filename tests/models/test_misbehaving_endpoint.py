@@ -289,6 +289,12 @@ async def test_what_the_orchestrator_refuses_is_asked_of_nobody_and_the_user_rea
         ("sub-agent", "chat", Say(["Beans are 4 euros and"], lost=True), "cut_off"),
         ("sub-agent", "responses", Say(["Beans are 4 euros and"], cut=True), "incomplete"),
         ("orchestrator", "responses", Say(["Beans are 4 euros and"], lost=True), "cut_off"),
+        (
+            "orchestrator",
+            "chat",
+            Say(["Beans are 4 euros and"], filtered=True),
+            "content_filter",
+        ),
     ],
 )
 async def test_a_cut_answer_is_truncated_and_says_so(place: str, api: str, say: Say, ending: str):

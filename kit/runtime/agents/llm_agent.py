@@ -19,7 +19,8 @@ from kit.core.outcome import CUT, SET_ASIDE, AgentCall, Failure, FanOut, Outcome
 from kit.core.picture import Picture
 from kit.core.value import builder
 from kit.models.message import human_text, system_text, tool_text
-from kit.runtime.agents.contract import Contract, outcome_of_reply
+from kit.runtime.act_ledger import DECLINED
+from kit.runtime.agents.contract import Contract, after_no, outcome_of_reply
 from kit.runtime.bound_model import BoundModel, Voice
 from kit.runtime.call_model import ModelReply, call_with_fallback
 from kit.runtime.call_tool import ToolRun, call_tool
@@ -159,6 +160,7 @@ class LLMAgent:
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
         """Runs a sub-agent: calls its model and its tools until the model has nothing more to call."""
         thread = self.open(call, ctx)
+        turn = ctx.turn
         results: list[tuple[ToolCall, ToolResult]] = []
         hand_over: AgentCall | None = None
         voice = self._voice()
@@ -174,16 +176,21 @@ class LLMAgent:
             if self.sub_cards:
                 own_calls, hand_over = self._split_calls(reply, call, hand_over)
             if not own_calls:
-                return outcome_of_reply(
+                outcome = outcome_of_reply(
                     reply,
                     results,
                     thread,
                     self.contract,
                     call,
-                    shown=ctx.turn.locale.sentences.shown,
+                    shown=turn.locale.sentences.shown,
                     tools=self.tools,
                     over=hand_over,
                 )
+                if turn.acts.entries:
+                    questions = turn.acts.declined_at(ctx.path)
+                    said = turn.locale.reservation(DECLINED)
+                    outcome = after_no(outcome, results, questions, said)
+                return outcome
             ctx.ledger.before_tools(len(own_calls))
             thread.append(reply.message)
             tool_runs = await self.call_tools(own_calls, ctx)

@@ -24,8 +24,10 @@ from kit.core.bodies.speech import Acknowledged, Acknowledgement
 from kit.core.language.words import words
 from kit.core.outcome import AgentCall, Answer, LeftOut, Outcome
 from kit.models.json_prose import prose
+from kit.runtime.act_ledger import DECLINED
 from kit.runtime.answer.clauses import (
     LONGEST,
+    Clause,
     Part,
     admits,
     admits_rest,
@@ -37,6 +39,7 @@ from kit.runtime.answer.clauses import (
     makes_claim,
     numbers,
     passes_on,
+    roots,
     stems,
     unsourced,
 )
@@ -133,6 +136,9 @@ def judge(text: str, ctx: RunContext, owed: Owed, sources: str) -> Verdict:
     for answer in answers:
         if answer.text not in text and _is_lost(answer, text, answers, turn):
             missing_answers[answer.agent] = None
+    # Most turns do nothing in the world.
+    if turn.acts.entries:
+        missing_answers |= dict.fromkeys(_denied_acts(text, answers, turn))
     if not owed:
         return Verdict(raw=raw, missing_answers=tuple(missing_answers))
     parts = {agent: _part(agent, turn) for agent in owed.agents}
@@ -167,6 +173,7 @@ def _unowned(
             silent.append(agent)
         if agent not in owed.partly and makes_claim(read, parts[agent], answer_words):
             claims.append(agent)
+    claims += _refused_acts_claimed(read, owed, parts, answers)
     # What nobody was asked for can be claimed as well as what failed.
     left_out = _parts_left_out(owed.left_out, turn)
     for part in left_out:
@@ -186,6 +193,21 @@ def _unowned(
         if claim := claims_all(read, answer_words):
             claims.append(claim)
     return silent, claims
+
+
+def _refused_acts_claimed(
+    read: Sequence[Clause], owed: Owed, parts: dict[str, Part], answers: Sequence[Answer]
+) -> list[str]:
+    """Returns the agents for which something is claimed that their user said no to."""
+    claims: list[str] = []
+    for answer in owed.with_reservation:
+        if DECLINED not in (answer.caveat or ""):
+            continue
+        texts = [answer.text]
+        texts += [sibling.text for sibling in answers if sibling is not answer]
+        if makes_claim(read, parts[answer.agent], stems("\n".join(texts))):
+            claims.append(answer.agent)
+    return claims
 
 
 async def acknowledge(
@@ -335,7 +357,7 @@ def _part(agent: str, turn: TurnState) -> Part:
             own_requests.append(call.query)
         else:
             other_requests.append(f"{call.query} {turn.label_of(call.agent)}")
-    own_words = stems(" ".join(own_requests)) - stems(" ".join(other_requests))
+    own_words = roots(" ".join(own_requests)) - roots(" ".join(other_requests))
     return Part(agent, turn.label_of(agent), own_words)
 
 
@@ -344,11 +366,26 @@ def _parts_left_out(left_out: LeftOut, turn: TurnState) -> list[Part]:
     requests: list[str] = []
     for call in turn.calls:
         requests.append(f"{turn.wording.get(call.call_id, call.query)} {turn.label_of(call.agent)}")
-    words_of_calls = stems(" ".join(requests))
+    words_of_calls = roots(" ".join(requests))
     parts: list[Part] = []
     for name, text in zip(left_out.names, left_out.parts, strict=False):
-        parts.append(Part(name, " ".join(words(text)), stems(text) - words_of_calls))
+        parts.append(Part(name, " ".join(words(text)), roots(text) - words_of_calls))
     return parts
+
+
+def _denied_acts(text: str, answers: Sequence[Answer], turn: TurnState) -> list[str]:
+    """Returns the agents that did something of which a text says that it was not done, though they do not say so."""
+    acted = {entry.path.rpartition(".")[2] for entry in turn.acts.in_state("done")}
+    alone = len({call.agent for call in turn.calls}) == 1
+    denied: list[str] = []
+    for answer in answers:
+        if answer.agent not in acted or answer.text in text:
+            continue
+        part = _part(answer.agent, turn)
+        says_so_itself = admits(clauses(answer.text), part, alone=True)
+        if admits(clauses(text), part, alone=alone) and not says_so_itself:
+            denied.append(answer.agent)
+    return denied
 
 
 def _is_lost(answer: Answer, text: str, answers: Sequence[Answer], turn: TurnState) -> bool:

@@ -77,11 +77,12 @@ class Part:
     agent: str
     label: str
     words: frozenset[str] = frozenset()
-    """Words of the request that no other part shares: people name a part by them as often as by its label."""
+    """Words of the request that no other part shares, without their endings: people name a part by them as often as by
+    its label, and "redeem" is "redeemed" once it is told."""
 
     def is_named(self, text: str) -> bool:
         """By its label or by its own words."""
-        return self.is_labelled(text) or not self.words.isdisjoint(stems(text))
+        return self.is_labelled(text) or not self.words.isdisjoint(roots(text))
 
     def is_meant(self, clause: Clause) -> bool:
         """Whether a clause, or the heading it stands under, names this part."""
@@ -340,6 +341,7 @@ def loses(answer: str, text: str, stock: Iterable[str], siblings: Sequence[str] 
     return len(text_roots - common_roots - _IDLE) < ROOM * needed
 
 
+@lru_cache(maxsize=1024)
 def roots(text: str) -> frozenset[str]:
     """The words of a text that say something, without their endings: sign, signs, signed and signing are one."""
     return frozenset(_root(word) for word in _WORDS.findall(text.lower()) if word not in _FILL)

@@ -1,0 +1,112 @@
+"""What an answer says of an act is what became of it: one that failed or was refused is not told as done, and one that
+was done is not told as left undone."""
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage, ToolMessage
+
+from kit.core.card import AgentCard
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.handle import Reply
+from kit.settings import Settings
+from kit.tools.tool import LimitedTool, ToolLimits
+from kit.wire import open_kit
+from tests.kits import answering, failing, small_deck
+
+MESSAGE = "How many points do I have, and redeem 500 points for a gift card"
+ASKS = Line(
+    calls=[
+        ("ask_points", {"query": "how many points do I have", "intent_count": 2}),
+        ("ask_gift_cards", {"query": "redeem 500 points for a gift card", "intent_count": 2}),
+    ]
+)
+ASKS_ALONE = Line(calls=[("ask_gift_cards", {"query": MESSAGE, "intent_count": 1})])
+BALANCE = "You have 5,000 points."
+DONE = "500 points were redeemed for a gift card of Larder."
+NOT_DONE = "This was not done, because you said no."
+CLAIM = "You have 5,000 points, and your 500 points were redeemed."
+
+
+def redeem_points(points: int) -> str:
+    """Redeems points."""
+    return DONE
+
+
+def look_up(card: str) -> str:
+    """Looks a gift card up."""
+    return "Larder has cards of 10 dollars."
+
+
+def gift_cards(says: str, looks_up: bool) -> ScriptedModel:
+    """Redeems, and says what it says whatever came of it."""
+    calls: list[tuple[str, dict[str, Any]]] = [("redeem_points", {"points": 500})]
+    if looks_up:
+        calls.append(("look_up", {"card": "Larder"}))
+
+    def script(messages: list[BaseMessage]) -> Line:
+        if isinstance(messages[-1], ToolMessage):
+            return Line(says)
+        return Line(calls=calls)
+
+    return ScriptedModel(script)
+
+
+async def told(
+    composed: str, agent: ScriptedModel, yes: bool | None = None, asks: Line = ASKS
+) -> Reply:
+    """What a user reads where the orchestrator words the answer so, twice; with an answer to the question of a pause."""
+    card = AgentCard(
+        id="gift_cards",
+        description="Redeems points.",
+        model="offline",
+        tools=("redeem_points", "look_up"),
+    )
+    models = {
+        "orchestrator": ScriptedModel(asks, composed, composed),
+        "points": answering(BALANCE),
+        "gift_cards": agent,
+    }
+    confirm = ToolLimits(confirm="Redeem {points} points for a gift card?")
+    tools = {"redeem_points": LimitedTool(redeem_points, confirm), "look_up": look_up}
+    settings = Settings.read({}).with_(model="offline", store=":memory:", pace=0.0)
+    deck = small_deck(["points", "gift_cards"], [card])
+    async with open_kit(settings, deck=deck, models=models, tools=tools) as kit:
+        reply = await kit.ask(MESSAGE, kit.session("s"))
+        if yes is not None:
+            assert reply.status == "paused"
+            reply = await kit.resume(reply.turn_id, yes)
+    return reply
+
+
+@pytest.mark.req("PC1-R-7")
+async def test_an_act_of_an_agent_that_failed_is_not_told_as_done_in_another_form_of_its_verb():
+    reply = await told(CLAIM, failing(OSError("down")))
+    assert "redeemed" not in reply.text and BALANCE in reply.text
+    assert "I wasn't able to get an answer about gift cards right now." in reply.text
+
+
+@pytest.mark.req("K-12")
+@pytest.mark.parametrize("looks_up", [False, True])
+@pytest.mark.parametrize("asks", [ASKS, ASKS_ALONE], ids=["one of two", "alone"])
+async def test_an_act_that_its_user_said_no_to_is_not_told_as_done(looks_up: bool, asks: Line):
+    reply = await told(CLAIM, gift_cards(DONE, looks_up), yes=False, asks=asks)
+    assert "redeemed" not in reply.text
+    assert reply.text.count("not done, because you said no") == 1
+    assert (BALANCE in reply.text) == (asks is ASKS)
+
+
+@pytest.mark.req("K-12")
+async def test_what_an_agent_found_beside_an_act_that_its_user_said_no_to_is_told():
+    found = "Larder has cards of 10 dollars."
+    reply = await told(f"{BALANCE} {found}", gift_cards(found, looks_up=True), yes=False)
+    assert reply.text.startswith(f"{BALANCE} {found}")
+    assert reply.text.count("not done, because you said no") == 1
+
+
+@pytest.mark.req("K-12")
+@pytest.mark.parametrize("asks", [ASKS, ASKS_ALONE], ids=["one of two", "alone"])
+async def test_an_act_that_was_done_is_not_told_as_left_undone(asks: Line):
+    denial = f"{BALANCE} Nothing was redeemed, because gift cards are not available."
+    reply = await told(denial, gift_cards(DONE, looks_up=False), yes=True, asks=asks)
+    assert DONE in reply.text and "Nothing was redeemed" not in reply.text
