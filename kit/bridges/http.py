@@ -145,9 +145,8 @@ async def _check(response: "httpx.Response") -> None:
     status = response.status_code
     if status == 200:
         return
-    if status == 429:
-        raise BridgeFault("rate_limited", "the service answered 429")
-    raise BridgeFault("unavailable", f"the service answered {status}")
+    reason = "rate_limited" if status == 429 else "unavailable"
+    raise BridgeFault(reason, f"the service answered {status}", status)
 
 
 async def _events(response: "httpx.Response") -> AsyncGenerator[Part, None]:

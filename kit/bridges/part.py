@@ -87,10 +87,14 @@ Part = Piece | Calling | Called | Spent | Reported
 
 
 class BridgeFault(Exception):
-    """Raised by a bridge that knows why there is no answer; its text is for the trace alone."""
+    """Raised by a bridge that knows why there is no answer; its text is for the trace alone.
 
-    def __init__(self, reason: Reason, detail: str):
+    `status_code`: the HTTP status that the system answered with; None where it did not come to that.
+    """
+
+    def __init__(self, reason: Reason, detail: str, status_code: int | None = None):
         self.reason: Reason = reason
+        self.status_code = status_code
         super().__init__(detail)
 
 

@@ -240,7 +240,10 @@ class Check:
         tool: Any = self.parts.tools.tools.get(name)
         if isinstance(tool, LimitedTool):
             tool = tool.tool
-        # What a factory or a configuration makes has no arguments yet.
+        if isinstance(tool, ToolFactory):
+            arguments = tool.arguments.get(name)
+            return None if arguments is None else confirm_fault(limits, arguments)
+        # What a configuration makes has no arguments yet.
         if hasattr(tool, "args_schema"):
             return confirm_fault(limits, parameters(tool))
         return None

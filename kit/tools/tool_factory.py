@@ -1,7 +1,7 @@
 """Tools that need something opened first: an async context manager makes them from a ToolSetup, once for each Kit."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,6 +86,8 @@ class ToolFactory:
 
     ids: tuple[str, ...]
     open: OpenTools
+    arguments: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
+    """Tool id -> names of its arguments, where they are known before the tools are opened."""
 
 
 def tool_factory(*ids: str) -> Callable[[OpenTools], ToolFactory]:

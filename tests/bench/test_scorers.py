@@ -313,6 +313,8 @@ def test_a_composed_reply_is_as_good_as_its_weakest_part():
     failed = seen("shop", "rewards", answers={"shop": both["shop"]}, failed=("rewards",))
     assert worth("Ember Hill pays 200 points.", failed) == 0.0
     assert worth("Ember Hill pays 200 points. I couldn't get your points.", failed) == 1.0
+    nobody = seen(status="failed")
+    assert worth("Something went wrong on our side. Please try again.", nobody) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -575,9 +575,7 @@ async def test_a_service_that_leaves_out_whom_it_asked_is_not_taken_to_have_aske
 
     async def reply(request: Request) -> Response:
         message = (await request.json())["message"]
-        if message in replies:
-            return JSONResponse(replies[message])
-        return Response(status_code=401)
+        return JSONResponse(replies[message])
 
     seen: list[tuple[str, ...] | None] = []
     async with serving(Starlette(routes=[Route("/", reply, methods=["POST"])])) as url:
@@ -585,9 +583,25 @@ async def test_a_service_that_leaves_out_whom_it_asked_is_not_taken_to_have_aske
         for message in replies:
             observation = (await play(bridge, case(message))).turns[0].observation
             seen.append(observation.called if observation.routed else None)
-        refused = await system_of(bridge).play(CASE, "key")
     assert seen == [None, (), ("flights",)]
-    assert isinstance(refused, Loss) and refused.error_class == "network"
+
+
+@realtime
+async def test_what_lost_an_answer_of_a_service_is_told_by_its_status():
+    async def reply(request: Request) -> Response:
+        return Response(status_code=int((await request.json())["message"]))
+
+    said: dict[int, str] = {}
+    async with serving(Starlette(routes=[Route("/", reply, methods=["POST"])])) as url:
+        system = system_of(load_bridge(url, Path()))
+        for status in (401, 404, 429, 503, 422):
+            outcome = await system.play(case(str(status)), "key")
+            said[status] = outcome.line if isinstance(outcome, Loss) else "an outcome"
+    assert "a key is refused" in said[401]
+    assert "check the name" in said[404]
+    assert "ask less at once" in said[429]
+    assert "the endpoint failed" in said[503]
+    assert said[422] == "an outcome", "a request that is refused was made by the system"
 
 
 def spans(*names: Sequence[Any]) -> Any:

@@ -130,6 +130,14 @@ def test_two_tools_that_a_model_could_not_tell_apart_are_a_fault(folder: Path):
     refused(run("check", str(folder)), f"deck.yaml:5: {words}")
 
 
+@pytest.mark.req("K-1")
+def test_a_question_that_names_no_argument_of_an_accepted_tool_is_a_fault(folder: Path):
+    with (folder / "deck.yaml").open("a") as deck:
+        deck.write("tool_limits: {shop.stock: {confirm: 'Look for {colour}?'}}\n")
+    words = "`confirm` names 'colour', which is no argument of the tool: known are product"
+    refused(run("check", str(folder)), f"deck.yaml:8: {words}")
+
+
 # As any tool: whitelist, trace, cassette, budget
 
 

@@ -6,7 +6,13 @@ from itertools import chain
 from statistics import fmean
 
 from kit.bench.case import Case, plain
-from kit.bench.scoring.acknowledgement import acknowledgement, needless, reservation, sentences_of
+from kit.bench.scoring.acknowledgement import (
+    acknowledgement,
+    agents_to_acknowledge,
+    needless,
+    reservation,
+    sentences_of,
+)
 from kit.bench.scoring.observation import Observation
 from kit.core.fault import CANARY, CANARY_NUMBER, RAW, STRANGE_STATUS
 from kit.core.language.words import content_words, words
@@ -125,9 +131,13 @@ def answers(case: Case, observation: Observation) -> float | None:
 def response_quality(case: Case, observation: Observation) -> float | None:
     """As good as its weakest part: said, true, complete, owned up to, without needless words or apologies, and clean.
 
-    An empty reply is worth nothing. A rule, not a reader: docs/statistics.md says how far it agrees with labels.
+    An empty reply is worth nothing, nor is the apology of a turn that failed by itself.
+    A rule, not a reader: docs/statistics.md says how far it agrees with labels.
     """
     if not observation.text.strip():
+        return 0.0
+    is_failed = observation.status in ("failed", "deadline")
+    if is_failed and not observation.answers and not agents_to_acknowledge(case, observation):
         return 0.0
     parts = [
         facts(case, observation),

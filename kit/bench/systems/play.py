@@ -220,13 +220,13 @@ def loss_of(error: BaseException) -> ErrorClass | None:
     Frameworks wrap what their clients raise, so causes are looked at as well.
     """
     for cause in _causes(error):
-        if isinstance(cause, BridgeFault) and cause.reason in _OF_BRIDGES:
-            return _OF_BRIDGES[cause.reason]
         status = status_of(cause)
         if status is not None:
             error_class = class_of(cause)
             # A request that an endpoint refuses was made by the system.
             return None if error_class == "kit" else error_class
+        if isinstance(cause, BridgeFault) and cause.reason in _OF_BRIDGES:
+            return _OF_BRIDGES[cause.reason]
         name = type(cause).__name__
         of_network = isinstance(cause, ConnectionError | socket.gaierror) or any(
             word in name for word in ("Connect", "ReadTimeout", "APITimeout", "ReadError")

@@ -98,7 +98,8 @@ def _factory(
                 for key, (name, tool) in tools.items()
             }
 
-    return ToolFactory(tuple(tools), open_servers)
+    arguments = {key: tool.input_schema.get("properties", {}) for key, (_, tool) in tools.items()}
+    return ToolFactory(tuple(tools), open_servers, arguments)
 
 
 async def _call_nobody(tool: str, arguments: dict[str, Any]) -> ToolResult:
