@@ -11,10 +11,12 @@ from kit.bench.promotion_trial import judge_of
 from kit.bench.scoring.judge import Judge, LLMJudge, Verdict
 from kit.bench.scoring.observation import Observation, observe
 from kit.compose.canary import is_compared, new_for
+from kit.core.bodies.call import AgentEnded
 from kit.core.bodies.turn import TurnStarted
 from kit.core.display.count import many
 from kit.core.display.made_to_fail import wanted_faults
 from kit.core.event import Event
+from kit.core.outcome import Failure
 from kit.core.record import TurnRecord
 from kit.core.trace import Span, Trace
 from kit.metrics.judgement import Judgement, judge_name, keep_judgement, note_shed
@@ -113,10 +115,20 @@ class ShadowJudges:
         if wanted_faults(waiting_turn.events) or not start.versions:
             return
         observation = observe(waiting_turn.events)
+        stopped = set[str]()
+        for event in waiting_turn.events:
+            match event.body:
+                case AgentEnded(outcome=Failure(is_stopped=True)):
+                    stopped.add(event.span_id)
+                case _:
+                    pass
         root = self._kit.team.root
         case = _case(waiting_turn.turn.id, waiting_turn.turn.message, observation.called)
         spans = [(waiting_turn.trace.spans[0], root, case, observation)]
         for span in waiting_turn.trace.spans:
+            # One that lost a race said nothing that could be judged.
+            if span.id in stopped:
+                continue
             if span.kind == "agent" and span.agent in waiting_turn.cards and span.agent != root:
                 alone = _observation_of(span, observation, self._judges[span.agent][1])
                 spans.append((span, span.agent, _case(span.id, span.input, (span.agent,)), alone))

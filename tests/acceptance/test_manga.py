@@ -224,10 +224,19 @@ async def test_a_title_that_is_not_there_is_said_not_to_be_there_and_not_swapped
     assert "of 100" not in reply.text or "Iron Wolf" in message
 
 
+async def test_what_no_title_has_is_said_before_others_are_offered():
+    reply = await asked("something about dinosaurs")
+    assert reply.text.startswith('No titles for "dinosaurs" were found. ')
+    reviews = await asked("Is One Piece good?")
+    assert 'No titles for "piece" were found.' in reviews.text
+    assert re.search(r"\w+ \w+: (?:97 of 100|Praised)", reviews.text), "whose reviews they are"
+
+
 @pytest.mark.parametrize(
     "message",
     [
         "What should I read next?",
+        "I am bored, what can I read",
         "Because I love wolves, recommend another",
         "Recommend a dark fantasy for a rainy Sunday, please",
         "Compare Iron Wolf with Hollow Crown",
@@ -235,4 +244,5 @@ async def test_a_title_that_is_not_there_is_said_not_to_be_there_and_not_swapped
     ],
 )
 async def test_nothing_is_called_unknown_that_is_there_or_names_no_title(message: str):
-    assert "There is no title called" not in (await asked(message)).text
+    text = (await asked(message)).text
+    assert "There is no title called" not in text and "No titles for" not in text

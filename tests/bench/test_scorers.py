@@ -201,9 +201,13 @@ def test_an_acknowledgement_denies_and_names_what_failed(text: str, owned: float
 
 
 def test_an_acknowledgement_may_name_what_failed_as_its_card_does():
-    text = "I couldn't get an answer about e-receipts right now."
-    turn = seen("ereceipts", text=text, failed=("ereceipts",))
-    assert value("acknowledgement", case("ereceipts"), turn) == 1.0
+    text = "Coffee pays 200. I couldn't get an answer about e-receipts right now."
+    answers = {"shop": "Coffee pays 200."}
+    turn = seen("shop", "ereceipts", text=text, answers=answers, failed=("ereceipts",))
+    asked = case("shop", "ereceipts")
+    assert value("acknowledgement", asked, turn) == 0.0, "nobody knows what the card calls it"
+    named = turn.model_copy(update={"labels": {"ereceipts": "e-receipts"}})
+    assert value("acknowledgement", asked, named) == 1.0
 
 
 @pytest.mark.req("PC2-S9.3-3")
@@ -355,7 +359,7 @@ async def test_what_is_seen_of_a_live_turn_is_seen_of_the_stored_one():
     async with consumer() as kit:
         (each,) = [each for each in some("partial") if each.id == "partial-002"]
         ((live, reply),) = await run_case(each, kit)
-        assert observe(kit.store.events(reply.turn_id, OPERATOR)) == live
+        assert observe(kit.store.events(reply.turn_id, OPERATOR), labels=live.labels) == live
     assert live.failed and value("acknowledgement", each, live) == 1.0
 
 

@@ -69,7 +69,7 @@ def acknowledgement(case: Case, observation: Observation) -> float | None:
     if whole and len(owing) == 1:
         return float(bool(denials))
     text = "\n".join(denials).casefold()
-    count = sum(_names(text, agent, case) for agent in owing)
+    count = sum(_names(text, agent, case, observation) for agent in owing)
     if whole and denials and not count:
         return 1.0
     return count / len(owing)
@@ -126,7 +126,9 @@ def parts_lost_in_silence(case: Case, observation: Observation) -> list[str]:
         if agent in answering:
             continue
         part_words = content_words(ask.queries.get(agent, ask.user))
-        if not any(_speaks_of(sentence, agent, part_words, case) for sentence in denials):
+        if not any(
+            _speaks_of(sentence, agent, part_words, case, observation) for sentence in denials
+        ):
             parts.append(agent)
     return parts
 
@@ -139,8 +141,10 @@ def answering_agents(observation: Observation) -> Set[str]:
     return observation.answers.keys() | (observation.material.keys() - set(observation.failed))
 
 
-def _speaks_of(sentence: str, agent: str, part_words: Set[str], case: Case) -> bool:
-    if _names(sentence.casefold(), agent, case):
+def _speaks_of(
+    sentence: str, agent: str, part_words: Set[str], case: Case, observation: Observation
+) -> bool:
+    if _names(sentence.casefold(), agent, case, observation):
         return True
     shared_words = part_words & content_words(sentence)
     return 2 * len(shared_words) >= len(part_words)
@@ -152,13 +156,12 @@ def _lost_agents(case: Case, observation: Observation) -> set[str]:
     return set(expected) - set(observation.invoked)
 
 
-def _names(sentence: str, agent: str, case: Case) -> bool:
-    label = words_of_id(agent).casefold()
-    for word in (label, *case.topics.get(agent, ())):
-        if word.casefold() in sentence:
+def _names(sentence: str, agent: str, case: Case, observation: Observation) -> bool:
+    label = observation.labels.get(agent, "")
+    for word in (words_of_id(agent), label, *case.topics.get(agent, ())):
+        if word and word.casefold() in sentence:
             return True
-    # A card may write its id with a hyphen: "e-receipts" for `ereceipts`.
-    return label in sentence.replace("-", "")
+    return False
 
 
 def _sorry(sentence: str, agents: Iterable[str]) -> bool:

@@ -57,6 +57,8 @@ class Observation(Value):
     """What old turns were summed up to during this one."""
     whole: int = 0
     """The newest turns that summary leaves alone."""
+    labels: Mapping[str, str] = {}
+    """Agent -> what people read in place of its id, where its card says so."""
 
     @cached_property
     def called(self) -> tuple[str, ...]:
@@ -64,7 +66,9 @@ class Observation(Value):
         return tuple(dict.fromkeys([*self.invoked, *self.dropped]))
 
 
-def observe(events: Iterable[Event], turn: int = 0) -> Observation:
+def observe(
+    events: Iterable[Event], turn: int = 0, labels: Mapping[str, str] | None = None
+) -> Observation:
     """Folds the events of one turn."""
     events = tuple(events)
     bodies: dict[str, list[Any]] = defaultdict(list)
@@ -101,6 +105,7 @@ def observe(events: Iterable[Event], turn: int = 0) -> Observation:
     visible_bodies = [*bodies["text"], *bodies["text_replaced"], *bodies["status_line"]]
     return Observation(
         turn=turn,
+        labels=labels or {},
         routed=_is_routed(bodies),
         status=status,
         text=text or visible.answer or visible.lead,

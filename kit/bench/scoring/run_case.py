@@ -46,6 +46,7 @@ async def run_case(
     host = plant_answers(kit, case)
     faults = parse_all(case.faults, host.team.agents, host.team.root)
     owner = Session(id=session or case.id, principal=case.principal)
+    labels = {card.id: card.name for card in host.team.orchestrator.sub_cards.values() if card.name}
     history: list[Message] = []
     in_play: tuple[str, ...] = ()
     turns: list[tuple[Observation, Reply]] = []
@@ -72,7 +73,7 @@ async def run_case(
             if landed is not None:
                 landed |= injection.landed
             in_play = reply.routing.invoked or in_play
-            turns.append((observe(reply.events, number), reply))
+            turns.append((observe(reply.events, number, labels), reply))
         history += ask.messages(f"{case.id}-{number}")
     return turns
 

@@ -99,6 +99,8 @@ class _Source:
     def _item(self, schema: Schema, key: str, lines: list[str]) -> dict[str, Any]:
         bare = [_bare(line, key) for line in lines]
         pieces = list(chain.from_iterable(map(sentences, bare)))
+        # Where no field is for the title, the first sentence is what names it.
+        lead = pieces[0] if pieces and "title" not in properties_of(schema) else ""
         item: dict[str, Any] = {}
         for name, spec in properties_of(schema).items():
             if name.endswith("id"):
@@ -109,6 +111,9 @@ class _Source:
                 item[name] = self._sure(lines)
             else:
                 item[name] = self._closest_sentences(name, spec, pieces)
+                if lead in pieces and lead not in item[name]:
+                    other = self._closest_sentences(name, {**spec, "maxSentences": 1}, pieces[1:])
+                    item[name] = f"{lead} {other}"
                 pieces = [piece for piece in pieces if piece not in item[name]] or pieces
         return item
 

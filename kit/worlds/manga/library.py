@@ -60,6 +60,17 @@ class Title(Value):
     links: tuple[Link, ...]
 
 
+_TALK = """
+arc arcs art author authors beginner between bored boring catch chapter chapters compare darker difference finished
+funny gem hang happens hidden liked long longer love manga mangas miss missed might mood plot read reader readers
+reading recommend recommendation recommended release releases remind review reviews safe say says scary scarier series setting
+short shorter shortest similar someone start starting starts stories story suits summarize taste tastes title titles
+tonight try volume volumes weekend worth
+"""
+TALK = frozenset(_TALK.split())
+"""Words of people who talk about reading; where no title has them they name none."""
+
+
 class Reader(Value):
     """What is known of a reader."""
 
@@ -93,9 +104,8 @@ class Library:
     @cached_property
     def index(self) -> Index[Title]:
         """Titles by their words, well-reviewed ones first."""
-        return Index(
-            sorted(self.titles.values(), key=lambda title: (-title.reviews.score, title.id)), words
-        )
+        titles = sorted(self.titles.values(), key=lambda title: (-title.reviews.score, title.id))
+        return Index(titles, words, talk=TALK)
 
     def _rows(self, table: str, row: type[V]) -> Sequence[V]:
         """Raises DataError naming the file, the line and the way to write it anew."""

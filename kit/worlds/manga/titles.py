@@ -4,7 +4,7 @@ story and what may not."""
 from typing import Any
 
 from kit.core.context import Principal
-from kit.worlds.manga.library import NEW, Library, Title, words
+from kit.worlds.manga.library import NEW, TALK, Library, Title, words
 from kit.worlds.manga.names import Names, named_titles
 from kit.worlds.service.parameters import Parameters
 from kit.worlds.service.search import Index, SearchResult
@@ -33,7 +33,7 @@ def prefs(library: Library, principal: Principal, parameters: Parameters) -> Pay
         for t in library.index.rows
         if (not reader.likes or t.genres[0] in reader.likes) and t.id not in reader.read
     ]
-    result = Index(fresh, words).search(parameters.text)
+    result = Index(fresh, words, talk=TALK).search(parameters.text)
     if result.match == "named":
         rows = result.rows
     else:

@@ -122,6 +122,8 @@ def stories(page: Stories) -> Rendering:
 
 def _render_titles(lines: list[str], page: Titles | Reviews | Links | Stories) -> Rendering:
     missing = [_missing(unknown) for unknown in page.unknown]
+    if page.match == "closest" and page.topic:
+        missing.append(f'No titles for "{page.topic}" were found.')
     text = "\n".join([*missing, *lines]) or "No title was found."
     return Rendering(text, components("title", page.titles))
 
