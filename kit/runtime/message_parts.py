@@ -244,7 +244,9 @@ def _stretches(text: str, cards: Cards) -> Iterator[_Stretch]:
         # Dropped here and not later: what nobody can take must neither be owed nor join another part.
         if not clause.content or PROMPT.search(clause.text) or ASIDE.fullmatch(clause.text):
             continue
-        pieces = _cut(clause.text, cards)
+        pieces = [piece for piece in _cut(clause.text, cards) if not ASIDE.fullmatch(piece.strip())]
+        if not pieces:
+            continue
         yield _Stretch(
             pieces[0],
             clause.asks or is_question or WISH.match(clause.text) is not None,

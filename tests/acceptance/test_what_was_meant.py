@@ -46,12 +46,22 @@ async def test_an_act_that_no_agent_can_do_is_said_not_to_be_done():
     found_by_message = {
         "donate 3000 points to the food bank": "4,975 points",
         "can you redeem my points for a $3 coffee card": "costs 3,000 points",
+        "ok redeem the $3 coffee card": "costs 3,000 points",
         "book me a table at Olive Court for tonight": "Olive Court",
     }
     texts = await answers("consumer", *found_by_message)
     for text, found in zip(texts, found_by_message.values(), strict=True):
         assert text.startswith(NOTHING_DONE)
         assert found in text
+
+
+async def test_never_mind_asks_for_nothing():
+    texts = await answers(
+        "consumer", "never mind, back to the receipts", "nevermind, what games are there"
+    )
+    for text in texts:
+        assert "mind" not in text
+    assert "33 accepted" in texts[0] and "Games:" in texts[1]
 
 
 async def test_a_question_about_an_act_is_no_request_for_one():

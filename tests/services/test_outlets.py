@@ -191,3 +191,21 @@ async def test_the_chat_about_outlets_answers_for_each_id_and_refuses_what_is_fo
     assert "ranked by score: what they took in a seat" in most.text, (
         "the first is not who took most"
     )
+
+
+@pytest.mark.realtime
+async def test_the_chat_about_outlets_tells_of_what_was_asked_and_of_nothing_wider():
+    said_of_message = {
+        "how many outlets are there in all": "3,000 outlets in all",
+        "show me the bakeries in Rivermont": "100 outlets in all",
+        "rank the outlets of Oakfield by revenue": "444 outlets",
+        "list outlets opened after 2020": "not narrowed to “after 2020”",
+        "which outlets are in Atlantis": "No outlet fits what was asked for.",
+        "compare the figures of ou-0001 and ou-0412": "without figures: ou-0001, ou-0412.",
+        "pause ou-0003": "I can only look things up here, and have done nothing else.",
+    }
+    deck = HOME / "cards" / "outlets"
+    async with open_kit(Settings(deck=deck, store=":memory:", pace=0.0, model="offline")) as kit:
+        for message, words in said_of_message.items():
+            reply = await kit.ask(message, kit.session(message))
+            assert words in reply.text, message

@@ -12,7 +12,8 @@ ASIDE = re.compile(
     r"""(?:(?:(?:u+gh|argh|hm+|phew|sigh|lol|haha|omg|o[hk]|okay|well|so|listen)\b\W*+)++
         |while\ (?:you|we)(?:['’]re|\ are)\ (?:at\ it|there)
         |(?:[\w']{1,12}\ ){0,4}sorry(?:\ (?:for|about)\ (?:the|this|all|my)\ [\w\ ]{1,40})?
-        |(?:(?:or|no|wait|actually)\ )?(?:forget|scratch)\ (?:that|it)
+        |(?:(?:or|no|wait|actually|ok|oh)\ )?
+            (?:(?:forget|scratch)\ (?:that|it)|never\ ?mind(?:\ that)?|olvídalo|no\ importa)
         |(?:ur|you(?:['’]re|\ are))\ (?:the\ best|great|awesome|a\ lifesaver)
         |(?:(?:kind|best|warm)\ )?regards(?:,?\ \w+)?|(?:un\ )?saludos?(?:,?\ \w+)?)""",
     re.IGNORECASE | re.VERBOSE,

@@ -139,6 +139,15 @@ def takes_id_of(schema: Schema, request: str) -> bool:
     return False
 
 
+def lacks_id_of(schema: Schema, request: str) -> bool:
+    """Whether a lookup has to be told an id that a request does not name."""
+    for name in cast("Sequence[str]", schema.get("required") or ()):
+        pattern = properties_of(schema)[name].get("pattern")
+        if pattern and not _matching(str(pattern), Source(request)):
+            return True
+    return False
+
+
 def unknown_name(schema: Schema, arguments: Mapping[str, Any], request: str) -> str | None:
     """Returns the name in a request that a required argument has no option for; None where it has one.
 
@@ -254,15 +263,23 @@ def _option(spec: Schema, source: Source, required: bool) -> Any:
     return best
 
 
+_PLURAL = re.compile(r"ies\b|(?<=[hsxz])es\b|s\b")
+
+
 def rank_options(options: Sequence[str], source: Source) -> list[float]:
     """How well each option fits the request: 1 and more when it is named, else closeness in meaning."""
-    text = f" {' '.join(words(source.request))} "
+    text = f" {_singular(' '.join(words(source.request)))} "
     descriptions = [_describe_option(option, source.material) for option in options]
     ranks: list[float] = []
     for rank, option in zip(closeness(source.request, descriptions), options, strict=True):
-        is_named = f" {' '.join(words(spoken(option)))} " in text
+        is_named = f" {_singular(' '.join(words(spoken(option))))} " in text
         ranks.append(rank + RANK_OF_NAMED if is_named else rank)
     return ranks
+
+
+def _singular(text: str) -> str:
+    """A text whose words have lost the endings of the plural: "bakeries" and "bakery" are one."""
+    return _PLURAL.sub(lambda ending: "y" if ending[0] == "ies" else "", text)
 
 
 def _describe_option(option: str, material: str) -> str:

@@ -149,6 +149,7 @@ OF_THEM = re.compile(
 
 PAST = re.compile(
     r"""\b(?:yesterday|last\ (?:week|month|year)|\w{1,10}\ (?:days|weeks|months|years)\ ago
+        |(?:after|before|since|until)\ 20\d\d
         |in\ (?:january|february|march|april|may|june|july|august|september|october|november|december|20\d\d))\b""",
     re.I | re.X,
 )
@@ -165,9 +166,9 @@ CORRECTION = re.compile(
 """What stands before what somebody meant: "no, sorry, I meant my points"."""
 
 ACT = re.compile(
-    r"""^\W*(?:(?:and|then|also)\s+)?
+    r"""^\W*(?:(?:and|then|also|ok(?:ay)?|yes|yeah|sure|so)\b\W+)?
         (?:(?:please|can\ you|could\ you|would\ you|i\ want\ (?:you\ )?to|i'd\ like\ to)\s+)*
-        (?:(?:donate|redeem|cancel|delete|transfer|refund)\b(?=\s)
+        (?:(?:donate|redeem|cancel|delete|transfer|refund|pause|reopen|activate|deactivate|rename)\b(?=\s)
         |(?:book|reserve|order|call|phone|text|email|e-mail|pay|subscribe|unsubscribe|cash\ (?:in|out)|sign\ up)
          \s+(?:me|us|my|our|the|an?|all|this|that|it|them|for|from|\d|ou-)
         |(?:leave|add|write|make|put)\s+(?:me\s+)?an?\s+(?:note|message|review|tip|reminder|entry))""",

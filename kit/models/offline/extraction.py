@@ -1,7 +1,7 @@
 """Extracts argument values from a text: numbers, dates, identifiers, names, places, the thing that is sought."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +25,11 @@ _QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]|(?<!\w)'([^']+)'(?!\w)")
 _PLACE = re.compile(
     r"\b(?:in|near|around|at)\s+((?:the\s+)?[A-Za-z][\w'-]*(?:\s+(?:&\s+)?[A-Z][\w'-]*)*)"
 )
+_OF_PLACE = re.compile(r"\bof\s+([A-Z][\w'-]*(?:\s+[A-Z][\w'-]*)*)")
 _UNCOUNTED = re.compile(
-    r"\b\w+ (?:days?|weeks?|months?|years?)\b|\bnumber \d+\b|\b[A-Za-z]+-\d+\b", re.I
+    r"""\b\w+\ (?:days?|weeks?|months?|years?)\b|\bnumber\ \d+\b|\b[A-Za-z]+-\d+\b
+        |\b(?:after|before|since|until|in|of|from|by)\ (?:19|20)\d\d\b""",
+    re.I | re.X,
 )
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 # "I" is written with a capital wherever it stands, and names nothing.
@@ -48,7 +51,11 @@ _CALENDAR = word_set(
 )
 """Words with a capital that are no names of titles."""
 _BRANDISH = word_set("brand retailer store merchant shop maker company restaurant")
+_OF_WHICH = word_set("city town region country")
+"""Fields of a place that things are of: "the outlets of Oakfield"."""
 _PLACEISH = word_set("location city place area town region country near address destination")
+_NOWHERE = word_set("all total general detail particular short summary")
+"""Words behind "in" that are no place."""
 SEARCHING = word_set(
     "query q search term terms keyword keywords item product topic category name cuisine dish subject phrase"
 )
@@ -99,9 +106,7 @@ def text_for(name: str, source: Source, *, required: bool) -> str | None:
     if parts & _PERSONISH and (names := capitalised(request)):
         return names[0]
     if parts & _PLACEISH:
-        # Where somebody asks now comes before where they asked earlier.
-        now = source.request.removeprefix(source.earlier)
-        return _place(now) or _place(request)
+        return _place_of(parts, source)
     if source.is_form and required and "query" in parts:
         return request
     return _sought(parts, request, required, source.about)
@@ -113,9 +118,18 @@ def names_a_thing(name: str) -> bool:
     return bool(parts & (_IDENTIFYING | _BRANDISH | _PERSONISH | _PLACEISH))
 
 
+def _place_of(parts: Set[str], source: Source) -> str | None:
+    # Where somebody asks now comes before where they asked earlier.
+    now = source.request.removeprefix(source.earlier)
+    place = _place(now) or _place(source.request)
+    if place is None and parts & _OF_WHICH and (of := _OF_PLACE.search(now)):
+        return of[1]
+    return place
+
+
 def _place(request: str) -> str | None:
     for match in _PLACE.finditer(request):
-        if not STOP.union(english.FAINT).issuperset(match[1].lower().split()):
+        if not STOP.union(english.FAINT, _NOWHERE).issuperset(match[1].lower().split()):
             return match[1]
     return None
 
@@ -191,7 +205,7 @@ def unquoted(text: str) -> str:
 
 
 def countable(text: str) -> str:
-    """The text without what holds a number that counts nothing: names, ids, spans of time, positions in a list."""
+    """The text without what holds a number that counts nothing: names, ids, years, spans of time, positions."""
     return _UNCOUNTED.sub(" ", unquoted(text))
 
 

@@ -16,7 +16,7 @@ from kit.core.language.small_talk import small_talk
 from kit.core.language.words import content_words, spoken, words
 from kit.core.outcome import NO_ANSWER
 from kit.models.offline import composition, english, json_answer
-from kit.models.offline.arguments import fill, fill_each, takes_id_of, why_not
+from kit.models.offline.arguments import fill, fill_each, lacks_id_of, takes_id_of, why_not
 from kit.models.offline.conversation import Conversation, Tool, text_of
 from kit.models.offline.executor import executor_turn, plays_executor
 from kit.models.offline.extraction import Source, identifiers, name_entities, narrowing_of
@@ -452,8 +452,7 @@ def _look_up(request: Request) -> Reply:
             return Reply(NO_ANSWER if talk.may_pass else talk.phrases.nothing)
     text = _with_antecedent(talk, question, may_act=bool(request.acts))
     if len(pieces) < 2:
-        # A lookup that does not take the id would tell of all things instead.
-        able = [tool for tool in able if takes_id_of(tool.schema, text)] or able
+        able = _by_id(able, text)
     documents = _documents(able)
     # The lookups of one agent answer one matter, or two; whoever has those of several agents is asked as they are.
     most = talk.most_calls if any(tool.requests for tool in able) else 2
@@ -490,6 +489,16 @@ def _look_up(request: Request) -> Reply:
                 return Reply(refusal)
         calls += [(tool.name, arguments) for arguments in calls_of_part]
     return _make_calls(talk, "", calls)
+
+
+def _by_id(tools: Sequence[Tool], text: str) -> Sequence[Tool]:
+    """Those that take the id a text names, which others would answer with all things; those that need none, where
+    it names none and speaks of no single thing; else all."""
+    if named := [tool for tool in tools if takes_id_of(tool.schema, text)]:
+        return named
+    if english.ONE_THING.search(text):
+        return tools
+    return [tool for tool in tools if not lacks_id_of(tool.schema, text)] or tools
 
 
 def _is_elsewhere(request: Request, *, doubt: float = 0.0) -> bool:

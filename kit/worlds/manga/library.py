@@ -62,10 +62,10 @@ class Title(Value):
 
 _TALK = """
 arc arcs art author authors beginner between bored boring catch chapter chapters compare darker difference finished
-funny gem hang happens hidden liked long longer love manga mangas miss missed might mood plot read reader readers
-reading recommend recommendation recommended release releases remind review reviews safe say says scary scarier series setting
-short shorter shortest similar someone start starting starts stories story suits summarize taste tastes title titles
-tonight try volume volumes weekend worth
+funny gem hang happens hidden liked long longer love manga mangas might miss missed mood plot read reader readers
+reading recommend recommendation recommended release releases remind review reviews safe say says scarier scary series
+setting short shorter shortest similar someone start starting starts stories story suits summarize taste tastes title
+titles tonight try volume volumes weekend worth
 """
 TALK = frozenset(_TALK.split())
 """Words of people who talk about reading; where no title has them they name none."""

@@ -114,6 +114,7 @@ def rank_outlets(tenant: str, arguments: Arguments) -> Result:
         "total": len(ranked),
         "results": results,
         "not_found": [key for key in ids if key not in outlets],
+        "closed": [row.id for row in rows if row.status == "closed" and "outlet_ids" in arguments],
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 Result = Mapping[str, Any]
 FEW = 60
 """Rows up to which a result is told in sentences."""
+NONE_FITS = "No outlet fits what was asked for."
 ROWS = ("outlets", "items", "results")
 """The fields of results that hold their rows."""
 
@@ -21,6 +22,9 @@ def text_of(skill: str, result: Result) -> str:
 
 
 def _list(result: Result) -> Iterator[str]:
+    if not result["total"]:
+        yield NONE_FITS
+        return
     yield _count(result["total"], "outlets")
     for row in result["outlets"]:
         yield f"{_name(row, row['id'])} in {row['city']}: {row['cuisine']}, {row['status']}."
@@ -55,7 +59,16 @@ def _menu(result: Result) -> Iterator[str]:
 
 def _analytics(result: Result) -> Iterator[str]:
     # Who asks for the most earned has to read what "1." is the first by.
-    yield f"{result['total']:,} outlets, ranked by score: what they took in a seat, times their rating."
+    ranked_by = "ranked by score: what they took in a seat, times their rating."
+    match result["total"]:
+        case 0 if result["not_found"] or result["closed"]:
+            pass
+        case 0:
+            yield f"{NONE_FITS} Closed ones have no figures."
+        case 1:
+            yield f"One outlet, {ranked_by}"
+        case total:
+            yield f"{total:,} outlets, {ranked_by}"
     for row in result["results"]:
         figures = (
             f"{row['orders']:,} orders, {_dollars(row['revenue_cents'])}, rated "
@@ -64,6 +77,8 @@ def _analytics(result: Result) -> Iterator[str]:
         yield f"{row['rank']}. {_name(row, row['outlet_id'])} in {row['city']}: {figures}."
     if result["not_found"]:
         yield f"There is no such outlet: {', '.join(result['not_found'])}."
+    if result["closed"]:
+        yield f"Closed, and so without figures: {', '.join(result['closed'])}."
 
 
 def _inspections(result: Result) -> Iterator[str]:

@@ -40,10 +40,11 @@ recent rest right search second see send service shop smaller something soon soo
 try use user using week where why work worse
 """
 _CHAT = """
-actually again already anything appreciate bc besides bestie both bro bruh btw cheers cuz dont dude during forever gimme
-god gonna gotta grateful greetings haha havent hello hey heyy heyyy hi hiya hola hope idk im ive kindly lmao lol mate
-meanwhile n nah off oh omg ok okay please pls plz pts quick r re regarding rn sir somebody someone sorry sup tbh
-thanked thatll thx til tho thru toward u ugh uh um umm ur w wanna wat wats within wont wut y ya yall yep yet yo
+actually again already anything appreciate bc besides bestie both bro bruh btw cheers cuz dont dude during forever
+gimme god gonna gotta grateful greetings haha havent hello hey heyy heyyy hi hiya hola hope idk im ive kindly lmao lol
+mate meanwhile mind n nah never nevermind off oh ok okay omg please pls plz pts quick r re regarding rn sir somebody
+someone sorry sup tbh thanked thatll tho thru thx til toward u ugh uh um umm ur w wanna wat wats within wont wut y ya
+yall yep yet yo
 """
 GRAMMAR = frozenset(_GRAMMAR.split())
 """Words that name nothing."""
