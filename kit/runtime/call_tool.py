@@ -444,7 +444,7 @@ async def act(
         return ToolResult(text=UNAVAILABLE, fault="unavailable", detail=f"not begun: {error}")
     result = await run()
     entry.act = _act_of(result)
-    if result.fault in UNKNOWN:
+    if entry.act.text is None:
         return _result_of(entry, result)
     return result
 
@@ -453,7 +453,7 @@ def _act_of(result: ToolResult) -> Act:
     """Returns what became of an act; of one that may have been done all the same the end stays unknown."""
     if result.fault is None:
         return Act(text=result.text)
-    if result.fault in UNKNOWN:
+    if result.fault in UNKNOWN or result.in_doubt:
         return Act()
     failure = CallFailure(kind=result.fault, text=result.detail)
     return Act(text=result.text, error=f"{result.fault}: {result.detail}", failure=failure)

@@ -154,6 +154,8 @@ class ToolResult(Value):
     """Set when there is no data: the text then says only that it is unavailable."""
     detail: str = ""
     """Raw reason, for the trace alone."""
+    in_doubt: bool = Field(default=False, exclude=True, repr=False)
+    """The call was sent, and what came back does not say whether it was done."""
     pictures: tuple[Picture, ...] = Field(default=(), exclude=True, repr=False)
     """What its model is shown beside the text, where it takes pictures; no trace and no recording holds them."""
 

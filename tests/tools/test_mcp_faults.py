@@ -404,3 +404,20 @@ async def test_a_well_known_key_is_not_sent_to_a_strangers_server(
             write_deck(tmp_path, url=url, headers={"x-key": "$OPENAI_API_KEY"}), **variables
         )
     assert headers == []
+
+
+@pytest.mark.req("K-1")
+@pytest.mark.parametrize("ending", ["__import__('os')._exit(1)", "return {'content': 'words'}"])
+async def test_an_act_whose_server_broke_off_after_it_is_not_known_to_be_done_and_not_done_twice(
+    ending: str, tmp_path: Path
+):
+    acting = f"open('acts', 'a').write('1'); {ending}"
+    folder = await accepted(write_deck(tmp_path, inside(acting)))
+    with (folder / "deck.yaml").open("a") as deck:
+        deck.write("tool_limits: {shop.stock: {once: true}}\n")
+    async with kit_of(folder) as kit:
+        first = await kit.ask(QUESTION, kit.session("s"))
+        again = await kit.ask("try again", kit.session("s"))
+    assert (folder / "acts").read_text() == "1"
+    for reply in (first, again):
+        assert "Whether this was done is not known" in reply.text

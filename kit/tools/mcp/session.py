@@ -112,10 +112,15 @@ class McpSession:
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> ToolResult:
         """Calls a tool by the server's name for it; whatever goes wrong is a fault in the result."""
-        result = await self.ask(tool, arguments)
+        unreached = await self.connect()
+        result = unreached or await self.ask(tool, arguments)
         if isinstance(result, SessionFault):
-            detail = f"MCP server {self._name!r}: {result.detail}"
-            return ToolResult(text=UNAVAILABLE, fault=REASONS[result.trouble], detail=detail)
+            return ToolResult(
+                text=UNAVAILABLE,
+                fault=REASONS[result.trouble],
+                detail=f"MCP server {self._name!r}: {result.detail}",
+                in_doubt=unreached is None and result.trouble != "unauthorized",
+            )
         text = text_of(result)
         if result.is_error:
             return ToolResult(
