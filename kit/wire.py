@@ -23,6 +23,7 @@ from kit.core.errors import CodeError, FaultError
 from kit.core.extra import require
 from kit.core.fault import Fault, parse_all
 from kit.core.fault_injection import current_injection, inject_faults
+from kit.core.language.retry import retries
 from kit.core.picture import Picture
 from kit.core.record import SessionRecall, TurnRecord
 from kit.models.access import NO_KEY, OPENAI
@@ -151,6 +152,9 @@ class Kit:
         topologies name it. `images` come with the message; a `past` stands in for what the store
         remembers of the session (`recall_before`).
 
+        Where a plan is asked for in the words of the turn before, or by "go on", and that turn was a plan that was cut
+        off, it goes on with that one: its acts are not begun anew.
+
         `key` opens the skill service for this request, and reaches nothing else (docs/outlets.md). `turn_id`: a new
         one where none is given. `faults` make this one turn go wrong, such as `["rewards=timeout"]`. Raises
         FaultError or UnknownId, which name the nearest agents and kinds, FaultError when the kit was opened without
@@ -158,6 +162,10 @@ class Kit:
         for a session of another, ClosedError when closing.
         """
         chosen = self.pattern if pattern is None else pattern_of(pattern, self.deck)
+        if chosen.is_plan and turn_id is None and past is None:
+            cut_off = self._plan_cut_off(message, session, chosen)
+            if cut_off is not None:
+                return self.resume(cut_off, who=session.principal, flags=session.flags, key=key)
         if self.store.has_souls:
             session = self.store.with_souls(session)
         newer = new_for(self.team.deck, session.key)
@@ -189,6 +197,15 @@ class Kit:
                     key=key,
                 )
             )
+
+    def _plan_cut_off(self, message: str, session: Session, pattern: Pattern) -> str | None:
+        """The id of the session's newest turn, where that is a plan that was cut off and is asked for again."""
+        user = session.principal
+        for turn in self.store.turns(session.id, user.tenant_id, user.user_id, 1):
+            is_asked_again = turn.message == message or retries(message)
+            if is_asked_again and turn.status == "interrupted" and turn.pattern == pattern.name:
+                return turn.id
+        return None
 
     def join(self, turn_id: str, principal: Principal) -> Turn:
         """Returns a handle of a turn that another process runs over the same store (`join_turn`)."""

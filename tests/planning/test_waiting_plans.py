@@ -137,6 +137,25 @@ async def test_a_plan_whose_process_ends_is_given_to_a_worker(tmp_path: Path) ->
     store.close()
 
 
+@pytest.mark.realtime
+@pytest.mark.req("AS-3")
+@pytest.mark.parametrize("message", ["the best three", "go on"])
+async def test_a_plan_that_was_cut_off_goes_on_where_it_is_asked_for_in_the_same_words(
+    message: str, tmp_path: Path
+) -> None:
+    slow = Waits()
+    async with opened_plans(tmp_path, slow) as kit:
+        turn = kit.ask("the best three", kit.session("s"))
+        await slow.at_work.wait()
+    await turn
+    async with opened_plans(tmp_path, Rows()) as kit:
+        other = await kit.ask("the worst three", kit.session("t"))
+        again = await kit.ask(message, kit.session("s"))
+    assert again.plan is not None and other.plan is not None
+    assert (again.status, again.plan.plan_id) == ("ok", f"plan_{turn.id}")
+    assert other.plan.plan_id == f"plan_{other.turn_id}"
+
+
 @dataclass
 class BreaksOnce:
     """Events whose store breaks by a fault of its code, once, at one kind of event."""
@@ -175,7 +194,7 @@ async def test_a_plan_that_breaks_off_after_an_act_asks_nobody_to_try_again_and_
     reply = await run_turn("Do it.", ALICE, kit)
     plan = await plan_of(kit, reply)
     assert (reply.status, plan.status, plan.holder) == ("interrupted", "executing", None)
-    assert "asking again would begin it a second time" in reply.text
+    assert "in other words would begin it a second time" in reply.text
     assert "try again" not in reply.text and "E_BROKEN" not in reply.text
     with monkeypatch.context() as broken:
         broken.setattr(SqlPlans, "replace", _break)
