@@ -21,6 +21,7 @@ PATTERNS = (
     "neutral",
     "refusing",
     "denial",
+    "undone",
     "courtesy",
     "personal",
     "wholeness",
@@ -130,6 +131,8 @@ class Checks(Value):
     neutral: str
     refusing: str
     denial: str
+    undone: str
+    """Says of an act that it was not done: "nothing was paid"."""
     courtesy: str
     personal: str
     """Says something of the user: what they have, are or get."""

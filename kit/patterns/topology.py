@@ -156,6 +156,8 @@ async def ensemble(
     if reading is not None:
         text, confidence = reading
         merged = answer.replace(text=text, confidence=confidence or answer.confidence)
+        for other, _ in answers:
+            merged = _with_gaps_of(other, merged)
         return merged, None, "merged by the judge"
     return answer, member, "preferred by the judge"
 
@@ -174,8 +176,16 @@ async def pipeline(
     if len(members) > 1:
         revision = await _ask_member(over, members[1], 2, ctx)
         if isinstance(revision, Answer):
-            return revision, members[1], "gone over"
+            return _with_gaps_of(draft, revision), members[1], "gone over"
     return draft.with_reservation(UNCHECKED), members[0], "the second could not go over it"
+
+
+def _with_gaps_of(source: Answer, answer: Answer) -> Answer:
+    """Returns an answer made of another one, with what that lacked: whoever goes over it cannot fill its gaps."""
+    if source == answer or not source.reservation:
+        return answer
+    faults = tuple(dict.fromkeys([*answer.data_faults, *source.data_faults]))
+    return answer.with_reservation(source.reservation).replace(data_faults=faults)
 
 
 _KINDS: Mapping[

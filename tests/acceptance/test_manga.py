@@ -224,6 +224,15 @@ async def test_a_title_that_is_not_there_is_said_not_to_be_there_and_not_swapped
     assert "of 100" not in reply.text or "Iron Wolf" in message
 
 
+async def test_what_a_draft_lacked_is_said_of_the_answer_that_went_over_it():
+    async with open_kit(SETTINGS, faults=True) as kit:
+        message = "sum up the first arc of Iron Wolf"
+        reply = await kit.ask(message, kit.session("s"), faults=["arc_summarizer=error_envelope"])
+    (outcome,) = reply.outcomes
+    assert isinstance(outcome, Answer) and outcome.data_faults
+    assert "One reservation about story arcs: The data for this was not available" in reply.text
+
+
 async def test_what_no_title_has_is_said_before_others_are_offered():
     reply = await asked("something about dinosaurs")
     assert reply.text.startswith('No titles for "dinosaurs" were found. ')

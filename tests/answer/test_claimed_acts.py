@@ -106,7 +106,18 @@ async def test_what_an_agent_found_beside_an_act_that_its_user_said_no_to_is_tol
 
 @pytest.mark.req("K-12")
 @pytest.mark.parametrize("asks", [ASKS, ASKS_ALONE], ids=["one of two", "alone"])
-async def test_an_act_that_was_done_is_not_told_as_left_undone(asks: Line):
-    denial = f"{BALANCE} Nothing was redeemed, because gift cards are not available."
-    reply = await told(denial, gift_cards(DONE, looks_up=False), yes=True, asks=asks)
-    assert DONE in reply.text and "Nothing was redeemed" not in reply.text
+@pytest.mark.parametrize(
+    "denial",
+    [
+        "Nothing was redeemed, because gift cards are not available.",
+        "Nothing was redeemed.",
+        "No points were redeemed for a gift card.",
+        "Your 500 points could not be redeemed.",
+        "I did not redeem your points.",
+        "No se ha canjeado nada (redeem).",
+    ],
+)
+async def test_an_act_that_was_done_is_not_told_as_left_undone(denial: str, asks: Line):
+    told_so = f"{BALANCE} {denial}"
+    reply = await told(told_so, gift_cards(DONE, looks_up=False), yes=True, asks=asks)
+    assert DONE in reply.text and denial not in reply.text

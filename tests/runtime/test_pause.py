@@ -22,6 +22,7 @@ from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import OPERATOR, Principal
 from kit.core.errors import ResumeError
 from kit.core.outcome import BEFORE_YES, PARTLY
+from kit.home import HOME
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.a2a import a2a_over
 from kit.runtime import turn as turn_module
@@ -34,7 +35,7 @@ from kit.tools.tool import LimitedTool, ToolLimits, tool_context
 from kit.ui.shared.turn_fold import stored_view
 from kit.ui.shared.turn_sentence import turn_sentence
 from tests.forks import exit_code
-from tests.kits import asks, repeats, routing, small_deck
+from tests.kits import OFFLINE, asks, repeats, routing, small_deck
 
 QUESTION = "Open a ticket about my printer, and how many points do I have?"
 ASKS = ToolLimits(confirm="Open a ticket that says “{words}”?")
@@ -172,6 +173,19 @@ async def test_a_tool_that_asks_first_pauses_the_turn_and_an_answer_lets_it_go_o
     older = f"About points: {BEFORE_YES[0].lower()}{BEFORE_YES[1:]}"
     assert (older in ended.text) is answer, "what was looked up before an act is older than it"
     assert "the check before open_ticket failed: KeyError" in caplog.text, "it asks all the same"
+
+
+@pytest.mark.req("K-12")
+async def test_a_yes_counts_where_the_one_who_acts_was_asked_after_another_had_answered():
+    """The supervisor read the first answer before it asked for the act, and reads the same when that is played."""
+    gifts = OFFLINE.with_(deck=HOME / "cards" / "gifts")
+    message = "how many points do I have, and redeem 100 points for a gift card of Harvest Market"
+    async with open_kit(gifts) as kit:
+        reply = await kit.ask(message, kit.session("s"), "supervisor")
+        assert reply.status == "paused"
+        done = await kit.resume(reply.turn_id, True)
+    assert "100 points were redeemed for a gift card of Harvest Market." in done.text
+    assert "About points: this was looked up before you said yes" in done.text
 
 
 @pytest.mark.req("K-12")

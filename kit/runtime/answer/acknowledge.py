@@ -35,6 +35,7 @@ from kit.runtime.answer.clauses import (
     claims_all,
     clauses,
     denies,
+    denies_act,
     loses,
     makes_claim,
     numbers,
@@ -382,8 +383,8 @@ def _denied_acts(text: str, answers: Sequence[Answer], turn: TurnState) -> list[
         if answer.agent not in acted or answer.text in text:
             continue
         part = _part(answer.agent, turn)
-        says_so_itself = admits(clauses(answer.text), part, alone=True)
-        if admits(clauses(text), part, alone=alone) and not says_so_itself:
+        says_so_itself = denies_act(clauses(answer.text), part, alone=True)
+        if denies_act(clauses(text), part, alone=alone) and not says_so_itself:
             denied.append(answer.agent)
     return denied
 

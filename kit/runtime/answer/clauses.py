@@ -26,6 +26,7 @@ _LOCALES = [*BY_LANGUAGE.values()]
     _NEUTRAL,
     _REFUSING,
     _DENIAL,
+    _UNDONE,
     _COURTESY,
     _PERSONAL,
     _WHOLENESS,
@@ -155,6 +156,15 @@ def admits(read: Sequence[Clause], part: Part, *, alone: bool = False) -> bool:
     asked, and needs no name."""
     for clause in read:
         if clause.owns and (alone or part.is_meant(clause)):
+            return True
+    return False
+
+
+def denies_act(read: Sequence[Clause], part: Part, *, alone: bool = False) -> bool:
+    """True when a clause says of this part that it was not done; `alone`: it is the only one asked."""
+    for clause in read:
+        is_denial = clause.owns or _UNDONE.search(clause.text) is not None
+        if is_denial and (alone or part.is_meant(clause)):
             return True
     return False
 
