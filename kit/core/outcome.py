@@ -409,8 +409,10 @@ def tell(
             if len(components) > REFERENCES:
                 lines.append(f"{len(components) - REFERENCES} more")
             text += f"\n\n({BESIDE} {'; '.join(lines)})"
-        # Said by the kit itself: a decision that is played was made without it, and must read what it read then.
-        reservation = (outcome.reservation or "").replace(BEFORE_YES, "").strip()
+        reservation = outcome.reservation
+        if reservation:
+            # Said by the kit itself: a decision that is played was made without it, and must read what it read then.
+            reservation = reservation.replace(BEFORE_YES, "").strip()
         if reservation:
             text += f"\n\n(Note: {reword(reservation)})"
         return text

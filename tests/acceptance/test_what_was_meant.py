@@ -55,6 +55,21 @@ async def test_an_act_that_no_agent_can_do_is_said_not_to_be_done():
         assert found in text
 
 
+async def test_whoever_asks_after_an_act_or_for_one_without_naming_it_reads_that_nothing_is_done():
+    act = "redeem 100 points for a gift card of Harvest Market"
+    gifts = OFFLINE.with_(deck=HOME / "cards" / "gifts", store=":memory:")
+    async with open_kit(gifts) as kit:
+        for number, message in enumerate(("yes, do it", "ok go ahead", "did you do it?")):
+            session = kit.session(f"s{number}")
+            asked = await kit.ask(act, session)
+            await kit.resume(asked.turn_id, False)
+            text = (await kit.ask(message, session)).text
+            if message == "did you do it?":
+                assert text.startswith("I can't look up what was done")
+            else:
+                assert text.startswith("I did nothing for this")
+
+
 async def test_never_mind_asks_for_nothing():
     texts = await answers(
         "consumer", "never mind, back to the receipts", "nevermind, what games are there"

@@ -24,6 +24,8 @@ UNMATCHED = re.compile(
     r"\A\s*(?:No \w[^\"\n]{0,80}? (?:for|called)|There is no \w[^\"\n]{0,60}? called) \""
 )
 """How a tool says that it found nothing of what it was asked for."""
+_GO_AHEAD = re.compile(r"\b(?:do (?:it|that|so)|go ahead|again|hazlo|adelante|hágalo)\b", re.I)
+"""Asks for an act by words that name none. Said to a question of the kit's own, it never comes here."""
 _UNSPOKEN = re.compile(r"\bdo not speak of this\b")
 _ROW_ID = re.compile(r"^[a-z]{2}-\d{3,} ", re.M)
 """The id of a row, for models that answer by a schema; nobody says it."""
@@ -228,6 +230,8 @@ def chat(request: str, phrases: Phrases = ENGLISH) -> str:
         return phrases.goodbye
     if small_talk.GREETING.search(request):
         return phrases.hello
+    if _GO_AHEAD.search(request):
+        return phrases.held_back
     return phrases.agreed
 
 

@@ -18,6 +18,7 @@ class Phrases:
     left_out: str
     reserved: str
     nothing: str
+    not_kept: str
     unknown: str
     needed: str
     needed_one_of: str
@@ -44,6 +45,7 @@ ENGLISH = Phrases(
     left_out="I left out {part} for now; ask me again and I'll take it next.",
     reserved="One reservation about {part}: {note}.",
     nothing="I have nothing to report on that yet.",
+    not_kept="I can't look up what was done: it is told where you asked for it.",
     unknown="I don't know {name}.",
     needed="For that I need the {name}.",
     needed_one_of="For that I need one of these: {options}.",
@@ -70,6 +72,7 @@ SPANISH = Phrases(
     left_out="De momento he dejado fuera {part}; vuelve a preguntármelo y lo miro enseguida.",
     reserved="Una reserva sobre {part}: {note}.",
     nothing="Todavía no tengo nada que decirte sobre eso.",
+    not_kept="No puedo consultar lo que se hizo: está donde lo pediste.",
     unknown="No conozco {name}.",
     needed="Para eso me falta {name}.",
     needed_one_of="Para eso me falta uno de estos: {options}.",

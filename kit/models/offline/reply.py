@@ -449,7 +449,7 @@ def _look_up(request: Request) -> Reply:
     if not must and inquires(question):
         able = [tool for tool in able if not acts(tool, request.acts)]
         if not able:
-            return Reply(NO_ANSWER if talk.may_pass else talk.phrases.nothing)
+            return Reply(NO_ANSWER if talk.may_pass else talk.phrases.not_kept)
     text = _with_antecedent(talk, question, may_act=bool(request.acts))
     if len(pieces) < 2:
         able = _by_id(able, text)
