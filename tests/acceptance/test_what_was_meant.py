@@ -70,13 +70,26 @@ async def test_whoever_asks_after_an_act_or_for_one_without_naming_it_reads_that
                 assert text.startswith("I did nothing for this")
 
 
+async def test_a_receipt_or_an_offer_is_looked_up_by_its_id():
+    await check_answers(
+        "consumer",
+        {
+            "receipt rc-00034": "The Pet Pantry on 18 Oct 2026",
+            "show me receipt rc-99999": 'No receipt fits "rc-99999"; this is the newest.',
+            "what is on receipt rc-00040?": 'No receipt fits "rc-00040"; this is the newest.',
+            "tell me about offer of-9999": 'No offer for "of-9999" was found.',
+            "what games am I playing?": "Games you play (3 of 4):",
+        },
+    )
+
+
 async def test_never_mind_asks_for_nothing():
     texts = await answers(
         "consumer", "never mind, back to the receipts", "nevermind, what games are there"
     )
     for text in texts:
         assert "mind" not in text
-    assert "33 accepted" in texts[0] and "Games:" in texts[1]
+    assert "33 accepted" in texts[0] and "Games (3 of" in texts[1]
 
 
 async def test_a_question_about_an_act_is_no_request_for_one():
@@ -115,7 +128,7 @@ async def test_a_correction_is_about_what_was_meant():
         ("what did I redeem last", "no not that, I meant what did I buy last"),
         ("find coffee deals", "no, I meant tea"),
     )
-    assert bought.startswith("Purchases, newest first:")
+    assert bought.startswith("Purchases, newest first (3 of")
     assert tea.startswith("Tea offers:")
     sitting = ("what is Iron Wolf about", "sorry, I meant Hollow Crown")
     [title] = await answers("manga", sitting)

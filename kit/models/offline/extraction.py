@@ -109,7 +109,7 @@ def text_for(name: str, source: Source, *, required: bool) -> str | None:
         return _place_of(parts, source)
     if source.is_form and required and "query" in parts:
         return request
-    return _sought(parts, request, required, source.about)
+    return _sought(parts, source, required)
 
 
 def names_a_thing(name: str) -> bool:
@@ -149,7 +149,8 @@ def _brand(request: str) -> str | None:
     return match[0].strip("\"'“”")
 
 
-def _sought(parts: set[str], request: str, required: bool, about: frozenset[str]) -> str | None:
+def _sought(parts: set[str], source: Source, required: bool) -> str | None:
+    request = source.request.strip()
     if quoted := _QUOTED.search(request):
         return quoted[1] or quoted[2]
     if parts == {"name"} and (proper := _PROPER.search(request)):
@@ -157,7 +158,10 @@ def _sought(parts: set[str], request: str, required: bool, about: frozenset[str]
     searching = parts & SEARCHING
     if not required and not searching:
         return None
-    return noun_phrase(request, about) or (request if required else None)
+    sought = noun_phrase(request, source.about) or (request if required else None)
+    if sought is None:
+        return " ".join(_ROW_ID.findall(source.request.removeprefix(source.earlier))) or None
+    return sought
 
 
 def date(text: str) -> str | None:

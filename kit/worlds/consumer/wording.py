@@ -34,17 +34,15 @@ def headed(page: Searched, noun: str, items: Sequence[str]) -> str:
     if not items:
         return f"There are no {noun}{without} to show."
     rows = "; ".join(items)
+    more = f" ({len(items)} of {page.found})" if page.found > len(items) else ""
     match page.match:
         case "named":
-            more = ""
-            if page.found > len(items):
-                more = f" ({len(items)} of {page.found})"
             topic = page.topic[:1].upper() + page.topic[1:]
             return f"{topic} {noun}{without}{more}: {rows}.{_not_found(page, things)}"
         case "closest":
             return f'No {things} for "{page.topic}" were found. Other {things}{without}: {rows}.'
         case _:
-            return f"{noun[:1].upper()}{noun[1:]}{without}: {rows}."
+            return f"{noun[:1].upper()}{noun[1:]}{without}{more}: {rows}."
 
 
 def _not_found(page: Searched, things: str) -> str:

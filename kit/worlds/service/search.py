@@ -245,7 +245,8 @@ class Index(Generic[T]):
     def _close_to(self, names: Iterable[str]) -> tuple[T, ...]:
         """Returns the rows with words that are written nearly like these, which no row has; all, where none has any."""
         close: list[str] = []
-        for name in names:
+        # An id that is nearly another one is that of something else.
+        for name in filter(str.isalpha, names):
             close += get_close_matches(fold(name), self._rarity, n=1, cutoff=NEARLY)
         if not close:
             return self.rows
