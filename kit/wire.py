@@ -162,10 +162,6 @@ class Kit:
         for a session of another, ClosedError when closing.
         """
         chosen = self.pattern if pattern is None else pattern_of(pattern, self.deck)
-        if chosen.is_plan and turn_id is None and past is None:
-            cut_off = self._plan_cut_off(message, session, chosen)
-            if cut_off is not None:
-                return self.resume(cut_off, who=session.principal, flags=session.flags, key=key)
         if self.store.has_souls:
             session = self.store.with_souls(session)
         newer = new_for(self.team.deck, session.key)
@@ -182,21 +178,25 @@ class Kit:
         # Whoever set faults around this call keeps them; all others may still break an agent in mid-turn.
         if faults or (self.faults and current_injection() is None):
             injected = inject_faults(parse_all(faults, self.team.agents, self.team.root))
+        start = partial(
+            run_turn,
+            message,
+            session,
+            host,
+            chosen,
+            cap=cap,
+            images=images,
+            past=past,
+            turn_id=turn_id,
+            key=key,
+        )
+        if chosen.is_plan and turn_id is None and past is None:
+            cut_off = self._plan_cut_off(message, session, chosen)
+            if cut_off is not None:
+                user = session.principal
+                start = partial(resume_turn, self, user, cut_off, None, session.flags, key)
         with injected:
-            return self.turns.begin(
-                partial(
-                    run_turn,
-                    message,
-                    session,
-                    host,
-                    chosen,
-                    cap=cap,
-                    images=images,
-                    past=past,
-                    turn_id=turn_id,
-                    key=key,
-                )
-            )
+            return self.turns.begin(start)
 
     def _plan_cut_off(self, message: str, session: Session, pattern: Pattern) -> str | None:
         """The id of the session's newest turn, where that is a plan that was cut off and is asked for again."""

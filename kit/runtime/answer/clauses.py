@@ -154,19 +154,13 @@ def _of_line(line: str, heading: str, in_admission: bool) -> Iterator[Clause]:
 def admits(read: Sequence[Clause], part: Part, *, alone: bool = False) -> bool:
     """True when a clause says of this part that it was not answered; `alone`: it is the only one
     asked, and needs no name."""
-    for clause in read:
-        if clause.owns and (alone or part.is_meant(clause)):
-            return True
-    return False
+    return any(clause.owns and (alone or part.is_meant(clause)) for clause in read)
 
 
 def denies_act(read: Sequence[Clause], part: Part, *, alone: bool = False) -> bool:
-    """True when a clause says of this part that it was not done; `alone`: it is the only one asked."""
-    for clause in read:
-        is_denial = clause.owns or _UNDONE.search(clause.text) is not None
-        if is_denial and (alone or part.is_meant(clause)):
-            return True
-    return False
+    """True when a clause says of this part that it was not answered, or not done."""
+    denials = [clause for clause in read if clause.owns or _UNDONE.search(clause.text)]
+    return any(alone or part.is_meant(clause) for clause in denials)
 
 
 def admits_rest(read: Sequence[Clause], parts: Sequence[Part]) -> bool:
