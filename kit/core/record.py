@@ -151,6 +151,16 @@ class CohortPrompt(Value):
     """The schemas that were bound, as JSON."""
 
 
+SUMMARY_NOTE = "summary"
+"""The note that holds the newest summary of old turns."""
+
+
+def summary_of(turn_id: str) -> str:
+    """Returns the name of the note that keeps the summary which a turn wrote, for turns that are asked again after
+    newer ones. No turn reads it at its beginning (`RECALL_SESSION` passes over it)."""
+    return f"summary of {turn_id}"
+
+
 class Note(Value):
     """What an episode remembers beside its turns: a summary, a support conversation, the end of a response chain."""
 

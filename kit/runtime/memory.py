@@ -25,12 +25,14 @@ from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.core.picture import mark_pictures
 from kit.core.record import (
     LINES,
+    SUMMARY_NOTE,
     UNANSWERED,
     Message,
     Note,
     SessionRecall,
     ShownComponent,
     TurnRecord,
+    summary_of,
 )
 from kit.core.secret import without_secret_words
 from kit.core.transcript import transcript
@@ -54,8 +56,6 @@ CHAIN_LAPSE = 29 * 24 * 3600.0
 """Seconds after which a provider may have forgotten a response."""
 
 
-SUMMARY_NOTE = "summary"
-"""The note that holds the summary of old turns."""
 OWED = "owed"
 """The note that holds what a turn left out."""
 
@@ -450,7 +450,9 @@ class Memory(SessionMemory):
         if text is not None:
             turns = self._summary.get("turns", 0) + count
             summary = {"text": text, "through": old_lines[-1].turn_id, "turns": turns}
-            self._new_notes[SUMMARY_NOTE] = Note(value=json.dumps(summary), at=time.time())
+            note = Note(value=json.dumps(summary), at=time.time())
+            self._new_notes[SUMMARY_NOTE] = note
+            self._new_notes[summary_of(ctx.turn.log.turn_id)] = note
 
     def _material(self, lines: Iterable[Message]) -> list[BaseMessage]:
         messages = messages_of(lines)

@@ -36,6 +36,7 @@ SELECT
   (
     SELECT CAST(json_group_object(name, json_array(value, at)) AS TEXT) FROM notes
     WHERE notes.tenant_id = sessions.tenant_id AND notes.session_id = sessions.id
+      AND notes.name NOT LIKE 'summary of %'
   ),
   (
     SELECT CAST(json_group_array(id) AS TEXT) FROM (

@@ -1,19 +1,21 @@
 """What a session held before one of its turns, for whoever asks that turn again."""
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kit.core.bodies.turn import Resumed, TurnStarted
 from kit.core.context import Recollection, Session
 from kit.core.event import Event
 from kit.core.record import (
+    SUMMARY_NOTE,
     UNANSWERED,
     Message,
     Note,
     SessionRecall,
     ShownComponent,
     TurnRecord,
+    summary_of,
 )
 from kit.stores.turn_filter import AGAIN
 
@@ -60,7 +62,8 @@ def recall_before(
     if summary is not None:
         note, through = summary
         notes["summary"] = note
-        history = [line for line in history if order.index(line.turn_id) > through]
+        summed_up = order[: order.index(through) + 1]
+        history = [line for line in history if line.turn_id not in summed_up]
     lines = history[-limit:]
     for agent in agents:
         lines += _history_of(store, turn, agent, earlier, waiting)[-limit:]
@@ -136,14 +139,22 @@ def _history_of(
 
 
 def _summary_before(
-    store: "TurnStore", turn: TurnRecord, order: list[str]
-) -> tuple[Note, int] | None:
-    """Returns the session's summary as it was before a turn, and the place in the order of the last
-    turn that it sums up; None where there was none, or nobody can read it."""
-    note = store.note(turn.session_key, "summary")
-    if note is None or note.at >= turn.started_at:
-        return None
+    store: "TurnStore", turn: TurnRecord, order: Sequence[str]
+) -> tuple[Note, str] | None:
+    """Returns the session's summary as it was before a turn, and the last turn that it sums up; None
+    where there was none, or nobody can read it.
+
+    Each is kept under the turn that wrote it. Earlier versions kept the newest one alone.
+    """
+    for turn_id in reversed(order):
+        note = store.note(turn.session_key, summary_of(turn_id))
+        if note is not None:
+            break
+    else:
+        note = store.note(turn.session_key, SUMMARY_NOTE)
+        if note is None or note.at >= turn.started_at:
+            return None
     fields = note.fields("through")
     if fields is None or fields["through"] not in order:
         return None
-    return note, order.index(fields["through"])
+    return note, fields["through"]

@@ -188,6 +188,56 @@ async def test_a_yes_counts_where_the_one_who_acts_was_asked_after_another_had_a
     assert "About points: this was looked up before you said yes" in done.text
 
 
+class LongTalk(Desk):
+    """Each turn asks for one ticket and for one yes; each writes a new summary of the turns before."""
+
+    def deck(self) -> Deck:
+        return small_deck(["desk"], self.cards(), compact_after=2, compact_keep=1)
+
+    def scripts(self) -> dict[str, Says]:
+        def numbered(messages: list[BaseMessage]) -> Line:
+            if isinstance(messages[-1], ToolMessage):
+                return repeats(messages)
+            return Line(calls=[("open_ticket", {"words": str(messages[-1].content)})])
+
+        def summed_up(messages: list[BaseMessage]) -> Line:
+            summary = f"A summary of {len(messages)} messages"
+            return Line(calls=[("submit_summary", {"summary": summary})])
+
+        def lead(messages: list[BaseMessage]) -> Line:
+            return routing(asks("desk", query=str(messages[-1].content)))(messages)
+
+        return {"orchestrator": lead, "desk": numbered, "helper": summed_up}
+
+
+@pytest.mark.req("K-12", "PC1-FR-11")
+@pytest.mark.parametrize("order", ["at once", "oldest first", "newest first"])
+async def test_a_yes_counts_however_many_summaries_of_old_turns_were_written_since(
+    tmp_path: Path, order: str
+):
+    world = LongTalk(tmp_path)
+    waiting: list[Reply] = []
+    ended: list[Reply] = []
+    async with world.opened() as kit:
+        for number in range(10):
+            reply = await ask_desk(kit, message=f"ticket {number}")
+            assert reply.status == "paused"
+            waiting.append(reply)
+            if order == "at once":
+                ended.append(await kit.resume(reply.turn_id, True))
+        summaries = [
+            event for reply in waiting for event in reply.events if event.kind == "compacted"
+        ]
+        assert len(summaries) > 3
+        if order == "newest first":
+            waiting.reverse()
+        if order != "at once":
+            for reply in waiting:
+                ended.append(await kit.resume(reply.turn_id, True))
+    assert [reply.status for reply in ended] == ["ok"] * 10
+    assert world.tickets == 10
+
+
 @pytest.mark.req("K-12")
 async def test_the_question_holds_what_the_call_leaves_to_a_default(tmp_path: Path):
     async def open_ticket(words: str, copies: int = 3) -> str:
