@@ -22,6 +22,7 @@ PATTERNS = (
     "refusing",
     "denial",
     "undone",
+    "did",
     "courtesy",
     "personal",
     "wholeness",
@@ -105,6 +106,7 @@ class Reservations(Value):
     unchecked: str
     unjudged: str
     declined: str
+    not_begun: str
     done_before: str
     asked_before: str
     half_done: str
@@ -133,6 +135,8 @@ class Checks(Value):
     denial: str
     undone: str
     """Says of an act that it was not done: "nothing was paid"."""
+    did: str
+    """Says that something was done, with the verb as a group where it could be another one: "was paid"."""
     courtesy: str
     personal: str
     """Says something of the user: what they have, are or get."""

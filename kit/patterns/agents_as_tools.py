@@ -5,7 +5,7 @@ from collections.abc import Callable
 from kit.core.outcome import AgentCall, Outcome, tell_left_out
 from kit.runtime.agents.contract import refusal
 from kit.runtime.agents.llm_agent import Decision, LLMAgent
-from kit.runtime.answer.acknowledge import acknowledge, rescued
+from kit.runtime.answer.acknowledge import acknowledge, of_nobody, rescued
 from kit.runtime.answer.owed import is_unanswerable
 from kit.runtime.answer.raw_text import is_written_call, scrub
 from kit.runtime.context import RunContext
@@ -66,7 +66,8 @@ async def compose_rounds(
         thread += news
         for tool_call in decision.own:
             turn.tool_call_ids.add(tool_call["id"])
-        whole = clean and not left_out.count
+        # What was done is told once the text has been held against it.
+        whole = clean and not left_out.count and not turn.acts.entries
         decision = tidy(await lead.compose(thread, call, ctx, live=whole, news=len(news) - 1), ctx)
         if narrow is not None:
             decision = narrow(decision, ctx)
@@ -80,7 +81,7 @@ async def compose_rounds(
         if is_written_call(decision.text, (*lead.sub_cards, *lead.tools)):
             # Nobody was asked, whatever is left of the text once the call is cut out.
             return call.failed("contract_violation", "a tool call written as text")
-        return outcome_of(scrub(decision.text, ctx), call)
+        return outcome_of(of_nobody(decision.text, ctx), call)
     text = await acknowledge(decision.text, lead, thread, call, ctx, clean=clean)
     return outcome_of(text, call)
 

@@ -14,9 +14,8 @@ from kit.core.outcome import NO_ANSWER, OF_MODEL, AgentCall, Answer, Failure, Ou
 from kit.patterns.agents_as_tools import MAX_ROUNDS, outcome_of
 from kit.runtime.agents.contract import answer_parts, data_reason
 from kit.runtime.agents.llm_agent import LLMAgent, shown_pictures
-from kit.runtime.answer.acknowledge import acknowledge
+from kit.runtime.answer.acknowledge import acknowledge, of_nobody
 from kit.runtime.answer.owed import nobody_can
-from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import Agent, RunContext
 from kit.runtime.pattern import Pattern
 from kit.tools.tool import ToolResult
@@ -77,8 +76,10 @@ async def run_monolith(call: AgentCall, ctx: RunContext) -> Outcome:
         pictures = shown_pictures(tool_runs)
         thread += pictures
         clean = _note_parts(results, call, ctx) and not ctx.turn.coverage().left_out.count
+        # What was done is told once the text has been held against it.
+        live = clean and not ctx.turn.acts.entries
         reply = (
-            await lead.compose(thread, call, ctx, live=clean, news=len(tool_runs) + len(pictures))
+            await lead.compose(thread, call, ctx, live=live, news=len(tool_runs) + len(pictures))
         ).reply
     text = reply.text.strip()
     if reply.text.startswith(NO_ANSWER):
@@ -88,7 +89,7 @@ async def run_monolith(call: AgentCall, ctx: RunContext) -> Outcome:
     if results:
         text = await acknowledge(text, lead, thread, call, ctx, clean=clean)
     else:
-        text = scrub(text, ctx)
+        text = of_nobody(text, ctx)
     return outcome_of(text, call)
 
 

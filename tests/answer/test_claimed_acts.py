@@ -121,3 +121,97 @@ async def test_an_act_that_was_done_is_not_told_as_left_undone(denial: str, asks
     told_so = f"{BALANCE} {denial}"
     reply = await told(told_so, gift_cards(DONE, looks_up=False), yes=True, asks=asks)
     assert DONE in reply.text and denial not in reply.text
+
+
+@pytest.mark.req("K-12")
+@pytest.mark.parametrize("asks", [ASKS, ASKS_ALONE], ids=["one of two", "alone"])
+@pytest.mark.parametrize(
+    "says",
+    [
+        "I'm sorry, nothing was redeemed.",
+        "I could not redeem your points for a gift card.",
+        "No se ha podido canjear nada.",
+        "900 points were redeemed for a gift card of Larder.",
+        "Your 400 points were redeemed.",
+    ],
+)
+async def test_an_agent_that_tells_its_own_act_as_it_was_not_is_not_believed(says: str, asks: Line):
+    composed = says if asks is ASKS_ALONE else f"{BALANCE} {says}"
+    reply = await told(composed, gift_cards(says, looks_up=False), yes=True, asks=asks)
+    assert DONE in reply.text and says not in reply.text
+
+
+@pytest.mark.req("K-12")
+async def test_what_an_agent_says_beside_its_act_stays():
+    says = f"{DONE} You do not have any other gift card."
+    agent = gift_cards(says, looks_up=False)
+    reply = await told(f"{BALANCE} {says}", agent, yes=True)
+    assert says in reply.text
+
+
+@pytest.mark.req("K-12")
+@pytest.mark.parametrize("says", ["Which shop would you like?", "Have a nice day."])
+async def test_an_act_of_which_its_agent_says_nothing_is_told(says: str):
+    reply = await told(says, gift_cards(says, looks_up=False), yes=True, asks=ASKS_ALONE)
+    assert DONE in reply.text
+
+
+CLAIMS = [
+    "500 points were redeemed for a gift card of Larder.",
+    "I've just redeemed your points. Enjoy!",
+    "Done! Your gift card is on its way.",
+    "Great news: your points have now been redeemed.",
+    "Ya se han canjeado tus 500 puntos.",
+    "All done.",
+]
+NOT_BEGUN = "nothing was done for this"
+
+
+@pytest.mark.req("K-12")
+@pytest.mark.parametrize("asks", [ASKS, ASKS_ALONE], ids=["one of two", "alone"])
+@pytest.mark.parametrize("says", CLAIMS)
+async def test_an_agent_that_calls_nothing_has_done_nothing_whatever_it_says(says: str, asks: Line):
+    reply = await told(f"{BALANCE} {says}", answering(says), asks=asks)
+    assert NOT_BEGUN in reply.text.lower() and says not in reply.text
+
+
+@pytest.mark.req("K-12")
+async def test_an_act_that_is_claimed_beside_a_lookup_is_said_to_be_not_done():
+    says = "Larder has cards of 10 dollars, and 500 points were redeemed for one."
+    looks_up = ScriptedModel(Line(calls=[("look_up", {"card": "Larder"})]), says)
+    reply = await told(f"{BALANCE} {says}", looks_up)
+    assert NOT_BEGUN in reply.text.lower()
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        "Larder has cards of 10 dollars.",
+        "Points can be redeemed for gift cards in steps of 100.",
+        "I can redeem 500 points for you: shall I?",
+        "No points were redeemed yet.",
+        "The shop was closed in May.",
+    ],
+)
+@pytest.mark.parametrize("looks_up", [False, True])
+async def test_an_agent_that_claims_no_act_is_told_as_it_speaks(says: str, looks_up: bool):
+    script = [Line(calls=[("look_up", {"card": "Larder"})])] if looks_up else []
+    reply = await told(f"{BALANCE} {says}", ScriptedModel(*script, says))
+    assert says in reply.text and NOT_BEGUN not in reply.text.lower()
+
+
+@pytest.mark.req("K-12")
+@pytest.mark.parametrize("says", CLAIMS)
+async def test_an_orchestrator_that_asks_nobody_has_done_nothing_whatever_it_says(says: str):
+    reply = await told("", answering("never asked"), asks=Line(says))
+    assert NOT_BEGUN in reply.text.lower()
+    for harmless in ("Hello! What can I do for you?", "You are welcome, glad it is done."):
+        reply = await told("", answering("never asked"), asks=Line(harmless))
+        assert reply.text == harmless
+
+
+@pytest.mark.req("K-12")
+async def test_an_act_that_nobody_called_is_not_told_beside_one_that_was_done():
+    claim = f"{BALANCE} {DONE} Your coupon has been redeemed too."
+    reply = await told(claim, gift_cards(DONE, looks_up=False), yes=True)
+    assert DONE in reply.text and "coupon" not in reply.text

@@ -10,7 +10,14 @@ from kit.core.errors import DeckError
 from kit.core.outcome import BEFORE_YES, CUT, PARTLY, WITHOUT
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.topology import UNCHECKED, UNJUDGED, UNSURE
-from kit.runtime.act_ledger import ASKED_BEFORE, DECLINED, DONE_BEFORE, HALF_DONE, UNCERTAIN
+from kit.runtime.act_ledger import (
+    ASKED_BEFORE,
+    DECLINED,
+    DONE_BEFORE,
+    HALF_DONE,
+    NOT_BEGUN,
+    UNCERTAIN,
+)
 from kit.runtime.answer.clauses import (
     Part,
     admits,
@@ -132,6 +139,7 @@ def test_reservations_are_said_in_the_language_and_known_by_their_english():
         DECLINED,
         UNCERTAIN,
         HALF_DONE,
+        NOT_BEGUN,
         DONE_BEFORE,
         ASKED_BEFORE,
         BEFORE_YES,

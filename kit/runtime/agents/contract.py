@@ -29,17 +29,11 @@ from kit.core.schema.json_value import is_list, is_object
 from kit.core.schema.validator import Validator
 from kit.core.value import builder
 from kit.models.json_prose import prose
-from kit.runtime.act_ledger import DECLINED
 from kit.runtime.answer.clauses import (
-    Part,
-    clauses,
     is_general_advice,
-    makes_claim,
     numbers,
     only_owns_up,
     only_refuses,
-    roots,
-    stems,
 )
 from kit.runtime.answer.raw_text import ERROR_TEXT, OWN_WORDS, is_written_call, only_repeats
 from kit.runtime.call_model import ModelReply
@@ -278,27 +272,6 @@ def outcome_of_reply(
         hands_to=over,
         **parts,
     )
-
-
-def after_no(outcome: Outcome, results: Results, questions: Collection[str], said: str) -> Outcome:
-    """Returns what an agent may say whose user said no to what it wanted to do, whatever its model makes of that.
-
-    `questions`: what the user was asked. `said`: that it was not done; it stands alone where the agent has looked up
-    nothing else, and in the place of words that tell of the act all the same.
-    """
-    if not isinstance(outcome, Answer) or DECLINED not in (outcome.caveat or ""):
-        return outcome
-    found: list[str] = []
-    for _, result in results:
-        if result.fault is None and result.caveat != DECLINED:
-            found.append(result.text)
-    found_words = "\n".join(found)
-    act_words = roots("\n".join(questions)) - roots(found_words)
-    act = Part(outcome.agent, outcome.agent, act_words)
-    read = clauses(prose(outcome.text))
-    if found and not makes_claim(read, act, stems(found_words)):
-        return outcome
-    return outcome.replace(text=said)
 
 
 def _lookups(results: Results) -> Results:

@@ -19,8 +19,8 @@ from kit.core.outcome import CUT, SET_ASIDE, AgentCall, Failure, FanOut, Outcome
 from kit.core.picture import Picture
 from kit.core.value import builder
 from kit.models.message import human_text, system_text, tool_text
-from kit.runtime.act_ledger import DECLINED
-from kit.runtime.agents.contract import Contract, after_no, outcome_of_reply
+from kit.runtime.agents.contract import Contract, outcome_of_reply
+from kit.runtime.answer.own_acts import as_it_became
 from kit.runtime.bound_model import BoundModel, Voice
 from kit.runtime.call_model import ModelReply, call_with_fallback
 from kit.runtime.call_tool import ToolRun, call_tool
@@ -186,10 +186,8 @@ class LLMAgent:
                     tools=self.tools,
                     over=hand_over,
                 )
-                if turn.acts.entries:
-                    questions = turn.acts.declined_at(ctx.path)
-                    said = turn.locale.reservation(DECLINED)
-                    outcome = after_no(outcome, results, questions, said)
+                if self.acts:
+                    outcome = as_it_became(outcome, results, thread, self.acts, ctx)
                 return outcome
             ctx.ledger.before_tools(len(own_calls))
             thread.append(reply.message)

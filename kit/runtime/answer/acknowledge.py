@@ -24,10 +24,9 @@ from kit.core.bodies.speech import Acknowledged, Acknowledgement
 from kit.core.language.words import words
 from kit.core.outcome import AgentCall, Answer, LeftOut, Outcome
 from kit.models.json_prose import prose
-from kit.runtime.act_ledger import DECLINED
+from kit.runtime.act_ledger import DECLINED, NOT_BEGUN
 from kit.runtime.answer.clauses import (
     LONGEST,
-    Clause,
     Part,
     admits,
     admits_rest,
@@ -35,7 +34,6 @@ from kit.runtime.answer.clauses import (
     claims_all,
     clauses,
     denies,
-    denies_act,
     loses,
     makes_claim,
     numbers,
@@ -53,7 +51,8 @@ from kit.runtime.answer.owed import (
     rescue,
     reservations,
 )
-from kit.runtime.answer.raw_text import leaks
+from kit.runtime.answer.own_acts import claims_new_act, passes_over_act
+from kit.runtime.answer.raw_text import leaks, scrub
 from kit.runtime.context import Agent, RunContext, TurnState
 from kit.runtime.dispatch import run_to_outcome
 from kit.runtime.message import Thread, instructed
@@ -137,11 +136,14 @@ def judge(text: str, ctx: RunContext, owed: Owed, sources: str) -> Verdict:
     for answer in answers:
         if answer.text not in text and _is_lost(answer, text, answers, turn):
             missing_answers[answer.agent] = None
+    new_acts: tuple[str, ...] = ()
     # Most turns do nothing in the world.
     if turn.acts.entries:
-        missing_answers |= dict.fromkeys(_denied_acts(text, answers, turn))
+        missing_answers |= dict.fromkeys(_acts_passed_over(text, answers, turn))
+        if claims_new_act(text, turn):
+            new_acts = ("an act",)
     if not owed:
-        return Verdict(raw=raw, missing_answers=tuple(missing_answers))
+        return Verdict(raw=raw, claims=new_acts, missing_answers=tuple(missing_answers))
     parts = {agent: _part(agent, turn) for agent in owed.agents}
     unreserved: list[Answer] = []
     for answer in owed.with_reservation:
@@ -154,7 +156,7 @@ def judge(text: str, ctx: RunContext, owed: Owed, sources: str) -> Verdict:
         silent=tuple(silent),
         unreserved=tuple(unreserved),
         raw=raw,
-        claims=(*claims, *sorted(numbers(text) - numbers(sources))),
+        claims=(*new_acts, *claims, *sorted(numbers(text) - numbers(sources))),
         missing_answers=tuple(missing_answers),
     )
 
@@ -174,7 +176,7 @@ def _unowned(
             silent.append(agent)
         if agent not in owed.partly and makes_claim(read, parts[agent], answer_words):
             claims.append(agent)
-    claims += _refused_acts_claimed(read, owed, parts, answers)
+    claims += _undone_acts_claimed(text, owed, parts, answers, turn)
     # What nobody was asked for can be claimed as well as what failed.
     left_out = _parts_left_out(owed.left_out, turn)
     for part in left_out:
@@ -196,17 +198,20 @@ def _unowned(
     return silent, claims
 
 
-def _refused_acts_claimed(
-    read: Sequence[Clause], owed: Owed, parts: dict[str, Part], answers: Sequence[Answer]
+def _undone_acts_claimed(
+    text: str, owed: Owed, parts: dict[str, Part], answers: Sequence[Answer], turn: TurnState
 ) -> list[str]:
-    """Returns the agents for which something is claimed that their user said no to."""
+    """Returns the agents for which something is claimed that their user said no to, or that they never began."""
+    read = clauses(text)
     claims: list[str] = []
     for answer in owed.with_reservation:
-        if DECLINED not in (answer.caveat or ""):
+        caveat = answer.caveat or ""
+        if DECLINED not in caveat and NOT_BEGUN not in caveat:
             continue
         texts = [answer.text]
         texts += [sibling.text for sibling in answers if sibling is not answer]
-        if makes_claim(read, parts[answer.agent], stems("\n".join(texts))):
+        is_new = NOT_BEGUN in caveat and claims_new_act(text, turn)
+        if is_new or makes_claim(read, parts[answer.agent], stems("\n".join(texts))):
             claims.append(answer.agent)
     return claims
 
@@ -251,6 +256,16 @@ def settle(text: str, ctx: RunContext) -> str:
     if verdict != FINE:
         return _repaired(text, verdict, owed, ctx)
     _note(ctx, "composed", owed)
+    return text
+
+
+def of_nobody(text: str, ctx: RunContext) -> str:
+    """Returns what an orchestrator says that asked nobody: without raw text, and with a sentence more where it tells
+    of an act."""
+    text = scrub(text, ctx)
+    if claims_new_act(text, ctx.turn):
+        ctx.guarded("acts", "mended", "nothing was called that acts")
+        return append(text, ctx.turn.locale.reservation(NOT_BEGUN), ctx)
     return text
 
 
@@ -374,19 +389,18 @@ def _parts_left_out(left_out: LeftOut, turn: TurnState) -> list[Part]:
     return parts
 
 
-def _denied_acts(text: str, answers: Sequence[Answer], turn: TurnState) -> list[str]:
-    """Returns the agents that did something of which a text says that it was not done, though they do not say so."""
+def _acts_passed_over(text: str, answers: Sequence[Answer], turn: TurnState) -> list[str]:
+    """Returns the agents that did something which a text denies, or of which it tells nothing."""
     acted = {entry.path.rpartition(".")[2] for entry in turn.acts.in_state("done")}
-    alone = len({call.agent for call in turn.calls}) == 1
-    denied: list[str] = []
+    agents = {call.agent for call in turn.calls}
+    passed_over: list[str] = []
     for answer in answers:
         if answer.agent not in acted or answer.text in text:
             continue
-        part = _part(answer.agent, turn)
-        says_so_itself = denies_act(clauses(answer.text), part, alone=True)
-        if denies_act(clauses(text), part, alone=alone) and not says_so_itself:
-            denied.append(answer.agent)
-    return denied
+        others = [_part(agent, turn) for agent in agents - {answer.agent}]
+        if passes_over_act(text, answer.text, _part(answer.agent, turn), others, turn):
+            passed_over.append(answer.agent)
+    return passed_over
 
 
 def _is_lost(answer: Answer, text: str, answers: Sequence[Answer], turn: TurnState) -> bool:

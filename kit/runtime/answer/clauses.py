@@ -27,6 +27,7 @@ _LOCALES = [*BY_LANGUAGE.values()]
     _REFUSING,
     _DENIAL,
     _UNDONE,
+    _DID,
     _COURTESY,
     _PERSONAL,
     _WHOLENESS,
@@ -157,10 +158,30 @@ def admits(read: Sequence[Clause], part: Part, *, alone: bool = False) -> bool:
     return any(clause.owns and (alone or part.is_meant(clause)) for clause in read)
 
 
-def denies_act(read: Sequence[Clause], part: Part, *, alone: bool = False) -> bool:
-    """True when a clause says of this part that it was not answered, or not done."""
-    denials = [clause for clause in read if clause.owns or _UNDONE.search(clause.text)]
-    return any(alone or part.is_meant(clause) for clause in denials)
+def denies_act(clause: Clause) -> bool:
+    """True when a clause says of something that it was not answered, or not done."""
+    return clause.owns or _UNDONE.search(clause.text) is not None
+
+
+def act_claims(text: str, verbs: frozenset[str]) -> list[str]:
+    """Returns the clauses of a text that say that something was done, by one of these verbs or by none ("all done")."""
+    claims: list[str] = []
+    for clause in clauses(text):
+        if denies_act(clause) or _NEUTRAL.search(clause.text):
+            continue
+        for claim in _DID.finditer(clause.text):
+            if claim[1] is None or not roots(claim[1]).isdisjoint(verbs):
+                claims.append(clause.text)
+                break
+    return claims
+
+
+def is_told(clause: str, told: str) -> bool:
+    """True when most words of a clause, and all its figures, stand in what was told."""
+    clause_words = stems(clause)
+    if len(clause_words & stems(told)) < 0.7 * len(clause_words):
+        return False
+    return bool(clause_words) and not unsourced(clause, told, told)
 
 
 def admits_rest(read: Sequence[Clause], parts: Sequence[Part]) -> bool:
