@@ -1,7 +1,8 @@
 """What a deck answers where somebody's life may be in danger: words to look for, and whom to call, per locale."""
 
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+import sys
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import NamedTuple
@@ -43,6 +44,8 @@ class Danger(Value):
     """Lists of words that phrases, and lists below them, name as `<list>`, with blanks between the words."""
     terms: dict[str, str] = {}
     """Phrases that mean the same to a rule, with commas between them."""
+    clause_openers: str = ""
+    """Phrases that begin another clause, with commas between them, such as "and i"."""
     harmless: tuple[str, ...] = ()
     """Phrases whose words say nothing of danger, such as "kill time"."""
     kinds: dict[str, DangerKind] = Field(min_length=1)
@@ -85,6 +88,7 @@ class DangerFinder:
         harmless: list[Phrase] = []
         self._kind_of_phrase: dict[int, str] = {}
         self._term_of_phrase: dict[int, str] = {}
+        self._clause_openers: set[int] = set()
         for place, text in _phrases_of(danger):
             phrase = read_phrase(text, lists)
             match place:
@@ -93,6 +97,9 @@ class DangerFinder:
                     phrases.append(phrase)
                 case ("terms", str(name)):
                     self._term_of_phrase[len(phrases)] = name
+                    phrases.append(phrase)
+                case ("clause_openers", *_):
+                    self._clause_openers.add(len(phrases))
                     phrases.append(phrase)
                 case _:
                     harmless.append(phrase)
@@ -117,6 +124,8 @@ class DangerFinder:
 
     def _kinds_by_rule(self, matches: list[PhraseMatch]) -> set[str]:
         matches_by_term: dict[str, list[PhraseMatch]] = {}
+        openers = (match.start for match in matches if match.phrase in self._clause_openers)
+        clause_starts = [0, *sorted(openers), sys.maxsize]
         for match in matches:
             term = self._term_of_phrase.get(match.phrase)
             if term is not None:
@@ -129,7 +138,9 @@ class DangerFinder:
                 continue
             last_match[term] = match
             for rule in self._rules_by_term.get(term, ()):
-                if rule.kind not in kinds and _holds(rule, match, last_match, matches_by_term):
+                if rule.kind in kinds:
+                    continue
+                if _holds(rule, match, last_match, matches_by_term, clause_starts):
                     kinds.add(rule.kind)
         return kinds
 
@@ -146,6 +157,7 @@ def _holds(
     last: PhraseMatch,
     last_match: Mapping[str, PhraseMatch],
     matches_by_term: Mapping[str, list[PhraseMatch]],
+    clause_starts: Sequence[int],
 ) -> bool:
     """Whether the terms of a rule stand together up to `last`, with none that it shuts out beside them."""
     first = last
@@ -155,23 +167,32 @@ def _holds(
             return False
         first = min(first, match, key=END)
     for term in rule.shut_out:
-        if _stands_beside(matches_by_term.get(term, []), first, last):
+        if _stands_beside(matches_by_term.get(term, []), first, last, clause_starts):
             return False
     return True
 
 
-def _stands_beside(matches: list[PhraseMatch], first: PhraseMatch, last: PhraseMatch) -> bool:
+def _stands_beside(
+    matches: list[PhraseMatch],
+    first: PhraseMatch,
+    last: PhraseMatch,
+    clause_starts: Sequence[int],
+) -> bool:
     """Whether one of some matches stands near two others and shares their clauses.
 
-    What stands in another clause says nothing of them: "my kid drank bleach. And I want my points".
+    What stands in another clause says nothing of them: "my kid drank bleach and I want my points".
     """
+    clause_start = clause_starts[bisect_right(clause_starts, first.start) - 1]
+    clause_end = clause_starts[bisect_right(clause_starts, last.end)]
     # A message may name many shops: to look at each for every rule would cost more than the message's length.
-    near = bisect_left(matches, first.end - BESIDE, key=END)
-    same_clause = bisect_left(matches, first.stretch, key=STRETCH)
-    index = max(near, same_clause)
+    near = bisect_left(matches, max(first.end - BESIDE, clause_start), key=END)
+    same_sentence = bisect_left(matches, first.stretch, key=STRETCH)
+    index = max(near, same_sentence)
     if index == len(matches):
         return False
-    return matches[index].end <= last.end + BESIDE and matches[index].stretch <= last.stretch
+    match = matches[index]
+    is_near = match.end <= last.end + BESIDE and match.start < clause_end
+    return is_near and match.stretch <= last.stretch
 
 
 def _rules(danger: Danger) -> Iterator[Rule]:
@@ -219,5 +240,8 @@ def _phrases_of(danger: Danger) -> Iterator[tuple[tuple[str | int, ...], str]]:
     for name, text in danger.terms.items():
         for phrase in text.split(","):
             yield ("terms", name), phrase
+    if danger.clause_openers:
+        for phrase in danger.clause_openers.split(","):
+            yield ("clause_openers",), phrase
     for index, text in enumerate(danger.harmless):
         yield ("harmless", index), text

@@ -246,7 +246,7 @@ SKIPPED = ""
 def _tokens(text: str) -> list[str]:
     """The words of a text, with STRETCH_END wherever no phrase goes on."""
     tokens: list[str] = []
-    for stretch in _STRETCH_END.split(text):
+    for stretch in _STRETCH_END.split(text.replace("&", " and ")):
         for word in plain_words(stretch):
             tokens.append(word[:LONGEST_WORD])
         tokens.append(STRETCH_END)
