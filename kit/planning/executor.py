@@ -12,6 +12,7 @@ from kit.planning.skill_call import call_skill
 from kit.planning.step_query import LONGEST
 from kit.runtime.act_ledger import DECLINED
 from kit.tools import task_memory, temp_files
+from kit.tools.arguments import fitted
 from kit.tools.exec_python import Review, ScriptRun, boundary_or_fault, exec_python
 from kit.tools.large_result import put_away
 from kit.tools.task_memory import KEY, write_data
@@ -59,6 +60,15 @@ def _call_tool(services: PlanServices) -> PlanTool:
         outcome = await call_skill(scope, services, skill, arguments)
         return outcome.text, outcome
 
+    async def read_arguments(values: Mapping[str, Any]) -> Mapping[str, Any]:
+        scope = step_scope()
+        skill = str(values.get("skill", ""))
+        if scope is None or skill not in scope.manifests:
+            return values
+        arguments = await _arguments(scope, services, skill, values)
+        schema = scope.manifests[skill].input_schema
+        return {"skill": skill, "arguments": await fitted(schema, arguments)}
+
     asks = {
         "skill": {"type": "string", "description": "A skill that this step allows."},
         "arguments": {
@@ -72,7 +82,9 @@ def _call_tool(services: PlanServices) -> PlanTool:
     }
     description = "Call a skill. A long result comes as a file."
     required = ("skill", "arguments")
-    return plan_tool(services, CALL, description, asks, required, step_scope, call, _act_words)
+    return plan_tool(
+        services, CALL, description, asks, required, step_scope, call, _act_words, read_arguments
+    )
 
 
 def _act_words(arguments: Mapping[str, Any]) -> str | None:

@@ -21,6 +21,8 @@ ToolAnswer = tuple[str, ToolResult]
 """A text for a model, and how the call went."""
 ActWords = Callable[[Mapping[str, Any]], str | None]
 """Says what a call with these arguments does in the world; None where it is a lookup: its user is not asked first."""
+ReadArguments = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
+"""Reads the arguments of a call that acts, before its user is asked. Raises ValueError, which says what is wrong."""
 OUTSIDE = "This tool works inside a plan, and there is none here."
 REASONS: Mapping[SkillReason, Reason] = {
     "unknown_skill": "bad_arguments",
@@ -58,6 +60,7 @@ class PlanTool(StructuredTool):
     services: Any = Field(exclude=True, repr=False)
     """The PlanServices it works with."""
     act_words: ActWords | None = Field(default=None, exclude=True, repr=False)
+    read_arguments: ReadArguments | None = Field(default=None, exclude=True, repr=False)
 
 
 def plan_tool(
@@ -69,6 +72,7 @@ def plan_tool(
     current_scope: Callable[[], S | None],
     call: Callable[[S, dict[str, Any]], Awaitable[ToolAnswer]],
     act_words: ActWords | None = None,
+    read_arguments: ReadArguments | None = None,
 ) -> PlanTool:
     """Makes a tool from a plain schema.
 
@@ -91,6 +95,7 @@ def plan_tool(
     return PlanTool(
         services=services,
         act_words=act_words,
+        read_arguments=read_arguments,
         name=name,
         description=description,
         args_schema=schema,

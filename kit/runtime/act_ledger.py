@@ -93,6 +93,15 @@ class ActLedger:
         """Returns the entry of a call, a new one where there is none."""
         return self.entries.setdefault(key, LedgerEntry())
 
+    def known_key(self, key: str, former_key: str) -> str:
+        """Returns the key by which a call has an entry; the first where it has none.
+
+        The former key is the one that earlier versions gave it.
+        """
+        if key not in self.entries and former_key in self.entries:
+            return former_key
+        return key
+
     def questions(self) -> dict[str, str]:
         """Returns what waits for an answer, by key."""
         questions: dict[str, str] = {}

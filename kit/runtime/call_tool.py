@@ -10,6 +10,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -49,6 +50,7 @@ from kit.runtime.message import UNREAD
 from kit.runtime.recording.recorded_call import failure_of, tool_request
 from kit.runtime.recording.replay import replay_tool
 from kit.stores.recall import repeated_turn
+from kit.tools.arguments import read_arguments
 from kit.tools.bounds import FunctionTool, ToolBounds, result_of
 from kit.tools.tool import (
     EXEC_PYTHON,
@@ -57,7 +59,6 @@ from kit.tools.tool import (
     ToolContext,
     ToolLimits,
     ToolResult,
-    parameters,
     within,
 )
 
@@ -264,49 +265,84 @@ async def _run(
         turn_id=ctx.turn.log.turn_id,
         inherited=ctx.inherited,
         emit=emit or ctx.report,
-        idempotency_key=lambda: idempotency_key(ctx.turn.log.turn_id, call),
+        idempotency_key=lambda: idempotency_key(ctx.turn.log.turn_id, lookup_key(call)),
         found=lambda: _components(agent, ctx),
         path=ctx.path,
         at_end=ctx.ledger.at_end.append,
     )
-    attempts = partial(_attempt, tool, call, context, bounds)
-    if bounds is not None and bounds.limits.retries:
-        attempts = partial(_attempts, tool, call, context, bounds, ctx)
-    is_bound = bounds is not None and bounds.is_act
     what = None
     act_words = getattr(tool, "act_words", None)
     if act_words is not None:
         # It calls others, some of which act.
         what = act_words(call["args"])
-    elif is_bound:
+    elif bounds is not None and bounds.is_act:
         what = call["name"].replace("_", " ")
     if what is None:
-        return await attempts()
-    if bounds is None or not is_bound:
+        return await _attempts(tool, call, context, bounds, ctx)
+    if bounds is None or not bounds.is_act:
         # Whoever is told how the turn ended has to know that it was made.
         entry = LedgerEntry(what=what, act=Act())
         ctx.turn.acts.repeatable[lookup_key(call)] = entry
-        result = await attempts()
+        result = await _attempts(tool, call, context, bounds, ctx)
         entry.act = _act_of(result)
         return result
-    async with ctx.turn.acts.order.setdefault(ctx.path, asyncio.Lock()):
-        objection = await _objection(tool, call, context)
+    return await _run_act(tool, call, what, bounds, context, ctx)
+
+
+async def _run_act(
+    tool: BaseTool,
+    call: ToolCall,
+    what: str,
+    bounds: ToolBounds,
+    context: ToolContext,
+    ctx: RunContext,
+) -> ToolResult:
+    """Makes an act once, unless its tool would refuse it."""
+    try:
+        arguments = await read_arguments(tool, call)
+    except FOREIGN as error:
+        # Before anybody is asked: a yes to what cannot be done is lost.
+        detail = describe_error(error)
+        text = UNREADABLE
+        if isinstance(tool.args_schema, dict):
+            # These are few words, and of a skill its model has read no schema.
+            text = f"{UNREADABLE}\n{detail}"
+        return ToolResult(text=text, fault="bad_arguments", detail=detail)
+    if isinstance(tool.args_schema, dict):
+        # LangChain hands them on as they are.
+        call = {**call, "args": arguments}
+    acts = ctx.turn.acts
+    wish = _ActCall(
+        agent=context.agent,
+        tool=call["name"],
+        arguments=arguments,
+        limits=bounds.limits,
+        former_key=lookup_key(call),
+    )
+    key = acts.known_key(wish.key, wish.former_key)
+    context = replace(context, idempotency_key=lambda: idempotency_key(context.turn_id, key))
+    async with acts.order.setdefault(ctx.path, asyncio.Lock()):
+        objection = await _objection(tool, arguments, context)
         if objection is not None:
             return ToolResult(text=objection)
-        entry = ctx.turn.acts.entry(lookup_key(call))
+        entry = acts.entry(key)
         entry.path = entry.path or ctx.path
         entry.what = what
         async with entry.at_work:
-            return await act(tool, call, bounds.limits, agent, ctx, attempts)
+            return await act(
+                wish, key, ctx, run=partial(_attempts, tool, call, context, bounds, ctx)
+            )
 
 
-async def _objection(tool: BaseTool, call: ToolCall, context: ToolContext) -> str | None:
+async def _objection(
+    tool: BaseTool, arguments: Mapping[str, Any], context: ToolContext
+) -> str | None:
     """Returns why a tool says that a call cannot be done, so that nobody needs to say yes to it; else None."""
     if not isinstance(tool, FunctionTool) or tool.impossible is None:
         return None
     try:
         with within(context):
-            return await tool.impossible({**_defaults(tool), **call["args"]})
+            return await tool.impossible(arguments)
     except FOREIGN as error:
         # A check that breaks says nothing of the call: its user is asked, as without one.
         log.warning("the check before %s failed: %s", tool.name, describe_error(error))
@@ -314,10 +350,16 @@ async def _objection(tool: BaseTool, call: ToolCall, context: ToolContext) -> st
 
 
 async def _attempts(
-    tool: BaseTool, call: ToolCall, context: ToolContext, bounds: ToolBounds, ctx: RunContext
+    tool: BaseTool,
+    call: ToolCall,
+    context: ToolContext,
+    bounds: ToolBounds | None,
+    ctx: RunContext,
 ) -> ToolResult:
     """Runs the tool, again after a fault that may pass where its limits allow that and the agent has time for it."""
     result = await _attempt(tool, call, context, bounds)
+    if bounds is None or not bounds.limits.retries:
+        return result
     for number in range(bounds.limits.retries):
         pause = PAUSE * 2**number
         if result.fault not in PASSING or pause >= seconds_left():
@@ -391,26 +433,41 @@ def watched_since(since: datetime.date | None, today: str) -> str | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class _ActCall:
+    """A call of a tool that acts."""
+
+    agent: str
+    tool: str
+    arguments: Mapping[str, Any]
+    """As the tool reads them, its defaults among them."""
+    limits: ToolLimits
+    former_key: str
+    """By which earlier versions knew it: the arguments as the model spelled them."""
+
+    @property
+    def key(self) -> str:
+        """Names what is done: the tool, and those of its arguments that hold something.
+
+        No name that an earlier version gave looks so.
+        """
+        return f"{self.tool}({_filled_in(self.arguments)})"
+
+
 async def act(
-    target: BaseTool,
-    call: ToolCall,
-    limits: ToolLimits,
-    agent: str,
-    ctx: RunContext,
-    run: Callable[[], Awaitable[ToolResult]],
+    call: _ActCall, key: str, ctx: RunContext, run: Callable[[], Awaitable[ToolResult]]
 ) -> ToolResult:
     """Makes a call once: with the user's yes where its tool asks for that, or where the turn is another one asked
-    again, and with its beginning in the store.
+    again, and with its beginning in the store. `key` is that of its entry in the ledger.
 
     Raises Paused where the user has not answered yet.
     """
-    key = lookup_key(call)
     entry = ctx.turn.acts.entry(key)
     memory = ctx.turn.memory
     if entry.state == "new" and (retries(ctx.turn.message) or memory.is_sent_again()):
         # Whoever only says "go on" or "again", or sends what was cut off once more, asks for nothing twice that was
         # done, may have been, or is still asked.
-        earlier = memory.earlier_act(key)
+        earlier = memory.earlier_act(call.key, call.former_key)
         if earlier is not None and earlier.state == "asked":
             return ToolResult(text=ASKED_BEFORE, caveat=ASKED_BEFORE)
         if earlier is not None:
@@ -419,23 +476,25 @@ async def act(
                 return ToolResult(text=f"{earlier.act.text} {DONE_BEFORE}", caveat=DONE_BEFORE)
             # Of an idempotent tool too: it knows a call by the turn that made it.
             return _result_of(entry)
-    if entry.state == "done" or (entry.state == "started" and not limits.idempotent):
+    if entry.state == "done" or (entry.state == "started" and not call.limits.idempotent):
         return _result_of(entry)
-    tool = call["name"]
     # What asks an earlier turn again is tried out: nobody who compares or forks wants its act once more unasked.
     is_asked_again = bool(repeated_turn(ctx.inherited.episode_id))
-    if limits.confirm or is_asked_again:
+    if call.limits.confirm or is_asked_again:
         if entry.answer is None:
-            # With its defaults: a yes counts for what will be done, not for what the model wrote.
-            arguments = {**_defaults(target), **call["args"]}
-            question = question_of(limits, tool, arguments, ctx.turn.locale.sentences)
-            entry.question = ApprovalAsked(agent=agent, tool=tool, key=key, question=question)
+            # A yes counts for what will be done, not for what the model wrote.
+            question = question_of(
+                call.limits, call.tool, call.arguments, ctx.turn.locale.sentences
+            )
+            entry.question = ApprovalAsked(
+                agent=call.agent, tool=call.tool, key=key, question=question
+            )
             ctx.emit(entry.question)
             raise Paused
         if not entry.answer:
             return ToolResult(text=DECLINED, caveat=DECLINED)
     entry.act = Act()
-    ctx.emit(ActStarted(agent=agent, tool=tool, key=key))
+    ctx.emit(ActStarted(agent=call.agent, tool=call.tool, key=key))
     try:
         await ctx.turn.keep()
     except StoreError as error:
@@ -460,20 +519,25 @@ def _act_of(result: ToolResult) -> Act:
 
 
 def lookup_key(call: ToolCall) -> str:
-    """Names a lookup: its tool, and the arguments that hold something."""
-    args = {name: value for name, value in call["args"].items() if value not in (None, "")}
-    return f"{call['name']} {json.dumps(args, sort_keys=True, default=str)}"
+    """Names a lookup: its tool, and the arguments that hold something, as its model spelled them."""
+    return f"{call['name']} {_filled_in(call['args'])}"
 
 
-def idempotency_key(turn_id: str, call: ToolCall) -> str:
+def _filled_in(arguments: Mapping[str, Any]) -> str:
+    values = {name: value for name, value in arguments.items() if value not in (None, "")}
+    return json.dumps(values, sort_keys=True, default=str)
+
+
+def idempotency_key(turn_id: str, key: str) -> str:
     """Returns 32 hexadecimal digits: the same for the same call in the same turn, however often that goes on."""
-    return hashlib.sha256(f"{turn_id} {lookup_key(call)}".encode()).hexdigest()[:32]
+    return hashlib.sha256(f"{turn_id} {key}".encode()).hexdigest()[:32]
 
 
 def question_of(
     limits: ToolLimits, tool: str, args: Mapping[str, Any], sentences: Sentences
 ) -> str:
     """Words what the user is asked: the sentence of the tool with its arguments filled in, else one that names them."""
+    args = {name: value for name, value in args.items() if value is not None}
     if isinstance(limits.confirm, str):
         try:
             return limits.confirm.format_map({name: str(value) for name, value in args.items()})
@@ -487,15 +551,6 @@ def question_of(
     if not arguments:
         return sentences.may_i.format(tool=words)
     return sentences.may_i_with.format(tool=words, arguments=", ".join(arguments))
-
-
-def _defaults(tool: BaseTool) -> dict[str, Any]:
-    """Returns what the arguments are that a call leaves out: a yes counts for them too."""
-    defaults: dict[str, Any] = {}
-    for name, field in parameters(tool).items():
-        if field.get("default") is not None:
-            defaults[name] = field["default"]
-    return defaults
 
 
 def _result_of(entry: LedgerEntry, last: ToolResult | None = None) -> ToolResult:

@@ -83,8 +83,8 @@ class SessionMemory:
         """Whether the message is that of the turn before, word for word, which did not come to its end."""
         return False
 
-    def earlier_act(self, key: str) -> LedgerEntry | None:
-        """What an earlier turn of the session still asks, did or may have done, under the key of an act."""
+    def earlier_act(self, key: str, former_key: str) -> LedgerEntry | None:
+        """What an earlier turn of the session still asks, did or may have done, under a key of an act."""
         return None
 
 

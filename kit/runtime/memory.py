@@ -364,11 +364,12 @@ class Memory(SessionMemory):
                 return record.message == self._message and record.status not in ("ok", "paused")
         return False
 
-    def earlier_act(self, key: str) -> LedgerEntry | None:
-        """What an earlier turn still asks, did or may have done, under the key of an act; one that failed may be tried
+    def earlier_act(self, key: str, former_key: str) -> LedgerEntry | None:
+        """What an earlier turn still asks, did or may have done, under a key of an act; one that failed may be tried
         again."""
         for record in self._newest_turns():
-            entry = acts_of(self._store.events(record.id, self._session.principal)).entry(key)
+            acts = acts_of(self._store.events(record.id, self._session.principal))
+            entry = acts.entry(acts.known_key(key, former_key))
             if entry.state == "asked" and record.status == "paused":
                 return entry
             if entry.act is not None and not entry.has_failed:

@@ -69,7 +69,7 @@ class ToolSetup:
     clock: Callable[[], float] = time.time
     """Seconds since the epoch."""
     faults: bool = False
-    """Whether turns of this kit may be told to go wrong; `kit.tools.fault_header` passes that on to
+    """Whether turns of this kit may be told to go wrong; `kit.tools.faults` passes that on to
     a service over HTTP."""
     bus: Bus = field(default_factory=LocalBus)
     """Where tools say what others may wait for; the kit's (docs/stores.md)."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 
 from kit.core.bodies.speech import Status
-from kit.tools import fault_header
+from kit.tools import faults
 from kit.tools.tool import tool_context
 
 SAID = 12
@@ -26,5 +26,5 @@ async def chatter(request: httpx.Request) -> None:
         context.emit(Status(agent=context.agent, status=STATUSES[number % 2]))
 
 
-fault_header.asking_for_faults = chatter
+faults.asking_for_faults = chatter
 runpy.run_path(str(Path(__file__).parents[2] / "app.py"))

@@ -162,6 +162,28 @@ def acts_twice(messages: list[BaseMessage]) -> Line:
 
 
 @pytest.mark.req("K-12", "AS-10")
+async def test_nobody_is_asked_for_a_skill_whose_arguments_do_not_fit_its_schema(
+    tmp_path: Path,
+) -> None:
+    def slips_first(messages: list[BaseMessage]) -> Line:
+        """An executor's model that gives a list for a text, reads so, and gives the text."""
+        if not isinstance(messages[-1], ToolMessage):
+            return Line(calls=[("call_skill", {"skill": "rows", "arguments": {"task": ["ink"]}})])
+        if "is not of type 'string'" in str(messages[-1].content):
+            return Line(calls=[("call_skill", {"skill": "rows", "arguments": {"task": "ink"}})])
+        return calls_and_writes(messages)
+
+    fields = {"task": {"type": "string"}}
+    desk = Rows(input_schema={"type": "object", "properties": fields})
+    confirm = {"call_skill": ToolLimits(confirm="Call {skill} with {arguments}?")}
+    async with opened_plans(tmp_path, desk, executor=slips_first, tool_limits=confirm) as kit:
+        reply = await kit.ask("the best three", kit.session("s"))
+        assert reply.text == "Call rows with {'task': 'ink'}?" and desk.tasks == []
+        await kit.resume(reply.turn_id, True)
+    assert desk.tasks == ["ink"]
+
+
+@pytest.mark.req("K-12", "AS-10")
 async def test_two_acts_of_one_step_are_each_done_once_under_a_key_of_their_own(
     tmp_path: Path,
 ) -> None:

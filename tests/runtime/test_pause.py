@@ -246,7 +246,7 @@ async def test_the_question_holds_what_the_call_leaves_to_a_default(tmp_path: Pa
 
     for confirm, question in (
         ("Open {copies} tickets?", "Open 3 tickets?"),
-        (True, "May I run open ticket with copies: 3, words: the printer is out of ink?"),
+        (True, "May I run open ticket with words: the printer is out of ink, copies: 3?"),
     ):
         world = Desk(tmp_path / str(confirm), ToolLimits(confirm=confirm))
         world.effects.parent.mkdir()

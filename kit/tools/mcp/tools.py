@@ -14,7 +14,7 @@ from kit.core.extra import require
 from kit.core.fault_injection import planned_faults
 from kit.models.access import home_of
 from kit.tools.enricher import UNAVAILABLE
-from kit.tools.fault_result import with_faults
+from kit.tools.faults import with_faults
 from kit.tools.mcp.json_schema import SchemaTooCostly, find_misfit, json_fault
 from kit.tools.mcp.lock import (
     Acceptance,

@@ -23,7 +23,7 @@ async def open_client(
     import httpx
 
     from kit.tools.asgi_transport import StreamingASGITransport
-    from kit.tools.fault_header import asking_for_faults
+    from kit.tools.faults import asking_for_faults
 
     if url := setup.environment.get(URL):
         client = httpx.AsyncClient(base_url=f"{url.rstrip('/')}/{service}", timeout=10)

@@ -12,7 +12,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from kit.compose.deck import Deck
 from kit.tools.deck_tools import DeckTools
-from kit.tools.fault_result import with_faults
+from kit.tools.faults import with_faults
 from kit.tools.tool import NO_LIMITS, ConfiguredTool, LimitedTool, Toolbox, ToolResult
 from kit.tools.tool_factory import ToolSetup, tool_factory
 

@@ -1,13 +1,18 @@
-"""What a fault on purpose makes of the answer of a service that cannot be told to go wrong: a
-simulation, an MCP server."""
+"""Faults on purpose of the services that tools call: what their requests say of them, and what they make of the answer
+of one that cannot be told to go wrong, a simulation or an MCP server."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from kit.core.fault import Kind
+from kit.core.bodies.speech import Status
+from kit.core.fault import HEADER, STRANGE_STATUS, Kind
 from kit.core.fault_injection import active_faults
 from kit.core.outcome import Reason
 from kit.tools.enricher import CAVEAT, UNAVAILABLE
-from kit.tools.tool import ToolResult
+from kit.tools.tool import ToolResult, tool_context
+
+if TYPE_CHECKING:
+    import httpx
 
 FAULTS: Mapping[Kind, Reason | None] = {
     "error_envelope": "unavailable",
@@ -29,3 +34,13 @@ def with_faults(answer: ToolResult, agent: str) -> ToolResult:
         elif result is answer and answer.fault is None:
             result = answer.replace(text=f"{answer.text} {CAVEAT}", caveat=CAVEAT)
     return result
+
+
+async def asking_for_faults(request: "httpx.Request") -> None:
+    """A request hook of httpx for the clients that tools use; it works the same in-process and over a socket."""
+    context = tool_context()
+    for _ in active_faults(context.agent, "tool"):
+        context.emit(Status(agent=context.agent, status=STRANGE_STATUS))
+    kinds = [fault.kind for fault in active_faults(context.agent, "upstream")]
+    if kinds:
+        request.headers[HEADER] = ",".join(kinds)
