@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from string import Formatter
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from kit.core.context import InheritedContext
 from kit.core.errors import BindError, nearest
@@ -19,6 +19,9 @@ from kit.core.value import Value
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
+
+
+_NO_QUESTIONS = ("yes", "no", "y", "n", "on", "off", "true", "false", "none", "null", "sí", "si")
 
 
 class ToolLimits(Value, use_attribute_docstrings=True):
@@ -39,6 +42,19 @@ class ToolLimits(Value, use_attribute_docstrings=True):
     at_once: int | None = Field(default=None, gt=0)
     """Calls of it that run at the same time in one Kit; others wait. None: any number, and for a
     synchronous tool sixteen."""
+
+    @field_validator("confirm", mode="before")
+    @classmethod
+    def _asks(cls, value: object) -> object:
+        """A question that is empty, or a word for yes or no in quotes, would have the act done unasked, or ask that."""
+        if isinstance(value, bool):
+            return value
+        words = str(value).strip().lower()
+        if words in _NO_QUESTIONS or not any(map(str.isalpha, words)):
+            raise ValueError(
+                f"{value!r} asks nothing: write a sentence that its user can say yes or no to, or `confirm: true`"
+            )
+        return value
 
     @model_validator(mode="after")
     def _repeatable(self) -> Self:

@@ -278,6 +278,21 @@ FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
         {"find_printer": {"confirm": "Look on {flor}?"}},
         "deck.yaml:7: `confirm` names 'flor', which is no argument of the tool: did you mean 'floor'?",
     ),
+    "an empty question": (
+        "",
+        {"find_printer": {"confirm": " "}},
+        "deck.yaml:7: 'tool_limits.find_printer.confirm': ' ' asks nothing: write a sentence .* or `confirm: true`",
+    ),
+    "a quoted no": ("", {"find_printer": {"confirm": "No"}}, "deck.yaml:7: .* 'No' asks nothing"),
+    "a quoted yes": ("", {"find_printer": {"confirm": "true"}}, "deck.yaml:7: .* asks nothing"),
+    "a quoted number": ("", {"find_printer": {"confirm": "3"}}, "deck.yaml:7: .* asks nothing"),
+    "a number": ("", {"find_printer": {"confirm": 3}}, "deck.yaml:7: .* 3 asks nothing"),
+    "nothing": ("", {"find_printer": {"confirm": None}}, "deck.yaml:7: .* asks nothing"),
+    "a card's empty question": (
+        "{confirm: ''}",
+        {},
+        "desk.yaml:6: tool 'open_ticket': confirm: '' asks nothing",
+    ),
     "retries alone": (
         "",
         {"find_printer": {"retries": 2}},
