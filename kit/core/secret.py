@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, TypeVar
+from functools import cache, partial
+from typing import Any, Literal, TypeVar, get_args, get_origin
 from urllib.parse import parse_qs, unquote
 
 from pydantic import SecretStr
@@ -23,6 +24,8 @@ _LOOKS_LIKE = re.compile(
 _URL_PASSWORD = re.compile(r"://[^:@]*:(.*)@", re.DOTALL)
 _URL_USER = re.compile(r"://.*@", re.DOTALL)
 _NAMES_ONE = re.compile("KEY|TOKEN|SECRET|PASSWORD|AUTHORIZATION", re.IGNORECASE)
+_ADDRESSES = frozenset({"agent", "holder", "id", "memory_key", "pattern"})
+"""Fields beside those that end in `_id` by which something is found."""
 V = TypeVar("V", bound=Value)
 
 
@@ -50,7 +53,11 @@ def without_keys(text: str) -> str:
 
 
 def without_secrets(value: V, secrets: Collection[str]) -> V:
-    """The same value without these secrets, wherever in it they stand; itself where it holds none."""
+    """The same value without these secrets; itself where it holds none.
+
+    Ids, and fields that hold one of a few fixed words, stay as they are: rows are found by them, and
+    a tenant or a session may well be called what a server is told.
+    """
     # Most values hold none, and to look at their JSON takes a tenth of the time of a copy.
     try:
         text = value.model_dump_json()
@@ -59,8 +66,8 @@ def without_secrets(value: V, secrets: Collection[str]) -> V:
         text = ""
     if text and not any(secret in text for secret in secrets):
         return value
-    fields = map_leaves(value.model_dump(), lambda leaf: _replace(leaf, secrets))
-    return type(value).model_validate(fields)
+    cleaned: V = _without(value, secrets)
+    return cleaned
 
 
 def holds_secret(text: str, secrets: Collection[str]) -> bool:
@@ -108,6 +115,29 @@ def without_password(store: str) -> str:
     if not is_url(store):
         return store
     return _URL_USER.sub("://", store).partition("?")[0]
+
+
+def _without(leaf: Any, secrets: Collection[str]) -> Any:
+    if not isinstance(leaf, Value):
+        return _replace(leaf, secrets)
+    kind = type(leaf)
+    kept = _kept_fields(kind)
+    fields = dict(vars(leaf))
+    for name in fields.keys() - kept:
+        fields[name] = map_leaves(fields[name], partial(_without, secrets=secrets))
+    return kind.model_validate(fields)
+
+
+@cache
+def _kept_fields(kind: type[Value]) -> frozenset[str]:
+    """The fields of a kind of value that find a row, or hold one of a few fixed words."""
+    names: set[str] = set()
+    for name, field in kind.model_fields.items():
+        literals = (field.annotation, *get_args(field.annotation))
+        is_fixed = any(get_origin(literal) is Literal for literal in literals)
+        if is_fixed or name in _ADDRESSES or name.endswith("_id"):
+            names.add(name)
+    return frozenset(names)
 
 
 def _replace(leaf: Any, secrets: Collection[str]) -> Any:

@@ -14,7 +14,7 @@ from kit.models.openai import chat_model
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.recording.cassette import Cassette
 from kit.runtime.turn import run_turn
-from kit.settings import Settings
+from kit.settings import HOME, Settings
 from kit.sinks.opentelemetry import OtelSink
 from kit.sinks.recorder import Recorder
 from kit.tools.mcp.server import McpServer
@@ -139,3 +139,22 @@ def test_a_key_goes_to_its_home_and_to_no_host_that_looks_like_it(url: str, is_h
         else:
             with pytest.raises(BindError, match=r"SHOP_API_KEY belongs to .* and is not sent to"):
                 address("shop", server, environment)
+
+
+@pytest.mark.req("S-3")
+async def test_ids_that_hold_a_secret_value_still_find_their_rows(tmp_path: Path):
+    """A server may be told the name of its organisation, which is a tenant of the kit too."""
+    club = "northclub"
+    who = Principal(tenant_id=club, user_id=f"{club}-ana")
+    told = settings(tmp_path, deck=HOME / "cards/gifts").with_(variables={"SHOP_TOKEN": club})
+    talk = Session(id=f"{club}-1", principal=who)
+    async with open_kit(told, models="offline") as kit:
+        greeted = await kit.ask(f"hello from {club}", talk)
+        asked = await kit.ask("redeem 500 points for a gift card of Harvest Market", talk)
+    async with open_kit(told, models="offline") as kit:
+        reply = await kit.resume(asked.turn_id, True, who=who)
+        row = kit.store.turn(greeted.turn_id, who)
+        assert asked.status == "paused" and "500 points were redeemed" in reply.text
+        assert row is not None and row.session_id == talk.id and row.principal == who
+        assert row.message == "hello from [secret]"
+        assert kit.store.forget(who)["turns"] == 2
