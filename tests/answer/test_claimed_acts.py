@@ -200,6 +200,16 @@ async def test_an_agent_that_claims_no_act_is_told_as_it_speaks(says: str, looks
     assert says in reply.text and NOT_BEGUN not in reply.text.lower()
 
 
+async def test_of_what_was_done_at_some_time_an_agent_may_tell_in_its_own_words():
+    says = "Your last points were redeemed for a card of Larder in May."
+    asks = Line(
+        calls=[("ask_gift_cards", {"query": "when did I last redeem points", "intent_count": 1})]
+    )
+    looks_up = ScriptedModel(Line(calls=[("look_up", {"card": "Larder"})]), says)
+    reply = await told(says, looks_up, asks=asks)
+    assert reply.text.startswith(says) and NOT_BEGUN not in reply.text.lower()
+
+
 @pytest.mark.req("K-12")
 @pytest.mark.parametrize("says", CLAIMS)
 async def test_an_orchestrator_that_asks_nobody_has_done_nothing_whatever_it_says(says: str):

@@ -38,6 +38,7 @@ _SECOND_VERBS = word_set("get give earn collect gain make have take offer pay br
 """Verbs of what a place or a thing does for somebody."""
 _ADVERBS = word_set("still also even then actually both")
 _STATES = word_set("is are was were has have")
+_PAST = _STATES | word_set("did does do had he hice")
 _NAME_END = re.compile(r"\b[A-Z][\w'’]*\Z")
 """Before an "&" that stands in a name: "Stop & Shop"."""
 _SENTENCE_END = re.compile(r"[.?!;,:\n]\s*(?:(?:and|also|oh|next|plus)\s+)*", re.IGNORECASE)
@@ -161,6 +162,12 @@ def tells(text: str) -> bool:
     """Whether a text begins as one that tells does: `my friend signed up`, `there was nobody`."""
     first_words = words(text[:30])
     return bool(first_words) and first_words[0] in _TELLERS
+
+
+def inquires(text: str) -> bool:
+    """Whether a text begins as one that wants to know does, and nothing done: `what did I pay`, `did you book it`."""
+    first_words = words(text[:30])
+    return bool(first_words) and first_words[0] in _ASKERS | _PAST
 
 
 def goes_on(head: str, tail: str) -> bool:

@@ -4,11 +4,12 @@ done."""
 import json
 from collections.abc import Iterable, Sequence
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import ToolCall
 
+from kit.core.language.clauses import inquires
 from kit.core.language.words import words
-from kit.core.outcome import Answer, Outcome
+from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.models.json_prose import prose
 from kit.runtime.act_ledger import DECLINED, NOT_BEGUN
 from kit.runtime.answer.clauses import (
@@ -33,7 +34,12 @@ Results = Sequence[tuple[ToolCall, ToolResult]]
 
 
 def as_it_became(
-    outcome: Outcome, results: Results, thread: Thread, tools: Iterable[str], ctx: RunContext
+    outcome: Outcome,
+    call: AgentCall,
+    results: Results,
+    thread: Thread,
+    tools: Iterable[str],
+    ctx: RunContext,
 ) -> Outcome:
     """Returns what an agent whose `tools` act may say of its acts, whatever its model makes of them.
 
@@ -59,6 +65,9 @@ def as_it_became(
     found = [prose(result.text) for _, result in results if result.fault is None]
     told = "\n".join([*found, *_said(thread)])
     if all(is_told(claim, told) for claim in claims):
+        return outcome
+    if found and inquires(call.query):
+        # What was done at some time is worded in other words than those of the data.
         return outcome
     outcome = outcome.replace(caveat=" ".join(filter(None, (outcome.caveat, NOT_BEGUN))))
     if found:
@@ -171,7 +180,11 @@ def _repeats(text: str, act_roots: frozenset[str]) -> bool:
 def _said(thread: Thread) -> list[str]:
     """Returns what was answered in earlier turns: of an act of theirs an agent may tell."""
     texts: list[str] = []
-    for position, message in enumerate(thread):
-        if isinstance(message, HumanMessage):
-            texts = [str(earlier.text) for earlier in thread[:position] if earlier.type == "ai"]
+    for message in thread:
+        if not isinstance(message, AIMessage):
+            continue
+        if message.tool_calls:
+            # From here on it speaks of this turn.
+            break
+        texts.append(str(message.text))
     return texts
