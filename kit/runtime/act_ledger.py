@@ -118,14 +118,6 @@ class ActLedger:
                 acts.append(entry)
         return acts
 
-    def declined_at(self, path: str) -> list[str]:
-        """Returns what the agent at a path asked its user, who said no."""
-        questions: list[str] = []
-        for entry in self.entries.values():
-            if entry.path == path and entry.state == "declined" and entry.question is not None:
-                questions.append(entry.question.question)
-        return questions
-
     def in_state(self, *states: ActState) -> list[LedgerEntry]:
         """Returns what was met here and has come so far, in the order of the states; what failed is left out."""
         entries: list[LedgerEntry] = []

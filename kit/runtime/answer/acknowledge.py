@@ -24,7 +24,7 @@ from kit.core.bodies.speech import Acknowledged, Acknowledgement
 from kit.core.language.words import words
 from kit.core.outcome import AgentCall, Answer, LeftOut, Outcome
 from kit.models.json_prose import prose
-from kit.runtime.act_ledger import DECLINED, NOT_BEGUN
+from kit.runtime.act_ledger import NOT_BEGUN
 from kit.runtime.answer.clauses import (
     LONGEST,
     Part,
@@ -137,8 +137,9 @@ def judge(text: str, ctx: RunContext, owed: Owed, sources: str) -> Verdict:
         if answer.text not in text and _is_lost(answer, text, answers, turn):
             missing_answers[answer.agent] = None
     new_acts: tuple[str, ...] = ()
-    # Most turns do nothing in the world.
-    if turn.acts.entries:
+    caveats = [answer.caveat or "" for answer in owed.with_reservation]
+    # Most turns do nothing in the world, and nobody says that they do.
+    if turn.acts.entries or NOT_BEGUN in " ".join(caveats):
         missing_answers |= dict.fromkeys(_acts_passed_over(text, answers, turn))
         if claims_new_act(text, turn):
             new_acts = ("an act",)
@@ -176,7 +177,6 @@ def _unowned(
             silent.append(agent)
         if agent not in owed.partly and makes_claim(read, parts[agent], answer_words):
             claims.append(agent)
-    claims += _undone_acts_claimed(text, owed, parts, answers, turn)
     # What nobody was asked for can be claimed as well as what failed.
     left_out = _parts_left_out(owed.left_out, turn)
     for part in left_out:
@@ -196,24 +196,6 @@ def _unowned(
         if claim := claims_all(read, answer_words):
             claims.append(claim)
     return silent, claims
-
-
-def _undone_acts_claimed(
-    text: str, owed: Owed, parts: dict[str, Part], answers: Sequence[Answer], turn: TurnState
-) -> list[str]:
-    """Returns the agents for which something is claimed that their user said no to, or that they never began."""
-    read = clauses(text)
-    claims: list[str] = []
-    for answer in owed.with_reservation:
-        caveat = answer.caveat or ""
-        if DECLINED not in caveat and NOT_BEGUN not in caveat:
-            continue
-        texts = [answer.text]
-        texts += [sibling.text for sibling in answers if sibling is not answer]
-        is_new = NOT_BEGUN in caveat and claims_new_act(text, turn)
-        if is_new or makes_claim(read, parts[answer.agent], stems("\n".join(texts))):
-            claims.append(answer.agent)
-    return claims
 
 
 async def acknowledge(

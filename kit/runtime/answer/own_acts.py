@@ -18,10 +18,8 @@ from kit.runtime.answer.clauses import (
     clauses,
     denies_act,
     is_told,
-    makes_claim,
     numbers,
     roots,
-    stems,
     unsourced,
 )
 from kit.runtime.context import RunContext, TurnState
@@ -48,10 +46,13 @@ def as_it_became(
     """
     if not isinstance(outcome, Answer):
         return outcome
-    if DECLINED in (outcome.caveat or ""):
-        return _after_no(outcome, results, ctx)
     text = prose(outcome.text)
-    claims = act_claims(text, _verbs_of(tools))
+    claims = act_claims(text, _verbs_of(tools, [call.query]))
+    if DECLINED in (outcome.caveat or ""):
+        found = _found(results)
+        if found and all(is_told(claim, "\n".join(found)) for claim in claims):
+            return outcome
+        return outcome.replace(text=ctx.turn.locale.reservation(DECLINED))
     acts = ctx.turn.acts.acts_at(ctx.path)
     if acts:
         done = "\n".join(prose(entry.act.text) for entry in acts if entry.act and entry.act.text)
@@ -62,7 +63,7 @@ def as_it_became(
         if not claims and not _tells(text, done):
             return outcome.replace(text=f"{done}\n{text}")
         return outcome
-    found = [prose(result.text) for _, result in results if result.fault is None]
+    found = _found(results)
     told = "\n".join([*found, *_said(thread)])
     if all(is_told(claim, told) for claim in claims):
         return outcome
@@ -108,17 +109,30 @@ def passes_over_act(
     return not act_claims(text, _verbs_of_all(turn)) and not _tells(text, answer)
 
 
-def _verbs_of(tools: Iterable[str]) -> frozenset[str]:
-    """Returns the words that name what tools do, without their endings: of `redeem_points` "redeem" and "point"."""
-    return roots(" ".join(tools).replace("_", " "))
+def _verbs_of(tools: Iterable[str], requests: Iterable[str]) -> frozenset[str]:
+    """Returns the words that may name what was done, without their endings: those of tools (`redeem_points`) and of
+    what was asked for."""
+    return roots(" ".join([*tools, *requests]).replace("_", " "))
 
 
 def _verbs_of_all(turn: TurnState) -> frozenset[str]:
+    """Returns those of all tools and requests of a turn; none where no agent of the deck acts."""
     tools: set[str] = set()
     for agent in turn.agents.values():
         names: frozenset[str] = getattr(agent, "acts", frozenset[str]())
         tools |= names
-    return _verbs_of(tools)
+    if not tools:
+        return frozenset()
+    return _verbs_of(tools, [turn.message, *(call.query for call in turn.calls)])
+
+
+def _found(results: Results) -> list[str]:
+    """Returns what the lookups of an agent found; what its user said no to is none."""
+    found: list[str] = []
+    for _, result in results:
+        if result.fault is None and result.caveat != DECLINED:
+            found.append(prose(result.text))
+    return found
 
 
 def _denies_done(
@@ -138,22 +152,6 @@ def _denies_done(
         elif _repeats(clause.text, act_roots):
             return False
     return is_denied
-
-
-def _after_no(answer: Answer, results: Results, ctx: RunContext) -> Answer:
-    """Returns what an agent may say whose user said no: that it was not done stands alone where the agent has looked up
-    nothing else, and in the place of words that tell of the act all the same."""
-    found: list[str] = []
-    for _, result in results:
-        if result.fault is None and result.caveat != DECLINED:
-            found.append(result.text)
-    found_words = "\n".join(found)
-    questions = ctx.turn.acts.declined_at(ctx.path)
-    act_words = roots("\n".join(questions)) - roots(found_words)
-    act = Part(answer.agent, answer.agent, act_words)
-    if found and not makes_claim(clauses(prose(answer.text)), act, stems(found_words)):
-        return answer
-    return answer.replace(text=ctx.turn.locale.reservation(DECLINED))
 
 
 def _tells_another(claims: Sequence[str], results: Results) -> bool:
