@@ -23,9 +23,8 @@ from kit.core.errors import CodeError, FaultError
 from kit.core.extra import require
 from kit.core.fault import Fault, parse_all
 from kit.core.fault_injection import current_injection, inject_faults
-from kit.core.language.retry import retries
 from kit.core.picture import Picture
-from kit.core.record import SessionRecall, TurnRecord
+from kit.core.record import LINES, SessionRecall, TurnRecord
 from kit.models.access import NO_KEY, OPENAI
 from kit.patterns import pattern_of
 from kit.patterns.agents_as_tools import MEDIATED
@@ -45,7 +44,7 @@ from kit.settings import Settings
 from kit.sinks.recorder import Recorder, Sink
 from kit.stores.bus.bus import Bus, LocalBus
 from kit.stores.opening import open_store
-from kit.stores.recall import recall_before
+from kit.stores.recall import asked_once_more, recall_before
 from kit.stores.turn_store import TurnStore
 from kit.team_binder import TeamBinder, admission_of, choose_models
 from kit.tools.deck_tools import given_tools
@@ -152,8 +151,8 @@ class Kit:
         topologies name it. `images` come with the message; a `past` stands in for what the store
         remembers of the session (`recall_before`).
 
-        Where a plan is asked for in the words of the turn before, or by "go on", and that turn was a plan that was cut
-        off, it goes on with that one: its acts are not begun anew.
+        Where a plan that was cut off is asked for once more (`asked_once_more`), it goes on with that one: its acts are
+        not begun anew.
 
         `key` opens the skill service for this request, and reaches nothing else (docs/outlets.md). `turn_id`: a new
         one where none is given. `faults` make this one turn go wrong, such as `["rewards=timeout"]`. Raises
@@ -191,21 +190,14 @@ class Kit:
             key=key,
         )
         if chosen.is_plan and turn_id is None and past is None:
-            cut_off = self._plan_cut_off(message, session, chosen)
-            if cut_off is not None:
-                user = session.principal
-                start = partial(resume_turn, self, user, cut_off, None, session.flags, key)
+            user = session.principal
+            turns = self.store.turns(session.id, user.tenant_id, user.user_id, LINES)
+            again = asked_once_more(self.store, turns, message)
+            # A plan of another pattern has other agents.
+            if again and again.status == "interrupted" and again.pattern == chosen.name:
+                start = partial(resume_turn, self, user, again.id, None, session.flags, key)
         with injected:
             return self.turns.begin(start)
-
-    def _plan_cut_off(self, message: str, session: Session, pattern: Pattern) -> str | None:
-        """The id of the session's newest turn, where that is a plan that was cut off and is asked for again."""
-        user = session.principal
-        for turn in self.store.turns(session.id, user.tenant_id, user.user_id, 1):
-            is_asked_again = turn.message == message or retries(message)
-            if is_asked_again and turn.status == "interrupted" and turn.pattern == pattern.name:
-                return turn.id
-        return None
 
     def join(self, turn_id: str, principal: Principal) -> Turn:
         """Returns a handle of a turn that another process runs over the same store (`join_turn`)."""

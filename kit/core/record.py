@@ -210,6 +210,10 @@ class SessionRecall(Value):
     store is read for it."""
     components: tuple[ShownComponent, ...] | None = None
     """What was shown, in the order shown; likewise."""
+    has_cut_off: bool = False
+    """Whether the process of one of its newest turns died."""
+    asked_again: TurnRecord | None = None
+    """What `asked_once_more` gave when a turn began whose past this is."""
 
 
 class Feedback(Value):

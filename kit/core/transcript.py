@@ -1,8 +1,9 @@
 """What a person has read of a turn so far, derived from its events."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
-from kit.core.bodies.speech import Text, TextReplaced
+from kit.core.bodies.speech import Separator, Text, TextReplaced
 from kit.core.event import Event
 from kit.core.value import Value, builder
 
@@ -39,3 +40,21 @@ def transcript(events: Iterable[Event]) -> Transcript:
         answer="".join(answer.values()),
         answer_seq=next(iter(answer), None),
     )
+
+
+def answer_parts(text: str, events: Sequence[Event]) -> list[str]:
+    """Cuts an answer at the separators of its log; returns it whole where the page showed other words in the end."""
+    separators: list[int] = []
+    for event in events:
+        if type(event.body) is Separator:
+            separators.append(event.seq)
+    if not separators:
+        return [text]
+    edges = [-1, *separators, len(events)]
+    parts: list[str] = []
+    for low, high in pairwise(edges):
+        parts.append(transcript(events[low + 1 : high]).answer.strip())
+    is_whole = "".join("".join(parts).split()) == "".join(text.split())
+    if is_whole and text:
+        return [part for part in parts if part]
+    return [text]

@@ -9,6 +9,7 @@ from typing import Literal
 from kit.compose.locale import Locale
 from kit.core.bodies.call import ToolEnded
 from kit.core.bodies.turn import Act, ActStarted, ApprovalAsked, Resumed
+from kit.core.display.agent_name import words_of_id
 from kit.core.event import Event
 from kit.core.value import new_dict
 
@@ -42,6 +43,8 @@ class LedgerEntry:
     """What became of it; None where it has not begun."""
     path: str = ""
     """The path of the agent that first asked for it in this turn, or this part of it."""
+    tool: str = ""
+    """The tool, where it is read from a log."""
     what: str = ""
     """What it does, for a person: the step of a plan that it is made in, else its tool; empty until it is met here."""
     at_work: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -73,7 +76,8 @@ class LedgerEntry:
             reservation = DECLINED
         elif self.state == "done":
             reservation = HALF_DONE
-        return f"{self.what.rstrip('. ')}: {locale.reservation(reservation)}"
+        what = self.what or words_of_id(self.tool)
+        return f"{what.rstrip('. ')}: {locale.reservation(reservation)}"
 
 
 @dataclass(slots=True)
@@ -191,6 +195,7 @@ def acts_of(events: Iterable[Event]) -> ActLedger:
             case ActStarted(key=key):
                 # Until its end is read nobody knows how it came out.
                 ledger.entry(key).act = Act()
+                ledger.entry(key).tool = event.body.tool
                 spans[event.span_id] = key
             case ToolEnded() if event.span_id in spans:
                 ledger.entry(spans[event.span_id]).act = act_of(event.body)

@@ -464,7 +464,7 @@ async def act(
     """
     entry = ctx.turn.acts.entry(key)
     memory = ctx.turn.memory
-    if entry.state == "new" and (retries(ctx.turn.message) or memory.is_sent_again()):
+    if entry.state == "new" and (retries(ctx.turn.message) or memory.asked_again()):
         # Whoever only says "go on" or "again", or sends what was cut off once more, asks for nothing twice that was
         # done, may have been, or is still asked.
         earlier = memory.earlier_act(call.key, call.former_key)

@@ -21,7 +21,7 @@ from kit.core.display.agent_name import words_of_id
 from kit.core.event import Body, Event
 from kit.core.outcome import AgentCall, Outcome
 from kit.core.picture import Picture
-from kit.core.record import Message
+from kit.core.record import Message, TurnRecord
 from kit.core.value import new_dict, new_list, new_set
 from kit.runtime.act_ledger import ActLedger, LedgerEntry
 from kit.runtime.bound_model import BoundModel, Voice
@@ -62,6 +62,13 @@ class SessionMemory:
         """Narration as one reader may see it, oldest first."""
         return self.lines(reader)
 
+    def said_last(self, reader: str = "") -> str:
+        """The assistant's last words to the user, or those of one agent in its own part."""
+        for message in reversed(self.history(reader)):
+            if message.role == "assistant":
+                return message.text
+        return ""
+
     def suffix(self, reader: str) -> str:
         """What else of earlier turns a reader's prompt ends with: a summary, references to what was shown."""
         return ""
@@ -79,9 +86,13 @@ class SessionMemory:
         """What a turn before this one still asks its user, where nobody was asked anything since; else None."""
         return None
 
-    def is_sent_again(self) -> bool:
-        """Whether the message is that of the turn before, word for word, which did not come to its end."""
-        return False
+    def asked_again(self) -> TurnRecord | None:
+        """The earlier turn that the message asks for once more (`asked_once_more`)."""
+        return None
+
+    def acts_cut_off(self) -> Mapping[str, LedgerEntry]:
+        """What such a turn had begun when its process died, by key."""
+        return {}
 
     def earlier_act(self, key: str, former_key: str) -> LedgerEntry | None:
         """What an earlier turn of the session still asks, did or may have done, under a key of an act."""

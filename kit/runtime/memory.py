@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +15,11 @@ from langchain_core.messages import AIMessage, BaseMessage
 from kit.compose.parts import DeckSettings
 from kit.compose.prompts import tokens
 from kit.compose.reference import kinds_of, leans_back, points_back, resolve
-from kit.core.bodies.call import ModelEnded
+from kit.core.bodies.call import AgentStarted, ModelEnded
 from kit.core.bodies.memory import Compacted, ContextCarried
-from kit.core.bodies.speech import Separator
 from kit.core.context import Recollection, Session
 from kit.core.language.retry import retries
+from kit.core.language.small_talk import takes_rest
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.core.picture import mark_pictures
 from kit.core.record import (
@@ -35,7 +34,7 @@ from kit.core.record import (
     summary_of,
 )
 from kit.core.secret import without_secret_words
-from kit.core.transcript import transcript
+from kit.core.transcript import answer_parts
 from kit.core.value import builder
 from kit.models.message import human_text
 from kit.runtime.act_ledger import LedgerEntry, acts_of
@@ -43,8 +42,8 @@ from kit.runtime.bound_model import BoundModel
 from kit.runtime.budget import GRACE
 from kit.runtime.context import RunContext, SessionMemory, TurnState
 from kit.runtime.job import PRIOR_CONTEXT, SUMMARY, distil, fields_from, meant, run_job
-from kit.runtime.log import TurnLog
 from kit.stores.model_request import SHOWN, SUMMED_UP
+from kit.stores.recall import asked_once_more
 
 if TYPE_CHECKING:
     from kit.stores.turn_store import TurnStore
@@ -118,7 +117,13 @@ class Memory(SessionMemory):
         self._notes: Mapping[str, Note] = {}
         self.beside = recollection.beside
         """Turns that this one knows nothing of: they were at work when it began."""
+        self._asked_again: TurnRecord | None = None
+        self._has_looked = False
+        self.may_ask_again = recollection.routed == ()
+        """Whether there is a turn that the message may ask for once more, though it came to no answer."""
         if past is not None:
+            self._asked_again = past.asked_again
+            self.may_ask_again |= past.has_cut_off or past.asked_again is not None
             # a new session has nothing to look up, so its recall brings empty lines
             if conversation is None:
                 self._conversation = past.lines
@@ -217,15 +222,11 @@ class Memory(SessionMemory):
         agent = ctx.turn.agents.get(call.agent)
         if agent is None or self._conversation == ():
             return False
-        if agent.card.handoff.distilled:
+        if agent.card.handoff.distilled or self._repeated_by(call):
             return True
         if agent.card.handoff.closed:
-            return self._is_retry(call, ctx) or self._is_unseen_question(call)
-        if self._is_unaware(call):
-            return True
-        newest = self.history("")[-1:]
-        is_cut_off = bool(newest) and newest[0].text == UNANSWERED
-        return is_cut_off and self._is_unseen_question(call)
+            return self._is_retry(call, ctx)
+        return self._is_unaware(call)
 
     def _is_retry(self, call: AgentCall, ctx: RunContext) -> bool:
         """Whether a call asks a closed agent again for what it has not answered.
@@ -236,17 +237,17 @@ class Memory(SessionMemory):
         unanswered = call.agent in ctx.turn.dynamic.unanswered
         return unanswered and agent.card.handoff.closed and retries(call.query)
 
-    def _is_unseen_question(self, call: AgentCall) -> bool:
-        """Whether a call asks again for what its agent did not get to see: routing failed in the turn before, or its
-        process died."""
-        if not retries(call.query):
-            return False
-        if self._last_agents == frozenset():
-            return True
-        newest = self.history("")[-1:]
-        own = self._lines_of(call.agent)[-1:]
-        is_cut_off = bool(newest) and newest[0].text == UNANSWERED
-        return is_cut_off and (not own or own[0].turn_id != newest[0].turn_id)
+    def _repeated_by(self, call: AgentCall) -> TurnRecord | None:
+        """The turn that was cut off, where a call only says "try again": its agent has read nothing of that."""
+        return self.asked_again() if self.may_ask_again and retries(call.query) else None
+
+    def _query_in(self, again: TurnRecord, agent: str) -> str:
+        """What an agent was asked in an earlier turn; where that never came to it, all that was asked then."""
+        query = again.message
+        for event in self._store.events(again.id, self._session.principal):
+            if isinstance(event.body, AgentStarted) and event.body.agent == agent:
+                query = event.body.query
+        return query
 
     def _with_unanswered_query(self, call: AgentCall, ctx: RunContext) -> AgentCall:
         """Returns a call with the question that was left open in place of a mere "try again"."""
@@ -259,19 +260,15 @@ class Memory(SessionMemory):
                 # what failed may have been a "try again" itself
                 if not retries(query):
                     break
-        elif self._is_unseen_question(call):
-            for line in reversed(self.history("")):
-                if line.role == "user" and not retries(line.text):
-                    query = line.text
-                    break
+        elif again := self._repeated_by(call):
+            query = self._query_in(again, call.agent)
         if query != call.query:
             reason = "asked again: the unanswered question travels in place of these words"
             ctx.guarded("retry", "reworded", reason, call)
         return call.replace(query=query)
 
     def _is_unaware(self, call: AgentCall) -> bool:
-        """Whether a call's agent has not seen what came before, and its call does not say
-        (decisions 3, 27).
+        """Whether a call's agent has not seen what came before, and its call does not say (decisions 3, 27).
 
         Of a turn that others had a part of it saw its own part: that will do for a message that
         stands alone. One that gave no answer then is told again what it was told then.
@@ -357,16 +354,35 @@ class Memory(SessionMemory):
                 return None
         return None
 
-    def is_sent_again(self) -> bool:
-        """Whether the message is that of the turn before, word for word, which did not come to its end."""
-        for record in self._newest_turns():
-            if record.status != "running":
-                return record.message == self._message and record.status not in ("ok", "paused")
-        return False
+    def asked_again(self) -> TurnRecord | None:
+        """The earlier turn that the message asks for once more (`asked_once_more`)."""
+        if not self._has_looked and self._conversation is None:
+            self._asked_again = asked_once_more(self._store, self._newest_turns(), self._message)
+        self._has_looked = True
+        return self._asked_again
+
+    def acts_cut_off(self) -> Mapping[str, LedgerEntry]:
+        """What such a turn had begun when its process died, by key."""
+        again = self.asked_again()
+        if again is None or again.status != "interrupted":
+            return {}
+        return acts_of(self._store.events(again.id, self._session.principal)).entries
+
+    def message_meant(self, ctx: RunContext) -> str:
+        """The message, or what "go on" stands for: a turn that was cut off, or what the last answer left out."""
+        again = self.asked_again() if retries(self._message) else None
+        if again is not None and again.pattern == ctx.turn.pattern and _has_no_answer(again):
+            ctx.guarded("retry", "reworded", f"what was cut off is meant: {again.message}")
+            return again.message
+        if self.owed and takes_rest(self._message, self.said_last()):
+            message = ", and ".join(self.owed)
+            reason = f"the message takes up what the last answer left out: {message}"
+            ctx.guarded("left_out", "reworded", reason)
+            return message
+        return self._message
 
     def earlier_act(self, key: str, former_key: str) -> LedgerEntry | None:
-        """What an earlier turn still asks, did or may have done, under a key of an act; one that failed may be tried
-        again."""
+        """What an earlier turn still asks, did or may have done, under a key; one that failed may be tried again."""
         for record in self._newest_turns():
             acts = acts_of(self._store.events(record.id, self._session.principal))
             entry = acts.entry(acts.known_key(key, former_key))
@@ -536,6 +552,10 @@ class Memory(SessionMemory):
             self._new_notes[f"chain:{reader}"] = Note(value=json.dumps(end), at=time.time())
 
 
+def _has_no_answer(turn: TurnRecord) -> bool:
+    return turn.status == "interrupted" or not turn.invoked
+
+
 def _line(item: ShownComponent) -> str:
     return f"{item.position}. {item.type} {item.id}: {_title(item)}"
 
@@ -552,14 +572,7 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
     got no answer stays in its agent's part, marked as open; one that a guard dropped was never the
     user's (decisions 27).
     """
-    separators: list[int] = []
-    for event in state.log.events:
-        if type(event.body) is Separator:
-            separators.append(event.seq)
-    if separators:
-        texts = _parts(turn.text, state.log, separators)
-    else:
-        texts = [turn.text]
+    texts = answer_parts(turn.text, state.log.events)
     messages = [_new_message(turn_id=turn.id, role="user", text=turn.message)]
     for text in texts:
         messages.append(_new_message(turn_id=turn.id, role="assistant", text=text))
@@ -584,15 +597,3 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
         reply = _new_message(turn_id=turn.id, role="assistant", text=text, agent=call.agent)
         messages.append(reply)
     return messages
-
-
-def _parts(text: str, log: TurnLog, separators: Sequence[int]) -> list[str]:
-    """Cuts the answer at its separators; returns it whole where the page showed other words in the end."""
-    edges = [-1, *separators, len(log.events)]
-    parts: list[str] = []
-    for low, high in pairwise(edges):
-        parts.append(transcript(log.events[low + 1 : high]).answer.strip())
-    is_whole = "".join("".join(parts).split()) == "".join(text.split())
-    if is_whole and text:
-        return [part for part in parts if part]
-    return [text]

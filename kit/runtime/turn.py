@@ -20,7 +20,6 @@ from kit.core.display.turn_parts import TurnStatus, final_status, turn_parts
 from kit.core.errors import SessionError, StoreBusy, StoreError
 from kit.core.event import Event
 from kit.core.fault_injection import Injection, current_injection
-from kit.core.language.small_talk import takes_rest
 from kit.core.model import OFFLINE
 from kit.core.outcome import (
     AgentCall,
@@ -42,12 +41,11 @@ from kit.models.json_prose import prose
 from kit.runtime.act_ledger import Paused, Resumption
 from kit.runtime.answer.acknowledge import rescued
 from kit.runtime.answer.clauses import only_refuses
-from kit.runtime.answer.owed import help_with, mention_pictures, still_asked, stopped, unread
+from kit.runtime.answer.owed import help_with, still_asked, stopped, unread, with_mentions
 from kit.runtime.budget import Ledger
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import run_to_outcome, unrecorded
 from kit.runtime.guards.checks import answer_to_danger
-from kit.runtime.guards.echo import said_last
 from kit.runtime.handle import Alarm, Host, Reply, Status, Turn
 from kit.runtime.log import TurnLog
 from kit.runtime.memory import SUMMARY_NOTE, Memory, dialogue
@@ -240,8 +238,8 @@ class _Runner:
                         raise asyncio.CancelledError
                     async with self.kit.team.admission or _NO_CONTEXT:
                         status, text, error = await self._answer()
-                    if self.state.pictures:
-                        text = mention_pictures(text, self.ctx, self.kit.team.deck.models)
+                    if self.state.pictures or self.memory.may_ask_again:
+                        text = with_mentions(text, self.ctx, self.kit.team.deck.models)
                 except Paused:
                     status = "paused"
                     text = " ".join(self.state.acts.questions().values())
@@ -392,12 +390,8 @@ class _Runner:
             return *fixed, None
         self.memory.tidy(self.ctx)
         agent = self.root.card.id
-        owed = self.memory.owed
-        if owed and takes_rest(self.message, said_last(self.ctx)):
-            # "go on" stands for the parts that the last answer left out and offered to take next
-            self.state.message = ", and ".join(owed)
-            reason = f"the message takes up what the last answer left out: {self.state.message}"
-            self.ctx.guarded("left_out", "reworded", reason)
+        if self.memory.owed or self.memory.may_ask_again:
+            self.state.message = self.memory.message_meant(self.ctx)
         call = _call(call_id="root", agent=agent, query=self.state.message, fields={})
         self.at_work = True
         seconds = self.settings.turn_budget_ms / 1000

@@ -39,11 +39,11 @@ SELECT
       AND notes.name NOT LIKE 'summary of %'
   ),
   (
-    SELECT CAST(json_group_array(id) AS TEXT) FROM (
+    SELECT CAST(json_group_object(id, status) AS TEXT) FROM (
       SELECT id, status FROM turns
       WHERE tenant_id = :tenant_id AND session_id = :session_id
       ORDER BY started_at DESC LIMIT :newest
-    ) AS newest WHERE status = 'running'
+    ) AS newest WHERE status IN ('running', 'interrupted')
   )
 FROM sessions WHERE tenant_id = :tenant_id AND id = :session_id
 """

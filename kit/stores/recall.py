@@ -4,9 +4,10 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kit.core.bodies.turn import Resumed, TurnStarted
+from kit.core.bodies.turn import ActStarted, PlanTaken, Resumed, TurnStarted
 from kit.core.context import Recollection, Session
 from kit.core.event import Event
+from kit.core.language.retry import retries
 from kit.core.record import (
     SUMMARY_NOTE,
     UNANSWERED,
@@ -22,6 +23,8 @@ from kit.stores.turn_filter import AGAIN
 if TYPE_CHECKING:
     from kit.stores.turn_store import TurnStore
 
+KNOWN = ("ok", "paused")
+"""How a turn ended whose user was told what became of it, and need ask for nothing once more."""
 EVERY = 1_000_000
 """Rows that are read of one session: all of them."""
 
@@ -79,6 +82,7 @@ def recall_before(
         notes=notes,
         lines=tuple(lines),
         components=tuple(components),
+        asked_again=asked_once_more(store, reversed(earlier.values()), turn.message),
     )
 
 
@@ -88,6 +92,44 @@ def recollection_of(events: Iterable[Event]) -> Recollection:
         if isinstance(event.body, TurnStarted) and event.body.recollection is not None:
             return event.body.recollection
     return Recollection()
+
+
+def asked_once_more(
+    store: "TurnStore", turns: Iterable[TurnRecord], message: str
+) -> TurnRecord | None:
+    """Returns the earlier turn that a message asks for once more, in the same words or by "go on"; else None.
+
+    `turns`: those before it, the newest first. It is the newest whose process died after it had begun an act or a
+    plan, as long as its user was not told of that by such a message; else the newest of all, where it came to no end.
+    """
+    is_bare = retries(message)
+    newest: TurnRecord | None = None
+    told: set[str] = set()
+    for turn in turns:
+        if turn.status == "running":
+            continue
+        if newest is None or (retries(newest.message) and newest.status not in KNOWN):
+            newest = turn
+        if turn.status == "ok":
+            told.add(GO_ON if retries(turn.message) else turn.message)
+        is_asked = is_bare or turn.message == message
+        is_open = turn.status == "interrupted" and told.isdisjoint((GO_ON, turn.message))
+        if is_asked and is_open and _has_begun_something(store.events(turn.id, turn.principal)):
+            return turn
+    if newest is None or newest.status in KNOWN:
+        return None
+    if is_bare or newest.message == message:
+        return newest
+    return None
+
+
+GO_ON = ""
+"""Stands for all the words that only ask to go on."""
+
+
+def _has_begun_something(events: Iterable[Event]) -> bool:
+    """Whether a turn has begun an act or a plan."""
+    return any(isinstance(event.body, ActStarted | PlanTaken) for event in events)
 
 
 Questions = Mapping[str, Mapping[str, str]]

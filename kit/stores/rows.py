@@ -32,6 +32,7 @@ _UNMEASURED: Measures = TurnRecord.model_fields["measures"].default
 _UNMEASURED_JSON = _UNMEASURED.model_dump_json()
 _log = TypeAdapter(list[Event])
 names_of = TypeAdapter(tuple[str, ...]).validate_json
+statuses_of = TypeAdapter(dict[str, str]).validate_json
 """Returns the names of a JSON list. Raises ValueError for another text."""
 _fields = attrgetter("values_by_field")
 # orjson would spell these two otherwise than pydantic does.

@@ -47,6 +47,7 @@ from kit.stores.rows import (
     records_of,
     row_of,
     session_of,
+    statuses_of,
     unpacked,
     value_of,
     without_surrogates,
@@ -171,8 +172,9 @@ class TurnStore(Database):
         rows = self.read(RECALL_SESSION, query_values)
         if not rows:
             return None
-        *session, in_play, routed, unanswered, notes, running = rows[0]
-        beside = list(readable(names_of, running or "[]", key, "session") or ())
+        *session, in_play, routed, unanswered, notes, unended = rows[0]
+        statuses = readable(statuses_of, unended or "{}", key, "session") or {}
+        beside = [turn_id for turn_id, status in statuses.items() if status == "running"]
         for turn_id, session_key in self.at_work.items():
             if session_key == key and turn_id not in beside:
                 beside.append(turn_id)
@@ -186,6 +188,7 @@ class TurnStore(Database):
                 beside=tuple(beside),
             ),
             notes=readable(notes_of, notes or "{}", key, "session") or {},
+            has_cut_off="interrupted" in statuses.values(),
         )
 
     def begin_turn(

@@ -140,8 +140,9 @@ async def test_a_plan_whose_process_ends_is_given_to_a_worker(tmp_path: Path) ->
 @pytest.mark.realtime
 @pytest.mark.req("AS-3")
 @pytest.mark.parametrize("message", ["the best three", "go on"])
+@pytest.mark.parametrize("is_later", [True, False])
 async def test_a_plan_that_was_cut_off_goes_on_where_it_is_asked_for_in_the_same_words(
-    message: str, tmp_path: Path
+    message: str, is_later: bool, tmp_path: Path
 ) -> None:
     slow = Waits()
     async with opened_plans(tmp_path, slow) as kit:
@@ -149,10 +150,12 @@ async def test_a_plan_that_was_cut_off_goes_on_where_it_is_asked_for_in_the_same
         await slow.at_work.wait()
     await turn
     async with opened_plans(tmp_path, Rows()) as kit:
-        other = await kit.ask("the worst three", kit.session("t"))
+        other = await kit.ask("the worst three", kit.session("s" if is_later else "t"))
         again = await kit.ask(message, kit.session("s"))
+        new = await kit.ask("the best three", kit.session("s"))
     assert again.plan is not None and other.plan is not None
     assert (again.status, again.plan.plan_id) == ("ok", f"plan_{turn.id}")
+    assert new.plan is not None and new.plan.plan_id == f"plan_{new.turn_id}"
     assert other.plan.plan_id == f"plan_{other.turn_id}"
 
 

@@ -254,7 +254,18 @@ def _sentence(text: str) -> str:
     return f"{text[:1].lower()}{text[1:].removesuffix('.')}."
 
 
-def mention_pictures(text: str, ctx: RunContext, models: Mapping[str, ModelSpec]) -> str:
+def with_mentions(text: str, ctx: RunContext, models: Mapping[str, ModelSpec]) -> str:
+    """Returns an answer with what else its user has to be told: of pictures that nobody looked at, and of each act that
+    was cut off, where the message asks for it once more and nobody has met it again."""
+    if ctx.turn.pictures:
+        text = _mention_pictures(text, ctx, models)
+    for key, entry in ctx.turn.memory.acts_cut_off().items():
+        if entry.act is not None and not entry.has_failed and key not in ctx.turn.acts.entries:
+            text = append(text, entry.sentence(ctx.turn.locale), ctx)
+    return text
+
+
+def _mention_pictures(text: str, ctx: RunContext, models: Mapping[str, ModelSpec]) -> str:
     """Returns an answer that says so where none of the models that were called could look at the message's pictures."""
     for event in ctx.turn.log.events:
         if isinstance(event.body, ModelStarted):

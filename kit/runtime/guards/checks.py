@@ -25,7 +25,7 @@ from kit.runtime.agents.llm_agent import Decision, LLMAgent
 from kit.runtime.call_ledger import Request, request_key
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import run_to_outcome
-from kit.runtime.guards.echo import awaited_by, said_last
+from kit.runtime.guards.echo import awaited_by
 from kit.runtime.message import LONGEST, Thread, instructed
 
 _AGENT = attrgetter("agent")
@@ -172,7 +172,7 @@ def _must_route(call: AgentCall, ctx: RunContext) -> bool:
     return (
         default is not None
         and default in ctx.callees
-        and not small_talk(call.query, said_last(ctx))
+        and not small_talk(call.query, ctx.turn.memory.said_last())
     )
 
 

@@ -24,10 +24,10 @@ def awaited_by(reply: str, ctx: RunContext) -> str | None:
         agent = support
     if agent is None or agent not in ctx.callees:
         return None
-    last_words = said_last(ctx)
+    last_words = turn.memory.said_last()
     words_of_agent = last_words
     if len(in_play) > 1:
-        words_of_agent = said_last(ctx, agent) or last_words
+        words_of_agent = turn.memory.said_last(agent) or last_words
     question = f"{last_words} {words_of_agent}"
     if asks(words_of_agent) and echoes(strip_marks(reply), question):
         return agent
@@ -40,11 +40,3 @@ def echoes(reply: str, question: str) -> bool:
         return False
     topic = content_words(reply)
     return bare_answer(reply) or (bool(topic) and topic <= content_words(question))
-
-
-def said_last(ctx: RunContext, agent: str = "") -> str:
-    """The assistant's last words to the user, or those of one agent in its own part."""
-    for message in reversed(ctx.turn.memory.history(agent)):
-        if message.role == "assistant":
-            return message.text
-    return ""
