@@ -10,7 +10,7 @@ import pytest
 
 from case_facts import FACTS, fact
 from case_quality import duplicates, share_naming_agent, typical_words
-from kit.bench.case import FAILING, KINDS, Case, as_line, read_cases
+from kit.bench.case import FAILING, KINDS, Case, read_cases
 from kit.compose.deck import load_deck
 from kit.core.context import Principal
 from kit.core.errors import DataError, UnknownId
@@ -129,7 +129,6 @@ GOOD = {"id": "a", "turns": [{"user": "coffee deals", "expected_sub_agents": ["s
     ("line", "sentence"),
     [
         ("{not json", "not JSON"),
-        ("[1, 2]", "not a case; a case is one object a line"),
         (json.dumps({**GOOD, "id": ""}), "a case without an id"),
         (json.dumps({**GOOD, "id": "a"}), "id 'a' is that of line 1 already"),
         (
@@ -137,7 +136,6 @@ GOOD = {"id": "a", "turns": [{"user": "coffee deals", "expected_sub_agents": ["s
             "unknown agent 'shoop': did you mean 'shop'",
         ),
         (json.dumps({"id": "b", "user": "hi"}), "'expected_sub_agents' is missing"),
-        (json.dumps({"id": "b"}), "case 'b' has no turns"),
         (json.dumps({"id": "b", "turns": ["hi"]}), "a turn is no object"),
         (json.dumps({**GOOD, "id": "b", "kind": "sinlge"}), "case 'b', kind: "),
         (
@@ -173,10 +171,3 @@ def test_cases_of_ones_own_need_the_least_there_can_be(tmp_path: Path):
     assert (case.id, case.kind, case.turns[0].expected) == ("7", "single", ("Billing 1",))
     (told,) = read_cases(tmp_path / "mine.jsonl", with_labels=False)
     assert told.turns[0].user == "my bill?" and told.scored == ()
-
-
-def test_a_case_written_is_read_back_as_it_was(tmp_path: Path):
-    every = [case for stem in STEMS for case in cases(stem)]
-    path = tmp_path / "all.jsonl"
-    path.write_text("".join(map(as_line, every)))
-    assert list(read_cases(path)) == every

@@ -19,27 +19,17 @@ from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
 from tests.cli.test_cli import refused, run
 from tests.kits import EMBEDDED
+from tests.sample_turn import a_turn
 
 VERTICALS = {"shop": 600, "rewards": 200, "support": 40, "play": 8}
 """How many turns each is called in: traffic is never even."""
 
 
 def turn(number: int, *called: str, status: str = "ok") -> TurnRecord:
-    return TurnRecord.model_validate(
-        {
-            "id": f"t{number:04}",
-            "session_id": f"s{number}",
-            "tenant_id": "acme",
-            "user_id": "u",
-            "message": f"{called[0] if called else 'hello'} {number}",
-            "pattern": "mediated",
-            "started_at": float(number),
-            "seconds": 1.0,
-            "status": status,
-            "text": "An answer.",
-            "invoked": called,
-        }
-    )
+    fields = {"seconds": 1.0, "status": status, "text": "An answer.", "invoked": called}
+    message = f"{called[0] if called else 'hello'} {number}"
+    began = a_turn(f"t{number:04}", f"s{number}", at=float(number))
+    return began.replace(message=message, **fields)
 
 
 def traffic() -> list[TurnRecord]:
@@ -179,20 +169,18 @@ def test_unlabelled_turns_and_verticals_on_one_side_are_told_and_not_counted(sto
 
 @pytest.mark.req("PC2-S5.9b")
 def test_from_stored_turns_to_a_verdict_by_command(tmp_path: Path):
-    store = SqliteStore(tmp_path / "kit.db")
-    for n in range(40):
-        who = "shop" if n % 4 else "rewards"
-        asked = {"shop": "find coffee deals", "rewards": "how many points do I have"}[who]
-        record = turn(n, "shop" if n % 8 == 0 else who)
-        store.end_turn(record.model_copy(update={"message": asked}), [], [])
-    store.close()
-    for n in range(60):
-        case = {"id": f"c{n}", "turns": [{"user": "q", "expected_sub_agents": ["shop"]}]}
-        prediction = {"id": f"c{n}", "turn": 0, "called": ["shop"]}
-        for name, line in (("cases", case), ("pred", prediction)):
-            with (tmp_path / f"{name}.jsonl").open("a") as file:
-                file.write(json.dumps(line) + "\n")
-    sheet, path = str(tmp_path / "sheet.jsonl"), str(tmp_path / "kit.db")
+    path = str(tmp_path / "kit.db")
+    with closing(SqliteStore(path)) as store:
+        for n in range(40):
+            # One in eight is for rewards and went to the shop.
+            asked = "my points" if n % 4 == 0 else "coffee deals"
+            record = turn(n, "rewards" if n % 8 == 4 else "shop")
+            store.end_turn(record.replace(message=asked), [], [])
+    cases = [{"id": f"c{n}", "user": "q", "expected_sub_agents": ["shop"]} for n in range(60)]
+    called = [{"id": f"c{n}", "turn": 0, "called": ["shop"]} for n in range(60)]
+    for name, lines in {"cases.jsonl": cases, "pred.jsonl": called}.items():
+        (tmp_path / name).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    sheet = str(tmp_path / "sheet.jsonl")
     made = run("data", "drift", sheet, "--per", "30", KIT_STORE=path)
     assert made.returncode == 0 and "35 turns to be labelled" in made.stdout
     refused(run("data", "drift", sheet, KIT_STORE=path), "may hold labels")
@@ -204,8 +192,8 @@ def test_from_stored_turns_to_a_verdict_by_command(tmp_path: Path):
     both = ("--cases", str(tmp_path / "cases.jsonl"), "--predictions", str(tmp_path / "pred.jsonl"))
     told = run("data", "drift", sheet, *both)
     assert told.returncode == 1
-    lines = {line.split()[0].rstrip(":"): line for line in told.stdout.splitlines() if line}
-    assert "DRIFT" in lines["shop"] and "nothing to compare" in lines["rewards"]
+    (drifted,) = [line for line in told.stdout.splitlines() if "DRIFT" in line]
+    assert drifted.startswith("shop") and "nothing to compare" in told.stdout
     refused(run("data", "drift", sheet, *both[:2]), "needs both")
 
 

@@ -1,8 +1,9 @@
 """What people disliked becomes a case file, and a grid plays it."""
 
+from contextlib import closing
 from pathlib import Path
 
-from kit.bench.case import as_line, read_cases
+from kit.bench.case import read_cases
 from kit.bench.feedback_cases import disliked
 from kit.core.record import Feedback
 from kit.runtime.clock import run_virtual
@@ -58,14 +59,8 @@ def test_a_disliked_turn_is_a_case_with_its_conversation_before_it_and_a_grid_pl
     played, rows = play(grid, tmp_path / "out")
     assert played.complete and {row["case"] for row in rows} == {mine.id, theirs.id}
     assert [row["scores"]["exact"] for row in rows] == [1.0, 1.0], "the stand-in routes as it did"
-
-
-def test_cases_are_those_of_one_tenant_and_a_liked_store_has_none(tmp_path: Path):
-    path = tmp_path / "kit.db"
-    run_virtual(rated(path))
-    store = SqliteStore(path)
-    [case] = disliked(store, "globex")
-    assert case.turns[-1].user == POINTS and len(case.turns) == 1 and "globex" in as_line(case)
-    store.give_feedback(Feedback(turn_id=case.id.removeprefix("thumb-"), score=1))
-    assert list(disliked(store, "globex")) == []
-    store.close()
+    with closing(SqliteStore(store)) as rated_store:
+        [case] = disliked(rated_store, "globex")
+        assert case == theirs
+        rated_store.give_feedback(Feedback(turn_id=case.id.removeprefix("thumb-"), score=1))
+        assert list(disliked(rated_store, "globex")) == [], "it is liked by now"

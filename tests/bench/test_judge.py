@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage
@@ -76,24 +75,6 @@ def test_kappa_is_that_of_a_worked_example():
     assert found.value == pytest.approx(0.4) and found.table == ((15, 10), (5, 20))
     assert found.low == pytest.approx(0.4 - 1.96 * 0.1265, abs=0.04)
     assert agreement([*labels, True], [*verdicts, None]).undecided == 1
-
-
-def test_of_many_labels_a_lenient_judges_interval_is_that_of_another_implementation():
-    """That of statsmodels, from the standard error of kappa, which holds where labels are many."""
-    from statsmodels.stats.inter_rater import cohens_kappa
-
-    table = ((500, 1500), (10, 4000))
-    labels: list[bool] = []
-    verdicts: list[bool] = []
-    for label, row in enumerate(table):
-        for verdict, count in enumerate(row):
-            labels += [bool(label)] * count
-            verdicts += [bool(verdict)] * count
-    found = agreement(labels, verdicts)
-    other: Any = cohens_kappa(table)
-    assert (found.value, found.low, found.high) == pytest.approx(
-        (other.kappa, other.kappa_low, other.kappa_upp), abs=1e-3
-    )
 
 
 async def test_a_model_judges_by_the_rubric_and_what_it_judges_is_quoted_as_data():

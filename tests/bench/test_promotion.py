@@ -12,18 +12,12 @@ import pytest
 from kit.bench.case import read_cases
 from kit.bench.deck_routing import route_dialogues
 from kit.bench.promotion import promote
-from kit.bench.promotion_trial import judge_of
 from kit.bench.routing import catalog_of, read_catalog, route_file
 from kit.bench.routing_report import NOBODY, RoutedTurn, read_routed_turns, report
-from kit.bench.scoring.judge import Verdict
-from kit.bench.scoring.observation import Observation
 from kit.cli import main
 from kit.compose.deck import Deck, load_deck
-from kit.compose.topology import Rubric as DeckRubric
 from kit.core.card import AgentCard, EvalPolicy
 from kit.core.errors import DataError, UnknownId
-from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.team import bind
 from kit.settings import HOME
 from make_cases import DATA
 from tests.kits import small_deck
@@ -175,27 +169,3 @@ def test_answers_that_the_judge_turns_down_stop_a_promotion():
         "9 of 10 answers pass, 90.0%; 95% are needed",
     )
     assert promote(draft_deck(), "play", switches(), passed=[True] * 10).promoted
-
-
-async def test_a_card_of_the_deck_judges_by_a_rubric_of_the_deck():
-    eval_ = EvalPolicy(judge="critic", rubric="kind")
-    cards = [
-        AgentCard(id="a", description="a", model="offline", eval=eval_),
-        AgentCard(id="critic", description="c", model="offline"),
-    ]
-    rubrics = [DeckRubric(id="kind", criteria=("Is it kind?",))]
-    models = {
-        "*": ScriptedModel(),
-        "critic": ScriptedModel(
-            lambda m: Line(json.dumps({"score": float("kind?" in str(m[0].content))}))
-        ),
-    }
-    team = bind(Deck.of(cards, rubrics=rubrics, required_blocks=()), models)
-    judge = judge_of(cards[0], team)
-    case = next(iter(read_cases(FILE)))
-    assert judge is not None and await judge.judge(case, Observation(text="Hello.")) == Verdict(
-        score=1.0
-    )
-    for wrong in ({"judge": "critik"}, {"rubric": "kindness"}):
-        with pytest.raises(UnknownId, match="did you mean"):
-            judge_of(cards[0].model_copy(update={"eval": eval_.model_copy(update=wrong)}), team)
