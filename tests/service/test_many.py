@@ -16,7 +16,7 @@ from kit.service.bodies import RunResult
 from kit.service.client import ServiceClient, ServiceError
 from kit.service.limits import Limits
 from tests.plan_kits import Rows, opened_plans
-from tests.service.servers import chat, frames, serving_kit
+from tests.service.servers import serving_kit
 
 pytestmark = pytest.mark.realtime
 TENANTS = 8
@@ -93,20 +93,3 @@ async def test_of_many_tenants_with_plans_of_equal_names_nothing_crosses(
     assert all(len(set(SECRET.findall(row))) <= 1 for row in rows)
     files = [path.read_text() for path in (tmp_path / "tasks").rglob("*") if path.is_file()]
     assert not SECRET.search("\n".join([caplog.text, *capfd.readouterr(), *files]))
-
-
-@pytest.mark.req("AS-15")
-async def test_many_streams_at_once_arrive_whole_and_in_order() -> None:
-    async with chat(seconds=0.5, limits=MANY) as api:
-
-        async def read(number: int) -> None:
-            async with api.stream(session=f"s{number}") as response:
-                assert response.status_code == 200
-                told = [frame async for frame in frames(response)]
-            *events, end = told
-            numbers = [frame.id for frame in events]
-            assert numbers == list(range(len(events)))
-            assert (end.kind, end.data["response"]) == ("result", "It is tea.")
-
-        await asyncio.gather(*(read(number) for number in range(STREAMS)))
-        assert not len(api.kit.turns)

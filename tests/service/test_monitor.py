@@ -26,20 +26,12 @@ from kit.service.monitor import ALERT_ENDED, ALERT_FIRED, Monitor, TenantWatch, 
 from kit.service.webhook import TRIES, Webhook, signed
 from kit.stores.documents.protocol import Documents, EventFilter
 from kit.stores.opening import open_store
+from tests.stores.test_documents import ANN, EVE, Clock, an_event
 
 HOUR = 3_600.0
 NINE = 500_000 * HOUR
 """A full hour."""
-ANN, EVE = Principal(tenant_id="acme", user_id="ann"), Principal(tenant_id="other", user_id="eve")
 KEY = "correct horse battery staple"
-
-
-@dataclass
-class Clock:
-    now: float = NINE
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -49,10 +41,7 @@ def stores() -> Iterator[Documents]:
 
 
 async def violate(stores: Documents, at: float, who: Principal = ANN) -> None:
-    event_id = f"violation {at} {who.tenant_id}"
-    event = AgentEvent(
-        event_id=event_id, tenant_id=who.tenant_id, event_type="contract_violation", ts=at
-    )
+    event = an_event(f"violation {at}", who, event_type="contract_violation", ts=at)
     await stores.events.append(event.replace(payload={"expected_shape": "the words of a user"}))
 
 
@@ -69,7 +58,7 @@ async def alerts(stores: Documents, tenant_id: str = "acme") -> list[tuple[str, 
 async def test_an_alert_is_written_when_it_begins_each_hour_that_it_lasts_and_when_it_ends(
     stores: Documents,
 ) -> None:
-    clock = Clock()
+    clock = Clock(NINE)
     monitor = Monitor(stores, clock=clock)
     assert await monitor.look() == [] and await alerts(stores) == []
     await violate(stores, NINE + 0.1 * HOUR)
@@ -149,7 +138,7 @@ async def test_a_monitor_looks_every_minute_and_goes_on_where_the_store_fails(
         failing.looks += 1
         times.append(loop.time())
 
-    monitor = Monitor(replace(stores, events=failing), clock=Clock())
+    monitor = Monitor(replace(stores, events=failing), clock=Clock(NINE))
     watching = asyncio.create_task(monitor.run(note))
     await asyncio.sleep(185)
     watching.cancel()
@@ -195,7 +184,7 @@ def receiver(*statuses: int) -> Generator[Receiver]:
 async def look_and_tell(stores: Documents, url: str) -> None:
     webhook = Webhook(SecretStr(url), SecretStr(KEY), pause=0.001)
     await violate(stores, NINE)
-    await Monitor(stores, notify=webhook.send, clock=Clock()).look()
+    await Monitor(stores, notify=webhook.send, clock=Clock(NINE)).look()
 
 
 @pytest.mark.realtime
@@ -252,9 +241,8 @@ async def test_the_command_looks_once_and_says_by_its_exit_code_whether_all_is_w
 ) -> None:
     with closing(open_store(place)) as store:
         stores = store.open_documents()
-        await stores.events.append(
-            AgentEvent(event_id="e", tenant_id="acme", event_type="memory.written", ts=time.time())
-        )
+        written = an_event("e", event_type="memory.written", ts=time.time())
+        await stores.events.append(written)
         assert run_once(capsys)[:2] == (0, "acme: No alert fires.")
         await violate(stores, time.time())
         code, first, text = run_once(capsys)
@@ -302,13 +290,11 @@ async def test_one_query_gives_the_large_skill_responses_of_a_tenant_in_a_week(
         events = store.open_documents().events
         for number, days in enumerate((8, 6, 5, 1)):
             for who in (ANN, EVE):
-                event = AgentEvent(
-                    event_id=f"e{number}",
-                    tenant_id=who.tenant_id,
-                    event_type="skill.called",
+                event = an_event(
+                    f"e{number}",
+                    who,
                     ts=now - days * 86_400,
                     user_id=who.user_id,
-                    session_id="s1",
                     skill_id=f"skill{number}",
                     # What a script reads is no call of a skill.
                     large_response_triggered=number != 2,

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from kit.tools.skill import SkillResult
 from tests.plan_kits import Rows, Waits, opened_plans
 from tests.service.servers import ACME, Api, frames, serving_kit
 
@@ -19,21 +18,6 @@ pytestmark = pytest.mark.realtime
 async def planning(folder: Path, rows: Rows, **settings: Any) -> AsyncGenerator[Api]:
     async with opened_plans(folder, rows, **settings) as kit, serving_kit(kit) as api:
         yield api
-
-
-@pytest.mark.req("AS-22", "AS-23")
-async def test_a_plan_that_fails_is_answered_with_its_failure(tmp_path: Path) -> None:
-    class Broken(Rows):
-        async def call(self, *arguments: Any, **fields: Any) -> SkillResult:
-            raise OSError("E_BROKEN")
-
-    async with planning(tmp_path, Broken(idempotent=True)) as api:
-        response = await api.run("the best three")
-    assert response.status_code == 200
-    failure = response.json()["failure"]
-    assert failure["status"] == "failed" and failure["completed_steps"] == []
-    assert failure["reason"] == "max replan attempts reached"
-    assert failure["last_failure"]["step"] == 1 and failure["last_failure"]["reason"]
 
 
 @pytest.mark.req("AS-22")

@@ -39,45 +39,35 @@ def address_of(process: BaseProcess, log: Path) -> str:
 
 
 @pytest.mark.realtime
-def test_the_line_that_answers_a_question_of_a_turn_elsewhere_answers_it(tmp_path: Path) -> None:
-    store = {"KIT_MODEL": "offline", "KIT_STORE": str(tmp_path / "kit.db"), "KIT_PACE": "0"}
-    environment = {**store, "KIT_DECK": "cards/gifts"}
-    process = started(type_command, ("serve", "--port", "0"), environment, tmp_path)
-    try:
-        url = address_of(process, tmp_path / "stderr")
-        who = {"KIT_SERVICE_URL": url, "KIT_TENANT": "acme", "KIT_USER": "alice"}
-        asked = run("ask", "redeem 500 points for a gift card", **who)
-        line = asked.stdout.partition("answer with: ")[2].splitlines()[0]
-        assert asked.returncode == 3 and line.endswith("--yes (or --no)")
-        command = shlex.split(line.removesuffix(" (or --no)"))
-        answered = run(*command[command.index("resume") :], **who)
-    finally:
-        process.kill()
-    assert answered.returncode == 0 and "500 points were redeemed" in answered.stdout
-
-
-@pytest.mark.realtime
 @pytest.mark.req("AS-15", "AS-24")
 def test_a_server_answers_once_it_is_ready_and_ends_in_order(tmp_path: Path) -> None:
     environment = {"KIT_MODEL": "offline", "KIT_STORE": str(tmp_path / "kit.db"), "KIT_PACE": "0.3"}
+    environment["KIT_DECK"] = "cards/gifts"
+    question = "how many points do I have"
     process = started(type_command, ("serve", "--port", "0"), environment, tmp_path)
     try:
         url = address_of(process, tmp_path / "stderr")
         with httpx.Client(base_url=url, timeout=120) as http:
             assert http.get("/ready").json() == {"status": "ready"}
-            content = body("find coffee deals", ACME)
-            reply = http.post("/agent/run", json=content, headers=ACME).json()
+            reply = http.post("/agent/run", json=body(question, ACME), headers=ACME).json()
             assert reply["status"] == "ok" and reply["plan_id"] is None
         # The command line asks there in place of here.
         who = {"KIT_SERVICE_URL": url, "KIT_TENANT": "acme", "KIT_USER": "alice"}
         elsewhere = {**who, "KIT_STORE": str(tmp_path / "none.db"), "KIT_MODEL": "offline"}
-        asked = run("ask", "--json", "find coffee deals", **elsewhere)
+        asked = run("ask", "--json", question, **elsewhere)
         assert asked.returncode == 0, asked.stderr
         last = json.loads(asked.stdout.splitlines()[-1])
         assert (last["kind"], last["text"]) == ("reply", reply["response"])
         assert not (tmp_path / "none.db").exists()
+        # The line that it prints below a question answers that question there.
+        asked = run("ask", "redeem 500 points for a gift card", **who)
+        line = asked.stdout.partition("answer with: ")[2].splitlines()[0]
+        assert asked.returncode == 3 and line.endswith("--yes (or --no)")
+        command = shlex.split(line.removesuffix(" (or --no)"))
+        answered = run(*command[command.index("resume") :], **who)
+        assert answered.returncode == 0 and "500 points were redeemed" in answered.stdout
         # A turn whose reader has gone, with its first words said, is given the time to end as well.
-        content = body("find coffee deals", ACME, stream=True)
+        content = body(question, ACME, stream=True)
         with httpx.stream("POST", f"{url}/agent/run", json=content, headers=ACME) as stream:
             next(stream.iter_lines())
         began = time.monotonic()
@@ -87,7 +77,7 @@ def test_a_server_answers_once_it_is_ready_and_ends_in_order(tmp_path: Path) -> 
     finally:
         process.kill()
     with closing(SqliteStore(tmp_path / "kit.db")) as store:
-        assert [turn.status for turn in store.turns()] == ["ok", "ok", "ok"]
+        assert [turn.status for turn in store.turns()] == ["ok"] * 4
 
 
 @pytest.mark.realtime

@@ -12,7 +12,7 @@ from kit.service.limits import Limits, TurnCounts
 from kit.stores.bus.shared_turns import SharedAdmission, open_shared_turns
 from tests.plan_kits import Rows, Waits, opened_plans
 from tests.redis_server import RedisServer, redis, redis_server
-from tests.service.servers import ACME, Api, serving_kit, until
+from tests.service.servers import Api, serving_kit, until
 
 __all__ = ["redis"]
 pytestmark = pytest.mark.realtime
@@ -45,20 +45,6 @@ async def test_a_tenants_turns_are_counted_over_all_servers(
         assert (await asking).json()["status"] == "ok"
         await until(lambda: redis.ask("ZCARD kit:turns:running:tenant:acme") == ":0")
         assert (await second.run("the best two", session="s2")).json()["status"] == "ok"
-
-
-@pytest.mark.req("AS-22")
-async def test_requests_of_one_key_at_the_same_time_begin_one_turn(
-    tmp_path: Path, redis: RedisServer
-) -> None:
-    rows = Rows()
-    async with two_servers(tmp_path, rows, redis.url) as (api, _):
-        headers = {**ACME, "Idempotency-Key": "k-1"}
-        replies = await asyncio.gather(
-            *(api.run("the best three", headers=headers) for _ in range(5))
-        )
-        assert {reply.json()["turn_id"] for reply in replies} == {replies[0].json()["turn_id"]}
-        assert {reply.json()["status"] for reply in replies} == {"ok"} and len(rows.tasks) == 2
 
 
 async def test_the_turns_of_a_minute_are_counted_together(redis: RedisServer) -> None:

@@ -42,7 +42,8 @@ async def test_a_worker_whose_memory_is_used_up_fails_that_plan_and_goes_on_with
             api = await enter(serving_kit(here, queued_plans=queued))
             failed = (await api.run(f"find {HUNGRY}")).json()
             assert failed["status"] == "failed"
-            assert failed["failure"]["reason"]
+            assert failed["failure"]["reason"] and failed["failure"]["completed_steps"] == []
+            assert failed["failure"]["last_failure"]["step"] == 1
             assert "MemoryError" not in failed["response"]
             complete = (await api.run("find a little", session="s2")).json()
             assert complete["status"] == "ok"
