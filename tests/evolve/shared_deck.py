@@ -44,6 +44,17 @@ def write_deck(folder: Path, **changes: str) -> Path:
     return folder / "cards" / "desk"
 
 
+def gaining_a_gift(grant: str) -> str:
+    """The new version of rewards where it gains the tool `gift`, granted by these fields."""
+    modes = ("returns_nothing", "fails")
+    cases = ", ".join(f"{{tool: gift, mode: {mode}, ask: a gift, never: [sent]}}" for mode in modes)
+    return FILES["desk/rewards.next.yaml"].replace(
+        "response_quality}",
+        f"response_quality, tool_cases: [{cases}]}}\ntools: [gift]\n"
+        f"tool_grants: {{gift: {{{grant}}}}}",
+    )
+
+
 def settings(deck: Path, store: str = ":memory:") -> Settings:
     return Settings(deck=deck, store=store, pace=0.0, today="2026-11-01")
 

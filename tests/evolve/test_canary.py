@@ -17,6 +17,7 @@ from tests.evolve.shared_deck import (
     FILES,
     NEW_ANSWER,
     OLD_ANSWER,
+    gaining_a_gift,
     models,
     sessions_above,
     sessions_below,
@@ -71,20 +72,12 @@ async def test_a_session_keeps_its_version_and_each_turn_says_which_one_answered
                 [begun] = bodies(kit.store.events(reply.turn_id, OPERATOR), TurnStarted)
                 assert begun.versions["rewards"].startswith(prefix)
                 assert reply.trace.spans[0].attributes["versions"] == begun.versions
-
-
-@pytest.mark.req("SO-9")
-async def test_a_forked_turn_has_the_version_of_its_session(tmp_path: Path):
-    deck = write_deck(tmp_path, deck=SHARING.format(share=0.5))
-    [name] = sessions_below(0.5, 1)
-    async with open_kit(settings(deck), models=models()) as kit:
-        first = await kit.ask(BALANCE, kit.session(name, "acme", "alice"))
-        span = next(span for span in first.trace.spans if span.agent == "rewards")
-        forked = await kit.fork(
-            first.turn_id, span.id, who=kit.session("", "acme", "alice").principal
-        )
-    assert forked.text == NEW_ANSWER
-    assert bodies(forked, TurnStarted)[0].versions == bodies(first, TurnStarted)[0].versions
+                # A fork of it has the version of its session, too.
+                span = next(span for span in reply.trace.spans if span.agent == "rewards")
+                who = kit.session("", "acme", "alice").principal
+                forked = await kit.fork(reply.turn_id, span.id, who=who)
+                assert forked.text == answer
+                assert bodies(forked, TurnStarted)[0].versions == begun.versions
 
 
 @pytest.mark.req("SO-9")
@@ -136,12 +129,7 @@ def test_check_says_what_is_shared_and_what_shares_nothing(
 
 @pytest.mark.req("SO-19")
 async def test_a_tool_that_a_card_gains_is_bound_in_its_new_version_alone(tmp_path: Path):
-    cases = "{tool: gift, mode: returns_nothing, ask: a gift, never: [sent]}, {tool: gift, mode: fails, ask: a gift, never: [sent]}"
-    gains = NEXT.replace(
-        "eval: {judge: rule, rubric: response_quality}",
-        f"tools: [gift]\ntool_grants: {{gift: {{since: 2026-10-20, flag: gifts}}}}\n"
-        f"eval: {{judge: rule, rubric: response_quality, tool_cases: [{cases}]}}",
-    )
+    gains = gaining_a_gift("since: 2026-10-20, flag: gifts")
     deck = write_deck(tmp_path, rewards_next=gains, deck=SHARING.format(share=0.5))
     (deck.parent / "settings").mkdir()
     (deck.parent / "settings" / "default.yaml").write_text("flags: {gifts: false}\n")

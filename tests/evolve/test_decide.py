@@ -14,13 +14,13 @@ from kit.bench.canary import OWN, WHOLE, decide, gate_of, gates_of
 from kit.bench.promotion import promote
 from kit.compose.canary import versions_of
 from kit.compose.deck import load_deck
-from kit.core.record import TurnRecord
 from kit.metrics.judgement import Judgement, judgements, keep_judgement, note_shed
 from kit.stores.opening import open_store
 from studies.canary import Truth, play_canary, play_trials
 from tests.cli.test_cli import run
 from tests.compose.test_revision import git
-from tests.evolve.shared_deck import FILES, write_deck
+from tests.evolve.shared_deck import FILES, gaining_a_gift, write_deck
+from tests.sample_turn import a_turn
 
 NEXT = FILES["desk/rewards.next.yaml"]
 RULE = "rule (response_quality)"
@@ -55,18 +55,6 @@ def evolve(deck: Path, *words: str, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
-def turn_of(session: str, number: int) -> TurnRecord:
-    return TurnRecord(
-        id=f"{session}-{number}",
-        session_id=session,
-        tenant_id="acme",
-        user_id="alice",
-        message="?",
-        pattern="mediated",
-        started_at=0.0,
-    )
-
-
 def judge_sessions(
     deck: Path, own: Sequence[Sequence[float]], whole: Sequence[Sequence[float]], judge: str = RULE
 ) -> None:
@@ -80,7 +68,7 @@ def judge_sessions(
             for agent, scores in (("rewards", own), ("", whole)):
                 for side, versions in enumerate(sides):
                     for number, score in enumerate(scores[side]):
-                        turn = turn_of(f"{side}-{number}", number)
+                        turn = a_turn(f"{side}-{number}", f"{side}-{number}")
                         judgement = Judgement(
                             turn_id=turn.id,
                             span_id=agent or "root",
@@ -201,13 +189,7 @@ async def test_a_prompt_that_is_better_alone_and_worse_in_the_answer_is_not_prom
 def test_a_gained_tool_goes_the_same_way_once_it_was_tried_for_two_weeks(
     since: str, said: str | None, tmp_path: Path
 ):
-    modes = ("returns_nothing", "fails")
-    cases = ", ".join(f"{{tool: gift, mode: {m}, ask: a gift, never: [sent]}}" for m in modes)
-    gains = NEXT.replace(
-        "response_quality}",
-        f"response_quality, tool_cases: [{cases}]}}\ntools: [gift]\n"
-        f"tool_grants: {{gift: {{since: {since}, flag: gifts}}}}",
-    )
+    gains = gaining_a_gift(f"since: {since}, flag: gifts")
     deck = load_deck(write_deck(tmp_path, rewards_next=gains), known=["gift"])
     right = [(str(n), 1.0) for n in range(150)]
     gates = [gate_of(name, right, right, 0.05) for name in (OWN, WHOLE)]
@@ -218,7 +200,7 @@ def test_a_gained_tool_goes_the_same_way_once_it_was_tried_for_two_weeks(
 
 async def test_turns_that_were_not_judged_are_told(deck: Path):
     with closing(open_store(str(deck.parents[1] / "kit.db"))) as store:
-        await note_shed(store.open_documents().events, turn_of("s", 1), 7)
+        await note_shed(store.open_documents().events, a_turn(), 7)
     said = await asyncio.to_thread(evolve, deck, "status")
     assert "the judges were behind: 7 turns" in said
 
@@ -236,23 +218,17 @@ def test_asking_from_the_terminal_is_judged_too(deck: Path):
 # Back by git
 
 
-@pytest.mark.parametrize(
-    ("part", "file"),
-    [("rewards", "desk/rewards.yaml"), ("plain", "blocks/rewards/plain.md")],
-)
-def test_a_card_or_a_block_goes_back_to_a_revision(part: str, file: str, deck: Path):
-    path = deck.parent / file
-    before = path.read_text()
-    path.write_text(before.replace("points", "coins").replace("balance", "total"))
-    git(deck, "commit", "-qam", "second")
-    out = evolve(deck, "rollback", part, "--to", "v1")
-    assert f"--- {path.name}" in out and f"+++ {path.name} at v1" in out
-    assert path.read_text() == before
-    assert "not committed" in evolve(deck, "rollback", part, "--to", "HEAD~1", code=2), (
-        "what was just written is not committed yet"
-    )
-    git(deck, "commit", "-qam", "back")
-    assert "is as it was at v1" in evolve(deck, "rollback", part, "--to", "v1")
+def test_a_card_or_a_block_goes_back_to_a_revision(deck: Path):
+    for part, file in {"rewards": "desk/rewards.yaml", "plain": "blocks/rewards/plain.md"}.items():
+        path = deck.parent / file
+        before = path.read_text()
+        path.write_text(before.replace("points", "coins").replace("balance", "total"))
+        git(deck, "commit", "-qam", "another")
+        out = evolve(deck, "rollback", part, "--to", "v1")
+        assert f"--- {path.name}" in out and f"+++ {path.name} at v1" in out
+        assert path.read_text() == before
+        git(deck, "commit", "-qam", "back")
+        assert "is as it was at v1" in evolve(deck, "rollback", part, "--to", "v1")
 
 
 def test_the_line_of_sub_agents_goes_back_alone_and_so_does_a_card_that_was_removed(

@@ -11,8 +11,8 @@ from kit.wire import open_kit
 from tests.app.rooms import app_over, room, shown
 from tests.evolve.shared_deck import (
     BALANCE,
-    FILES,
     HALF,
+    gaining_a_gift,
     models,
     sessions_above,
     sessions_below,
@@ -50,13 +50,7 @@ def ask_both(deck: Path, store: Path, sessions: int) -> Reply:
 def test_the_pages_say_who_is_on_what_and_what_the_judges_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    modes = ("returns_nothing", "fails")
-    cases = ", ".join(f"{{tool: gift, mode: {m}, ask: a gift, never: [sent]}}" for m in modes)
-    newer = FILES["desk/rewards.next.yaml"].replace(
-        "response_quality}",
-        f"response_quality, tool_cases: [{cases}]}}\ntools: [gift]\n"
-        "tool_grants: {gift: {since: 2999-01-01}}",
-    )
+    newer = gaining_a_gift("since: 2999-01-01")
     own_tools = HALF + "tools: [./tools.py:TOOLS]\n"
     deck = write_deck(tmp_path, deck=own_tools, rewards_next=newer)
     (deck / "tools.py").write_text(GIFT)
