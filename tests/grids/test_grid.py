@@ -340,30 +340,6 @@ def test_fan_out_beyond_two_agents_is_measured_by_its_size_and_falls_as_the_law_
         assert wilson(sum(whole), len(whole)).excludes(0.97)
 
 
-def test_faults_of_the_grid_strike_and_are_owned_up_to(tmp_path: Path):
-    spec = spec_of(
-        tmp_path,
-        specs={"simulated-test": {"provider": "simulated", "law": {}}},
-        cases=[{"file": "data/cases/partial.jsonl", "every": 6}],
-        faults={"none": [], "down": ["rewards=down", "support=raise"]},
-        patterns=["mediated", "direct", "monolith"],
-    )
-    _, rows = play(spec, tmp_path / "out")
-    hit = [row for row in rows if row["fault"] == "down" and "rewards" in row["called"]]
-    assert {row["pattern"] for row in hit} == set(spec.grid.patterns) and all(
-        "rewards" in row["failed"] for row in hit
-    )
-    assert any(row["failed"] for row in rows if row["fault"] == "none"), (
-        "the faults of a case hold without the grid's"
-    )
-    owed = [
-        row["scores"]["acknowledgement"]
-        for row in rows
-        if row["failed"] and row["pattern"] != "monolith" and "void" not in row
-    ]
-    assert len(owed) > 20 and set(owed) == {1.0}
-
-
 def test_cells_in_which_a_deck_s_own_tools_were_played_are_other_cells_once_those_are_edited(
     tmp_path: Path,
 ):

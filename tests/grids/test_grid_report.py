@@ -10,14 +10,12 @@ from typing import Any
 
 import pytest
 
-from benchmarks.cell_cost import cell_costs
 from kit.bench.grid.grid_file import read_grid
 from kit.bench.grid.report import compare_run, report
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import Bar, run_grid
 from kit.bench.run_page.page import run_page
 from kit.cli import main
-from kit.core.errors import DataError
 from kit.home import HOME
 from tests.grids.test_grid import MIXED, OPENER, play, spec_of, write
 
@@ -71,10 +69,6 @@ def test_the_harness_adds_little_to_a_turn_as_a_command_says_that_plays_nothing(
     costs = re.search(r"turn +([\d,]+) calls .* harness +(\d+) calls", printed)
     assert costs and 100 < int(costs[2]) < 420 < int(costs[1].replace(",", ""))
     assert not (tmp_path / "out").exists()
-    with pytest.raises(DataError, match="case of one turn without faults"):
-        cell_costs(
-            spec_of(tmp_path, cases=[{"file": "data/cases/partial.jsonl", "take": 2}]), OPENER
-        )
 
 
 @pytest.mark.req("PC1-S9.3-3")
@@ -143,27 +137,22 @@ def test_a_grid_that_grows_in_its_folder_keeps_its_first_plan_and_is_tested_for_
     assert looks == [False, True]
 
 
-@pytest.mark.parametrize(
-    ("fields", "clusters", "warned"),
-    [
-        ({}, 3, True),
-        ({"cluster": "domain"}, 2, False),
-        # Whoever names a field of their own is taken at their word.
-        ({"cluster": "cluster"}, None, False),
-    ],
-    ids=["equal messages", "domain", "alone"],
-)
-def test_cases_that_ask_the_same_or_are_of_one_domain_count_as_one_cluster(
-    fields: dict[str, Any], clusters: int | None, warned: bool, tmp_path: Path
-):
+def test_cases_that_ask_the_same_or_are_of_one_domain_count_as_one_cluster(tmp_path: Path):
     messages = ["hello", "Hello", "good morning", "good morning", "bye", "bye"]
-    spec = spec_of(tmp_path, **small_talk(tmp_path, *messages), **fields)
-    text = report(spec, run_grid(spec, tmp_path / "out", OPENER, 1))
-    (verdict,) = [line for line in text.splitlines() if "paired by 6 items" in line]
-    found = re.search(r"in (\d+) clusters", verdict)
-    assert (int(found[1]) if found else None) == clusters
+    talk = small_talk(tmp_path, *messages)
     warning = "6 cases ask what another asks, in the same words (such as 'c00')"
-    assert (warning in text) is warned
+
+    def told(**fields: Any) -> str:
+        spec = spec_of(tmp_path, **talk, **fields)
+        return report(spec, run_grid(spec, tmp_path / "out", OPENER, 1))
+
+    text = told()
+    assert "paired by 6 items in 3 clusters" in text and warning in text
+    text = told(cluster="domain")
+    assert "paired by 6 items in 2 clusters" in text and warning not in text
+    # Whoever names a field of their own is taken at their word.
+    text = told(cluster="cluster")
+    assert "paired by 6 items;" in text and warning not in text
 
 
 @pytest.mark.req("SAT-24")
@@ -197,18 +186,16 @@ def test_a_fault_that_was_asked_for_and_never_happened_voids_its_cell(tmp_path: 
 
 
 @pytest.mark.req("SAT-24")
-@pytest.mark.parametrize("baseline", [{}, {"pattern": "mediated"}], ids=["none", "mediated"])
-def test_a_way_in_which_no_fault_could_happen_says_so_in_the_report_and_on_its_page(
-    baseline: dict[str, str], tmp_path: Path
-):
-    spec = spec_of(
-        tmp_path,
-        patterns=["mediated", "monolith"],
-        faults={"none": [], "broken": ["rewards=raise"]},
-        cases=[{**MIXED, "every": 40}],
-        baseline=baseline,
-    )
-    text = report(spec, run_grid(spec, tmp_path / "out", OPENER, 1))
+def test_a_way_in_which_no_fault_could_happen_says_so_in_the_report_and_on_its_page(tmp_path: Path):
     line = "monolith / broken: no verdict, rewards=raise never happened"
-    assert f"- simulated-test / {line}\n" in text and "## Against \n" not in text
-    assert f"<p>{line}.</p>" in run_page(tmp_path / "out")
+    # The second time every cell is there, and the report alone is another one.
+    for baseline in ({}, {"pattern": "mediated"}):
+        spec = spec_of(
+            tmp_path,
+            patterns=["mediated", "monolith"],
+            faults={"none": [], "broken": ["rewards=raise"]},
+            baseline=baseline,
+        )
+        text = report(spec, run_grid(spec, tmp_path / "out", OPENER, 1))
+        assert f"- simulated-test / {line}\n" in text and "## Against \n" not in text
+        assert f"<p>{line}.</p>" in run_page(tmp_path / "out")

@@ -10,8 +10,7 @@ import yaml
 
 from kit.bench.grid.cell import cells
 from kit.bench.grid.failures import read_failures
-from kit.bench.grid.forecast import announce
-from kit.bench.grid.grid_file import GridSpec, read_grid
+from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.provenance import provenance
 from kit.bench.grid.results import read_results
 from kit.cli import main
@@ -94,22 +93,6 @@ def test_one_command_plays_the_parity_set_over_all_patterns_with_its_judges(
     turns = (len(server.requests) - calls) * VERDICT_COST
     spent = f"${calls * VERDICT_COST:,.4f} beside ${turns:,.4f} for the turns"
     assert spent in said.out and "quality: gpt-5.4-nano / a2a" in said.out
-
-
-def test_the_shipped_grid_is_the_whole_set_on_every_pattern_and_asks_for_one_word():
-    spec = read_grid(PARITY)
-    every = list(cells(spec))
-    assert (
-        len(spec.cases) == 82
-        and len(every) == 82 * len(PATTERNS)
-        and {cell.pattern for cell in every} == set(PATTERNS)
-    )
-    sentence = announce(spec)
-    assert (
-        f"At most {len(every)} turns of real models" in sentence
-        and f"and {2 * len(every):,} calls of judges" in sentence
-    )
-    assert "no price" not in sentence, "limits.unpriced stands for it"
 
 
 WRONG: dict[str, tuple[tuple[Reply, ...], str, str]] = {

@@ -28,7 +28,7 @@ def test_all_seven_patterns_play_one_case_set_in_one_run_on_one_kit_and_are_comp
     tmp_path: Path,
 ):
     grid = yaml.safe_load((HOME / "data" / "grids" / "patterns_small.yaml").read_text())
-    grid["cases"] = [{**cases, "every": 20 * cases["every"]} for cases in grid["cases"]]
+    grid["cases"] = [{**cases, "every": 40 * cases["every"]} for cases in grid["cases"]]
     (tmp_path / "few.yaml").write_text(yaml.safe_dump(grid))
     spec = read_grid(tmp_path / "few.yaml")
     opened: list[dict[str, Any]] = []
