@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kit.stores.opening import open_store
+from kit.stores.sqlite import SqliteStore
 from kit.stores.turn_store import TurnStore
 from tests.postgres import server
 
@@ -34,3 +35,10 @@ def store(place: str) -> Iterator[TurnStore]:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "kit.sqlite"
+
+
+@pytest.fixture
+def file(path: Path) -> Iterator[SqliteStore]:
+    """A store of SQLite's alone."""
+    with closing(SqliteStore(path)) as opened:
+        yield opened

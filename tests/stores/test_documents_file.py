@@ -2,9 +2,8 @@
 left after a failure."""
 
 import asyncio
-import sqlite3
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -31,13 +30,6 @@ from tests.kits import driver_of
 from tests.stores.test_documents import ANN, BY, EVE, a_memory, a_plan, a_soul, an_event
 
 SCOPES = ("session", "user", "tenant")
-
-
-@pytest.fixture
-def file(path: Path) -> Iterator[SqliteStore]:
-    """A store of SQLite's alone."""
-    with closing(SqliteStore(path)) as opened:
-        yield opened
 
 
 def write_copies(file: SqliteStore, vectors: np.ndarray[Any, np.dtype[np.float32]]) -> None:
@@ -216,20 +208,6 @@ def test_events_past_their_retention_go_when_a_store_opens_and_while_it_is_open(
             time.sleep(0.05)
         assert ids(store) == ["new"]
         assert store.read("SELECT count(*) FROM agent_memory") == [(0,)]
-
-
-async def test_a_write_waits_for_another_process_while_the_loop_goes_on(
-    path: Path, file: SqliteStore
-) -> None:
-    memory, other = open_documents(file).memory, sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    writing = asyncio.create_task(memory.write(a_memory("k")))
-    await asyncio.sleep(0.1)
-    assert not writing.done() and await memory.read(ANN, "k") is None
-    other.execute("COMMIT")
-    await writing
-    assert await memory.read(ANN, "k") == a_memory("k")
-    other.close()
 
 
 @pytest.mark.req("K-11")

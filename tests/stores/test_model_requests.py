@@ -73,7 +73,7 @@ def requests(store: TurnStore, turns: Sequence[TurnRecord]) -> list[ModelRequest
 
 
 @pytest.mark.req("K-31")
-@pytest.mark.parametrize("pattern", ["mediated", "monolith", "supervisor", "swarm"])
+@pytest.mark.parametrize("pattern", ["mediated", "monolith", "swarm"])
 async def test_what_a_recording_has_of_each_call_stands_in_the_trace(
     pattern: str, tmp_path: Path
 ) -> None:

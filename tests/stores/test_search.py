@@ -9,7 +9,6 @@ from kit.core.display.turn_parts import ENDING_WORDS, Ending, TurnParts, ending_
 from kit.core.record import TurnRecord
 from kit.stores.turn_filter import TurnFilter
 from kit.stores.turn_store import TurnStore
-from kit.ui.traces.turn_list import AXES
 from tests.metrics.test_metrics import some_turns
 
 ANN, BOB = (Principal(tenant_id="acme", user_id=user) for user in ("ann", "bob"))
@@ -48,13 +47,8 @@ async def listed(store: TurnStore) -> list[TurnRecord]:
     return [store.turns(limit=1)[0], *reversed(turns)]
 
 
-def axes_of(turn: TurnRecord) -> set[str]:
-    agents = turn.measures.agents
-    lacking = [one.partial or not one.ok for one in agents]
-    found = {str(one.axis) for one in agents if one.axis}
-    found |= {"data"} if any(one.data_faults for one in agents) else set()
-    found |= {"partial"} if any(lacking) and not all(lacking) else set()
-    return found | ({"cap"} if turn.cap_behavior == "over" else set())
+def is_short_of_data(turn: TurnRecord) -> bool:
+    return any(agent.axis == "data" or agent.data_faults for agent in turn.measures.agents)
 
 
 def ending(turn: TurnRecord) -> Ending:
@@ -76,12 +70,13 @@ FILTERS: list[tuple[TurnFilter, Callable[[TurnRecord], bool]]] = [
         (TurnFilter(endings=(one,)), lambda turn, one=one: ending(turn) == one)
         for one in ENDING_WORDS
     ),
-    *((TurnFilter(axes=(axis,)), lambda turn, axis=axis: axis in axes_of(turn)) for axis in AXES),
+    (TurnFilter(axes=("cap",)), lambda turn: turn.cap_behavior == "over"),
+    (TurnFilter(axes=("data",)), is_short_of_data),
     (
-        TurnFilter(endings=("partly", "nothing"), axes=("data", "cap"), patterns=("swarm",)),
+        TurnFilter(endings=("partly", "nothing"), axes=("cap",), patterns=("swarm",)),
         lambda turn: (
             ending(turn) in ("partly", "nothing")
-            and bool({"data", "cap"} & axes_of(turn))
+            and turn.cap_behavior == "over"
             and turn.pattern == "swarm"
         ),
     ),

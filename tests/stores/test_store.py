@@ -5,7 +5,6 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
@@ -37,13 +36,6 @@ from tests.stores.conftest import DATABASES, new_place
 
 S1 = SessionKey("acme", "s1")
 NONE = SessionKey("acme", "x")
-
-
-@pytest.fixture
-def file(path: Path) -> Iterator[SqliteStore]:
-    """A store of SQLite's alone."""
-    with closing(SqliteStore(path)) as opened:
-        yield opened
 
 
 def test_everything_comes_back_as_it_was_after_reopening(place: str) -> None:
@@ -93,17 +85,6 @@ def test_history_is_the_newest_lines_of_one_reader_oldest_first(store: TurnStore
     )
     assert [m.text for m in store.history(S1, limit=2)] == ["q2", "q3"]
     assert [m.text for m in store.history(S1, agent="shop")] == ["s0", "s1", "s2", "s3"]
-
-
-def test_a_write_that_fails_leaves_nothing_of_itself(store: TurnStore) -> None:
-    store.begin_turn(a_turn())
-    with store.commit() as db:
-        db.execute("DROP TABLE messages")
-    with pytest.raises(StoreError):
-        finish(store, a_turn("t2"))
-    assert store.events("t2", OPERATOR) == []
-    turn = store.turn("t2", OPERATOR)
-    assert turn is not None and turn.status == "running"
 
 
 def test_the_queries_of_the_documentation_run(file: SqliteStore) -> None:
