@@ -53,6 +53,8 @@ class AgentMeasure(Value):
     """From its start to its first status; None when it sent none."""
     longest_silence: float = 0.0
     """The longest stretch of its work without a status."""
+    alone: bool = False
+    """No other was at work while it was, as far as the turn was measured for that."""
 
     @property
     def is_stopped(self) -> bool:

@@ -381,8 +381,8 @@ METRICS: tuple[Metric, ...] = (
         "Failures",
         "Partial fan-outs",
         "share",
-        "Of turns with two sub-agents and more, those in which some and not all failed or lacked their "
-        "data. One that was stopped is left out.",
+        "Of turns in which two sub-agents and more worked at once, those in which some of these and not "
+        "all failed or lacked their data. One that was stopped is left out.",
         _share_of("fan_outs_partial", "fan_outs"),
         "{n}",
         "fan-out",
@@ -392,7 +392,7 @@ METRICS: tuple[Metric, ...] = (
         "Failures",
         "Answers in fan-outs",
         "share",
-        "In those turns, answers among the sub-agents that ran to their end: M of N.",
+        "In those turns, answers among the sub-agents that worked at once and ran to their end: M of N.",
         _share_of("fan_out_whole", "fan_out_calls"),
         "{n}",
         "sub-agent",

@@ -34,6 +34,7 @@ class _Invocation:
     unknown: int = 0
     first: float | None = None
     silence: float = 0.0
+    alone: bool = True
 
 
 @dataclass(slots=True)
@@ -176,7 +177,13 @@ def _tool(fold: _Fold, event: Event, body: Any) -> None:
 
 def _agent_started(fold: _Fold, event: Event, body: Any) -> None:
     fold.counted.add(event.parent_span_id)
-    fold.running[event.span_id] = _Invocation(body.agent, event.at, event.at)
+    started = _Invocation(body.agent, event.at, event.at)
+    for span_id in fold.running:
+        # One that works for another is not beside it.
+        if span_id != event.parent_span_id:
+            started.alone = False
+            fold.running[span_id].alone = False
+    fold.running[event.span_id] = started
 
 
 def _status(fold: _Fold, event: Event, body: Any) -> None:
@@ -225,6 +232,7 @@ def _agent_ended(fold: _Fold, event: Event, body: Any) -> None:
             "unknown_statuses": by.unknown,
             "first_status": by.first,
             "longest_silence": max(by.silence, event.at - by.last_status),
+            "alone": by.alone,
         }
     )
     if not is_answer and outcome.reason == "timeout":

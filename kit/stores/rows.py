@@ -59,11 +59,12 @@ def failure_axes(measures: Measures, cap_behavior: str) -> list[FailureAxis]:
     for agent in measures.agents:
         if agent.is_stopped:
             continue
-        runs += 1
         axis = "data" if agent.data_faults else agent.axis
         if axis is not None and axis not in axes:
             axes.append(axis)
-        whole += agent.ok and not agent.partial
+        if not agent.alone:
+            runs += 1
+            whole += agent.ok and not agent.partial
     if 0 < whole < runs:
         axes.append("partial")
     if cap_behavior == "over":

@@ -115,13 +115,14 @@ class Tally:
             counts["unknown_statuses", agent] += measure.unknown_statuses
             if measure.is_stopped:
                 continue
-            runs += 1
             if not measure.ok:
                 counts["failures", agent] += 1
                 counts["axis", str(measure.axis)] += 1
                 if measure.cause:
                     counts["cause", measure.cause] += 1
-            whole += measure.ok and not measure.partial
+            if not measure.alone:
+                runs += 1
+                whole += measure.ok and not measure.partial
         if runs > 1:
             counts["fan_out_whole",] += whole
             counts["fan_out_calls",] += runs

@@ -25,6 +25,7 @@ from kit.metrics.latency import latencies
 from kit.metrics.sample import Sample
 from kit.metrics.summary import Label, measure_all, metrics
 from kit.models.scripted import Line, ScriptedModel
+from kit.patterns.supervisor import SUPERVISOR
 from kit.runtime.context import RunContext
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import HOME, Settings
@@ -272,6 +273,18 @@ async def test_a_wait_for_its_user_is_no_failure(tmp_path: Path):
     with open_for_reading(path) as reader:
         assert reader.execute(query).fetchall() == [("points", "invocation", "exception", 1)]
     reader.close()
+
+
+async def test_sub_agents_that_worked_one_after_another_are_no_fan_out():
+    agents = {"shop": answering("Apples.", 0.5), "play": answering("", 0.5)}
+    kit = small_kit([asks("shop"), asks("play"), stitched], agents)
+    await run_turn("two things", TALK, kit, SUPERVISOR)
+    counts = kit.store.tally().counts
+    assert counts["fan_out", "2"] == 1 and counts["fan_outs",] == counts["fan_outs_partial",] == 0
+    kit = small_kit([asks("shop", "play"), stitched], agents)
+    await run_turn("two things", TALK, kit)
+    counts = kit.store.tally().counts
+    assert counts["fan_outs",] == counts["fan_outs_partial",] == 1
 
 
 @pytest.mark.req("K-23")
