@@ -106,7 +106,8 @@ class Deck(Parts):
             rubrics=by_id("rubric", rubrics),
             dangers=by_id("danger", dangers),
             tools=deck_tools,
-            code=load_deck_code({**settings.code, "agents": tuple(runs)}, Path()),
+            # Of a deck that was read from files the code lies where its tools do.
+            code=load_deck_code({**settings.code, "agents": tuple(runs)}, deck_tools.folder),
             next_cards=newer,
         )
         # Values have no lines, so a fault names the part alone.
