@@ -11,9 +11,11 @@ from kit.compose.parts import PLATFORM, DeckSettings, Parts, PlanSettings
 from kit.compose.prompts import window_fault
 from kit.compose.yaml_source import Faults
 from kit.core.card import AgentCard
-from kit.core.errors import BindError, nearest
+from kit.core.errors import BindError, ShapeError, nearest
 from kit.core.language.danger import danger_faults
 from kit.core.language.request_template import request_faults, task_faults
+from kit.core.schema.shape import schema_of
+from kit.tools.mcp.server import McpServer
 from kit.tools.tool import (
     NO_LIMITS,
     ConfiguredTool,
@@ -79,6 +81,7 @@ class Check:
             page = page_faults(settings.page, self.parts.cards, settings.orchestrator)
             self._report("settings", "deck", page)
             self._report("settings", "deck", _status_faults(settings))
+            self._report("settings", "deck", _file_faults(self.parts))
         return self
 
     def _report(self, noun: str, name: str, faults: Iterable[Fault]) -> None:
@@ -309,7 +312,8 @@ class Check:
     def _check_root(self) -> None:
         root = self.parts.settings.orchestrator
         for card in self.parts.cards.values():
-            if card.sub_agents and card.id != root:
+            # Where the root is misspelt, that is the fault.
+            if card.sub_agents and card.id != root and root in self.parts.cards:
                 sentence = f"card {card.id!r} declares sub_agents; only the orchestrator {root!r} may, so take them out"
                 self._card_fault(card, sentence, "sub_agents")
 
@@ -364,8 +368,35 @@ def _example_faults(planning: PlanSettings) -> Iterator[Fault]:
         for sentence in request_faults(example.request):
             yield (*path, "request"), sentence
         for number, step in enumerate(example.steps):
+            step_path = (*path, "steps", number)
             for sentence in task_faults(step.task, example.request):
-                yield (*path, "steps", number, "task"), sentence
+                yield (*step_path, "task"), sentence
+            for source in step.inputs:
+                if not 1 <= source <= number:
+                    fix = "name steps before it, which are numbered from 1, or leave it out"
+                    yield (
+                        step_path,
+                        f"step {number + 1} works on step {source}, which is none before it; {fix}",
+                    )
+            try:
+                schema_of(step.shape)
+            except ShapeError as error:
+                yield (*step_path, "shape"), str(error)
+
+
+def _file_faults(parts: Parts) -> Iterator[Fault]:
+    servers: list[tuple[tuple[str, ...], McpServer]] = []
+    for name, server in parts.settings.mcp.items():
+        servers.append((("mcp", name), server))
+    if parts.settings.skill_service is not None:
+        servers.append((("skill_service",), parts.settings.skill_service))
+    for path, server in servers:
+        if file := server.missing_file(parts.tools.folder):
+            fix = "correct `command`, or put the file beside deck.yaml"
+            yield (
+                (*path, "command"),
+                f"there is no file {file} to run in {parts.tools.folder}; {fix}",
+            )
 
 
 def _status_faults(settings: DeckSettings) -> Iterator[Fault]:

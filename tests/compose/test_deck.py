@@ -249,6 +249,14 @@ FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
         card("shop", requests="[find tea, ' ']"),
         "demo/shop.yaml:8: empty request; take it out",
     ),
+    "orchestrator that is no card": (
+        {DECK: BASE[DECK].replace("root", "rooot")},
+        "demo/deck.yaml:1: unknown orchestrator 'rooot': did you mean 'root'?",
+    ),
+    "skill service whose script is not there": (
+        {DECK: BASE[DECK] + "skill_service: {command: [python, -u, skils.py, --port, 3.py]}\n"},
+        "demo/deck.yaml:4: there is no file skils.py to run in ",
+    ),
     "unknown status phrase": (
         {
             DECK: BASE[DECK]

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from kit import Kit, Reply, Settings, open_kit
 from kit.bench.grid.cell import cells
 from kit.bench.grid.grid_file import read_grid
+from kit.bench.promotion import obstacles
 from kit.compose.deck import load_deck
 from kit.core.bodies.call import ModelStarted
 from kit.core.bodies.guard import GuardActed
@@ -148,6 +149,14 @@ async def test_a_pattern_that_breaks_costs_no_answer_and_its_developer_is_told(
     assert reply.status == "ok" and TOLD["desk"] in reply.text and "went well" not in reply.text
     (told,) = [line.getMessage() for line in caplog.records if line.name == "kit.turn"]
     assert "'odd' returned a value of type str" in told or "call_id" in told
+
+
+def test_a_card_may_go_live_in_a_deck_with_code_of_its_own(folder: Path):
+    """Wherever the command is given: the code lies beside deck.yaml."""
+    (folder / "patterns.py").write_text(PATTERNS)
+    declare(folder, patterns="./patterns.py:polite")
+    deck = load_deck(folder)
+    assert obstacles(deck, deck.cards["desk"]) == []
 
 
 # Guards

@@ -91,6 +91,23 @@ FAULTS = {
 """What is wrong -> the request and the task, and the first fault of the report."""
 
 
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        ("shape: {printed: string}, input_from_steps: [1, 4]", "works on step 4, which is none"),
+        ("shape: {printed: string}, input_from_step: 2", "works on step 2, which is none"),
+        ("shape: {printed: 'arry<string>'}", "did you mean 'array'"),
+    ],
+)
+def test_a_step_of_an_example_that_no_plan_could_have_is_a_fault_of_its_line(
+    tmp_path: Path, step: str, expected: str
+) -> None:
+    files = with_example("Print the labels", "Print them")
+    files[DECK] = f"{files[DECK]}        - {{task: Print, skills: [print], {step}}}\n"
+    (fault,) = faults(tmp_path, files)
+    assert fault.startswith("demo/deck.yaml:11: ") and expected in fault
+
+
 @pytest.mark.parametrize("kind", FAULTS)
 def test_a_placeholder_or_a_bracket_that_cannot_be_meant_is_a_fault_of_its_line(
     tmp_path: Path, kind: str

@@ -1,6 +1,7 @@
 """An MCP server as deck.yaml names it: what is run or called, what it is told, and how long and how
 much it may answer."""
 
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,9 @@ from urllib.parse import urlsplit
 from pydantic import Field, model_validator
 
 from kit.core.value import Value
+
+_INTERPRETER = re.compile(r"python[\d.]*|node|bash|sh|ruby")
+_SCRIPTS = frozenset({".py", ".js", ".mjs", ".cjs", ".sh", ".rb"})
 
 
 class McpServer(Value):
@@ -78,6 +82,29 @@ class McpServer(Value):
         return self.model_dump(
             mode="json", include={"command", "url", "headers", "environment"}, exclude_defaults=True
         )
+
+    def missing_file(self, folder: Path) -> str | None:
+        """The program or script that its command names and that is not there, seen from the deck's folder.
+
+        A program without a path lies on PATH. Arguments of other programs may name anything.
+        """
+        if not self.command:
+            return None
+        program, *arguments = self.command
+        files: list[str] = []
+        if "/" in program:
+            files.append(program)
+        if _INTERPRETER.fullmatch(Path(program).name):
+            for argument in arguments:
+                if argument in ("-m", "-c"):
+                    break
+                if Path(argument).suffix in _SCRIPTS:
+                    files.append(argument)
+                    break
+        for file in files:
+            if not (folder / file).is_file():
+                return file
+        return None
 
     def describe(self, folder: Path) -> str:
         """What using it does, for a person who decides whether to trust it; no letter of the deck's
