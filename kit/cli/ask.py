@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 OF_THIS_PROCESS = ("pattern", "surface", "cap", "fault", "image", "cassette")
 """Options of `ask` that a service is not told."""
 
+PLAYED = "played from a recording: no model and no tool was called now"
+
 
 def add(commands: Any) -> None:
     """Adds the commands to a parser's."""
@@ -130,7 +132,11 @@ async def _ask_turn(message: str, arguments: Namespace) -> "Reply":
             )
         if faults and not arguments.json:
             print("made to fail: " + ", ".join(arguments.fault), flush=True)
-        reply = await _follow(turn, kit.model, arguments.json, kit.deck.cards)
+        model = kit.model
+        is_replay = cassette is not None and cassette.mode == "replay"
+        if is_replay:
+            model += f", {PLAYED}"
+        reply = await _follow(turn, model, arguments.json, kit.deck.cards, is_replay=is_replay)
         unmet: list[str] = []
         for text, fault in zip(arguments.fault, faults, strict=True):
             if fault not in injection.landed:
@@ -238,10 +244,13 @@ async def _follow(
     model: str,
     as_json: bool,
     cards: "Mapping[str, AgentCard]" = MappingProxyType({}),
+    *,
+    is_replay: bool = False,
 ) -> "Reply":
     """Prints a turn as it happens, as a story or as events; why something failed goes to stderr.
 
-    `model`: what answers, in words; `cards`: those of the deck, where it is at hand.
+    `model`: what answers, in words; `cards`: those of the deck, where it is at hand; `is_replay`: it is played from a
+    recording.
     """
     from kit.cli.story import Story, reply_line
     from kit.core.language.controls import without_controls
@@ -259,7 +268,7 @@ async def _follow(
         await _stop(turn)
         raise
     if as_json:
-        print(json.dumps(reply_line(reply)), flush=True)
+        print(json.dumps({**reply_line(reply), "replayed": is_replay}), flush=True)
     # For the developer; the story is the user's.
     for reason in () if as_json else _reasons(reply):
         print(without_controls(reason), file=sys.stderr)

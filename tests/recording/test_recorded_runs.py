@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kit.cli.ask import PLAYED
 from kit.settings import HOME
 from tests.cli.test_cli import Result, refused, run
 from tests.loopback_openai import Call, Loopback, Say
@@ -75,11 +76,10 @@ def test_models_tools_and_sub_agents_replay_without_server_key_or_services(
     told = recorded(file, server, KIT_TODAY="2026-10-31")
     calls = len(server.requests)
     again = replayed(file)
-    assert (
-        timeless(again.stdout) == timeless(told.stdout)
-        and again.returncode == 0
-        and calls == len(server.requests) == 4
-    )
+    story = again.stdout.replace(f", {PLAYED}", "")
+    assert PLAYED in again.stdout and timeless(story) == timeless(told.stdout)
+    assert again.returncode == 0 and calls == len(server.requests) == 4
+    assert json.loads(replayed(file, "--json").stdout.splitlines()[-1])["replayed"] is True
     found = takes(file)
     assert list(found) == [
         "orchestrator/1.1.rewards/get_user_points:1",
