@@ -188,6 +188,15 @@ async def test_a_yes_counts_where_the_one_who_acts_was_asked_after_another_had_a
     assert "About points: this was looked up before you said yes" in done.text
 
 
+async def test_whoever_only_handed_on_has_looked_up_nothing_that_a_yes_makes_older():
+    gifts = OFFLINE.with_(deck=HOME / "cards" / "gifts")
+    message = "redeem 100 points for a gift card of Harvest Market"
+    async with open_kit(gifts) as kit:
+        reply = await kit.ask(message, kit.session("s"), "swarm")
+        done = await kit.resume(reply.turn_id, True)
+    assert "100 points were redeemed" in done.text and "About points" not in done.text
+
+
 class LongTalk(Desk):
     """Each turn asks for one ticket and for one yes; each writes a new summary of the turns before."""
 

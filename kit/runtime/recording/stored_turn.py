@@ -83,9 +83,10 @@ class StoredTurn:
         """Says of every answer of a sub-agent that is played that it is older than the yes of its user."""
         for key, call in self.calls.items():
             did_act = any(isinstance(event.body, ActStarted) for event in call.events)
-            if isinstance(call.outcome, Answer) and not did_act:
-                outcome = call.outcome.with_reservation(BEFORE_YES)
-                self.calls[key] = call.replace(outcome=outcome)
+            outcome = call.outcome
+            if isinstance(outcome, Answer) and not (outcome.is_handover or did_act):
+                older = outcome.with_reservation(BEFORE_YES)
+                self.calls[key] = call.replace(outcome=older)
 
 
 class _Log:
