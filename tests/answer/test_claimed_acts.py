@@ -9,10 +9,10 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from kit.core.card import AgentCard
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.handle import Reply
-from kit.settings import Settings
+from kit.settings import HOME, Settings
 from kit.tools.tool import LimitedTool, ToolLimits
 from kit.wire import open_kit
-from tests.kits import answering, failing, small_deck
+from tests.kits import OFFLINE, answering, failing, small_deck
 
 MESSAGE = "How many points do I have, and redeem 500 points for a gift card"
 ASKS = Line(
@@ -225,3 +225,18 @@ async def test_an_act_that_nobody_called_is_not_told_beside_one_that_was_done():
     claim = f"{BALANCE} {DONE} Your coupon has been redeemed too."
     reply = await told(claim, gift_cards(DONE, looks_up=False), yes=True)
     assert DONE in reply.text and "coupon" not in reply.text
+
+
+@pytest.mark.req("K-12")
+async def test_a_monolith_that_passes_over_its_own_act_tells_it_all_the_same():
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("points_left", {}),
+        ("redeem_points", {"points": 500, "shop": "Harvest Market"}),
+    ]
+    monolith = ScriptedModel(Line(calls=calls), BALANCE, BALANCE)
+    models = {"desk": monolith, "points": "offline", "gift_cards": "offline"}
+    settings = OFFLINE.with_(deck=HOME / "cards" / "gifts", store=":memory:")
+    async with open_kit(settings, models=models) as kit:
+        asked = await kit.ask(MESSAGE, kit.session("s"), "monolith")
+        reply = await kit.resume(asked.turn_id, True)
+    assert "500 points were redeemed for a gift card of Harvest Market" in reply.text

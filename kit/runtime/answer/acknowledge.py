@@ -373,7 +373,13 @@ def _parts_left_out(left_out: LeftOut, turn: TurnState) -> list[Part]:
 
 def _acts_passed_over(text: str, answers: Sequence[Answer], turn: TurnState) -> list[str]:
     """Returns the agents that did something which a text denies, or of which it tells nothing."""
-    acted = {entry.path.rpartition(".")[2] for entry in turn.acts.in_state("done")}
+    done = turn.acts.in_state("done")
+    acted = {entry.path.rpartition(".")[2] for entry in done}
+    # A monolith acts itself, for the agent whose tool it is: what the tool returned is that one's answer.
+    for answer in answers:
+        texts = [entry.act.text for entry in done if entry.act and "." not in entry.path]
+        if any(text and text in answer.text for text in texts):
+            acted.add(answer.agent)
     agents = {call.agent for call in turn.calls}
     passed_over: list[str] = []
     for answer in answers:
