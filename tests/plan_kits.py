@@ -290,6 +290,7 @@ async def opened_plans(
     recall: int = 0,
     documents: str | None = None,
     lease: float = LEASE,
+    faults: bool = False,
     **settings: Any,
 ) -> AsyncGenerator[Kit]:
     """The kit of a deck that plans over rows, as a process opens it. `blocks` stand in the planner's prompt;
@@ -328,7 +329,7 @@ async def opened_plans(
     models = {name: ScriptedModel(script) for name, script in scripts.items()}
     own = OFFLINE.with_(store=store or str(folder / "kit.db"), redis=redis, documents=documents)
     async with open_kit(
-        own, deck=deck, models=models, tools=[tools], pattern="plan_execute"
+        own, deck=deck, models=models, tools=[tools], pattern="plan_execute", faults=faults
     ) as kit:
         yield kit
 

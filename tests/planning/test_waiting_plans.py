@@ -159,6 +159,22 @@ async def test_a_plan_that_was_cut_off_goes_on_where_it_is_asked_for_in_the_same
     assert other.plan.plan_id == f"plan_{other.turn_id}"
 
 
+@pytest.mark.realtime
+@pytest.mark.req("AS-3")
+async def test_a_plan_that_goes_on_hears_the_fault_that_is_chosen_for_its_turn(
+    tmp_path: Path,
+) -> None:
+    slow = Waits()
+    async with opened_plans(tmp_path, slow) as kit:
+        turn = kit.ask("the best three", kit.session("s"))
+        await slow.at_work.wait()
+    await turn
+    async with opened_plans(tmp_path, Rows(), faults=True) as kit:
+        again = await kit.ask("the best three", kit.session("s"), faults=["executor=raise"])
+    assert again.plan is not None and again.plan.plan_id == f"plan_{turn.id}"
+    assert again.status == "failed" and "I could not get" in again.text
+
+
 @dataclass
 class BreaksOnce:
     """Events whose store breaks by a fault of its code, once, at one kind of event."""
