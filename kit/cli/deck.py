@@ -2,8 +2,11 @@
 it from going live."""
 
 import asyncio
+import io
 import json
 from argparse import Namespace
+from collections.abc import Iterable
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +15,9 @@ from kit.core.display.count import many
 
 if TYPE_CHECKING:
     from kit.bench.promotion import Promotion
+    from kit.compose.deck import Deck
     from kit.compose.read import Outline
+    from kit.settings import Settings
 
 
 def add(commands: Any) -> None:
@@ -23,6 +28,11 @@ def add(commands: Any) -> None:
         "--trust",
         action="store_true",
         help="start the deck's MCP servers and accept the tools they offer (mcp.lock)",
+    )
+    check.add_argument(
+        "--json",
+        action="store_true",
+        help="one fault or warning a line: kind, where, words with the fix; nothing else",
     )
     check.set_defaults(run=_check)
 
@@ -71,13 +81,37 @@ def _print_code(folder: Path, outline: "Outline", skill_service_url: str | None)
 
 
 def _check(arguments: Namespace) -> int:
-    from kit.compose.canary import canary_of
-    from kit.compose.deck import load_deck
-    from kit.compose.read import read_outline
+    from kit.core.errors import DeckError
     from kit.settings import Settings
-    from kit.tools.mcp.tools import accept, variables_of
 
     settings = Settings.read()
+    if not arguments.json:
+        return _describe(_checked(arguments, settings), settings)
+    try:
+        # What is said on the way is for people.
+        with redirect_stdout(io.StringIO()):
+            deck = _checked(arguments, settings)
+    except DeckError as error:
+        _print_findings("fault", error.faults)
+        return 2
+    _print_findings("warning", deck.warnings)
+    return 0
+
+
+def _print_findings(kind: str, findings: Iterable[str]) -> None:
+    from kit.compose.yaml_source import place_and_words
+
+    for finding in findings:
+        where, words = place_and_words(finding)
+        print(json.dumps({"kind": kind, "where": where, "words": words}))
+
+
+def _checked(arguments: Namespace, settings: "Settings") -> "Deck":
+    """Says what a deck imports, runs and calls, and loads it. Raises what `load_deck` raises."""
+    from kit.compose.deck import load_deck
+    from kit.compose.read import read_outline
+    from kit.tools.mcp.tools import accept, variables_of
+
     folder = Path(arguments.deck or settings.deck)
     outline = read_outline(folder)
     servers = outline.settings.mcp
@@ -94,6 +128,12 @@ def _check(arguments: Namespace) -> int:
 
         # Raises where the name of an own pattern is given away.
         modes_of(deck)
+    return deck
+
+
+def _describe(deck: "Deck", settings: "Settings") -> int:
+    from kit.compose.canary import canary_of
+
     for warning in deck.warnings:
         print(f"warning: {warning}")
     for spec in deck.models.values():

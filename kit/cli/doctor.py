@@ -1,8 +1,11 @@
 """`kit doctor`: whether models can be reached and do what a turn asks of them, and whether the store can be written."""
 
 import asyncio
+import io
+import json
 from argparse import Namespace
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -31,21 +34,41 @@ def add(commands: Any) -> None:
         nargs="?",
         help="one key of models.yaml (default: every model in use, and the store)",
     )
+    doctor.add_argument(
+        "--json",
+        action="store_true",
+        help="one finding a line: kind (ok, failed, skipped), where, name, words, needed; nothing else",
+    )
     doctor.set_defaults(run=_doctor)
 
 
 def _doctor(arguments: Namespace) -> int:
+    if arguments.json:
+        # What is said on the way is for people.
+        with redirect_stdout(io.StringIO()):
+            findings = _examine_all(arguments.model)
+        for where, finding in findings:
+            line = finding.model_dump(include={"name", "words", "needed"})
+            print(json.dumps({"kind": finding.state, "where": where, **line}))
+    else:
+        findings = _examine_all(arguments.model)
+    return int(any(finding.state == "failed" and finding.needed for _, finding in findings))
+
+
+def _examine_all(model: str | None) -> "list[tuple[str, Finding]]":
+    """Returns what was found of one model, or of all in use and this machine, with the part that it was found of."""
     from kit.team_binder import choose_models
 
     settings, _, deck = read_deck()
-    choice = arguments.model or choose_models(settings, deck)
+    choice = model or choose_models(settings, deck)
     deck_keys = sorted(set(_model_keys(deck)))
     keys = deck_keys if choice is None else [choice]
-    findings: list[Finding] = []
+    findings: list[tuple[str, Finding]] = []
     for key in keys:
-        findings += asyncio.run(_examine_alone(deck.models[key], deck, settings))
-    if arguments.model is None:
-        findings += [_store(settings), _sandbox()]
+        for finding in asyncio.run(_examine_alone(deck.models[key], deck, settings)):
+            findings.append((key, finding))
+    if model is None:
+        findings += [("store", _store(settings)), ("sandbox", _sandbox())]
         _print_reports(settings)
         unused = sorted(set(deck_keys) - set(keys))
         if unused:
@@ -60,7 +83,7 @@ def _doctor(arguments: Namespace) -> int:
                 f"{many(other_models, 'more model')} of models.yaml, named by no card; to try "
                 f"one: {command('doctor', 'MODEL')}"
             )
-    return int(any(finding.state == "failed" and finding.needed for finding in findings))
+    return findings
 
 
 def _model_keys(deck: "Deck") -> Iterator[str]:

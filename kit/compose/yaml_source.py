@@ -68,7 +68,13 @@ def _file_and_line(fault: str) -> tuple[str, int]:
     match = _FILE_AND_LINE.match(fault)
     if match:
         return (match[1], int(match[2]))
-    return (fault.partition(": ")[0], 0)
+    return (place_and_words(fault)[0], 0)
+
+
+def place_and_words(fault: str) -> tuple[str, str]:
+    """Returns where a fault is, as a file and a line or a part of the deck, and what is said of it, with its fix."""
+    place, _, words = fault.partition(": ")
+    return place, words
 
 
 def read_text(path: Path, faults: Faults) -> str | None:

@@ -148,6 +148,13 @@ def test_broken_yaml_and_unknown_ids_are_named_with_file_and_line(tmp_path: Path
     (tmp_path / "cards" / "consumer" / "play.yaml").write_text("id: [unclosed\n")
     result = run("check", str(tmp_path / "cards" / "consumer"))
     refused(result, "shop.yaml:", "search_offers", "play.yaml:")
+    listed = run("check", str(tmp_path / "cards" / "consumer"), "--json")
+    findings = [json.loads(line) for line in listed.stdout.splitlines()]
+    assert listed.returncode == 2 and listed.stderr == ""
+    assert {finding["kind"] for finding in findings} == {"fault"}
+    assert any("shop.yaml:" in finding["where"] for finding in findings)
+    for finding in findings:
+        assert f"  - {finding['where']}: {finding['words']}" in result.stderr.splitlines()
 
 
 def test_a_missing_deck_folder_says_so():

@@ -214,9 +214,8 @@ def test_without_a_model_it_says_what_is_offline_and_looks_at_store_and_sandbox(
         re.M,
     )
     (tmp_path / "file").write_text("")
-    unwritable = run("doctor", KIT_STORE=str(tmp_path / "file" / "kit.db"))
-    assert (
-        unwritable.returncode == 1
-        and "cannot be made" in unwritable.stdout
-        and "set KIT_STORE" in unwritable.stdout
-    )
+    unwritable = run("doctor", "--json", KIT_STORE=str(tmp_path / "file" / "kit.db"))
+    findings = [json.loads(line) for line in unwritable.stdout.splitlines()]
+    (failed,) = [finding for finding in findings if finding["kind"] == "failed"]
+    assert unwritable.returncode == 1 and failed["where"] == "store"
+    assert "cannot be made" in failed["words"] and "set KIT_STORE" in failed["words"]
