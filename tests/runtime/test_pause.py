@@ -172,6 +172,8 @@ async def test_a_tool_that_asks_first_pauses_the_turn_and_an_answer_lets_it_go_o
     )
     older = f"About points: {BEFORE_YES[0].lower()}{BEFORE_YES[1:]}"
     assert (older in ended.text) is answer, "what was looked up before an act is older than it"
+    if answer:
+        assert world.calls.count("orchestrator") == 1, "nobody is asked for what no model was told"
     assert "the check before open_ticket failed: KeyError" in caplog.text, "it asks all the same"
 
 

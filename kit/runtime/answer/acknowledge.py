@@ -22,7 +22,7 @@ from langchain_core.messages import HumanMessage
 from kit.compose.locale import BY_LANGUAGE
 from kit.core.bodies.speech import Acknowledged, Acknowledgement
 from kit.core.language.words import words
-from kit.core.outcome import AgentCall, Answer, LeftOut, Outcome
+from kit.core.outcome import BEFORE_YES, AgentCall, Answer, LeftOut, Outcome
 from kit.models.json_prose import prose
 from kit.runtime.act_ledger import NOT_BEGUN
 from kit.runtime.answer.clauses import (
@@ -96,6 +96,13 @@ class Verdict:
     def is_broken(self) -> bool:
         """Whether a sentence more would not repair it."""
         return self.empty or self.raw or bool(self.claims or self.missing_answers)
+
+    @property
+    def needs_words(self) -> bool:
+        """Whether the composer can do better. It was not told that an answer is older than the user's yes, since a turn
+        that goes on reads what it had read: that is said by the kit."""
+        lacks = self.is_broken or bool(self.silent)
+        return lacks or any(answer.reservation != BEFORE_YES for answer in self.unreserved)
 
     @property
     def reason(self) -> str:
@@ -213,7 +220,7 @@ async def acknowledge(
     sources = material(thread) if owed else ""
     verdict = judge(text, ctx, owed, sources)
     path: Acknowledgement = "composed"
-    if verdict != FINE:
+    if verdict != FINE and verdict.needs_words:
         ctx.guarded("acknowledge", "asked_again", verdict.reason)
         notice = ask_again(verdict, owed)
         second = await _compose_again(lead, instructed(thread, notice), call, ctx)
