@@ -7,6 +7,9 @@ from kit.core.language.words import spoken
 from kit.core.limits import excess, read_json
 from kit.core.schema.json_value import is_list, is_object
 
+WORDLESS = frozenset({"", "null", "[]", "{}", "true", "false"})
+"""What a tool returns, as text, where it returns nothing that a person can read."""
+
 
 def prose(text: str, *, with_names: bool = False) -> str:
     """The sentences of a JSON object, an item a line, without ids and figures about itself; any other text as it is.

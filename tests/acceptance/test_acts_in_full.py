@@ -20,14 +20,18 @@ WHO = "For that I need one of these: Ana, Ben, Carla."
 class Bank:
     """Two agents: one says a balance, one transfers money, once for each call and without a question."""
 
-    def __init__(self):
+    def __init__(self, *says: object):
         self.transfers: list[tuple[int, str]] = []
+        self.says = says
+        """What the tool that transfers returns, in place of a sentence."""
 
-    async def transfer_money(self, amount: int, to: Literal["Ana", "Ben", "Carla"]) -> str:
+    async def transfer_money(self, amount: int, to: Literal["Ana", "Ben", "Carla"]) -> object:
         """Transfers an amount of euros to somebody."""
         # A smaller amount takes longer: side by side the larger one would be done first.
         await asyncio.sleep(1 / amount)
         self.transfers.append((amount, to))
+        for words in self.says:
+            return words
         return f"{amount} euros were transferred to {to}."
 
     async def account_balance(self) -> str:
@@ -230,3 +234,13 @@ async def test_trying_an_act_again_that_was_stopped_says_in_each_pattern_that_it
         again = await kit.ask("try again", session, pattern)
     assert bank.transfers == [(50, "Ana")]
     assert UNCERTAIN in again.text
+
+
+@pytest.mark.parametrize("says", ["", None, True])
+async def test_an_act_is_told_as_done_where_its_tool_says_nothing_of_it(says: object) -> None:
+    bank = Bank(says)
+    reply = await bank.sit("transfer 200 euros to Ana")
+    assert bank.transfers == [(200, "Ana")]
+    assert reply == "“Transfer money” was done; it said nothing else."
+    both = await bank.sit("what is the balance and transfer 30 euros to Ben")
+    assert "7,623 euros" in both and both.count("was done") == 1 and "null" not in both

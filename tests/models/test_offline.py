@@ -283,6 +283,39 @@ def test_worker_says_every_field_of_a_json_result(result: str, words: str):
     assert worked(ToolMessage(result, tool_call_id="c1", name="find_offers")) == words
 
 
+@pytest.mark.parametrize(
+    ("result", "of_lookup", "of_act"),
+    [
+        ("(no text)", "Nothing was returned for the offers.", "“Find offers” was done; {}"),
+        ("null", "Nothing was returned for the offers.", "“Find offers” was done; {}"),
+        ("[]", "Nothing was returned for the offers.", "“Find offers” was done; {}"),
+        ("true", "“Find offers” says yes.", "“Find offers” was done; {}"),
+        ("false", "“Find offers” says no.", "“Find offers” says no."),
+    ],
+)
+def test_a_result_without_words_is_told_as_what_it_says_of_a_lookup_and_of_an_act(
+    result: str, of_lookup: str, of_act: str
+):
+    messages = [
+        HumanMessage("find coffee deals"),
+        AIMessage("", tool_calls=[{"name": "find_offers", "args": {}, "id": "a"}]),
+        ToolMessage(result, tool_call_id="a"),
+    ]
+    assert say(*messages, tools=WORKERS).text == of_lookup
+    acting = model(WORKERS).bind(acts=("find_offers",))
+    assert acting.invoke(messages).text == of_act.format("it said nothing else.")
+    spanish = acting.invoke([SystemMessage("Locale: es-US"), *messages]).text
+    assert spanish != acting.invoke(messages).text
+
+
+def test_of_a_text_without_end_it_says_that_it_was_cut_off():
+    whole = worked(ToolMessage("blah " * 500_000, tool_call_id="a"))
+    assert whole.startswith("blah blah") and len(whole) < 1_700
+    assert whole.endswith("The rest is too long, and was cut off.")
+    begun = worked(ToolMessage(f"Coffee: 20% off. {'blah ' * 500_000}", tool_call_id="a"))
+    assert begun == "Coffee: 20% off. The rest is too long, and was cut off."
+
+
 def test_without_tools_nothing_is_invented():
     known = SystemMessage("The corner market opens at nine. The bakery closes at six.")
     assert "opens at nine" in say(known, "when does the corner market open").text

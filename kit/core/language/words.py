@@ -74,4 +74,6 @@ def _plain(word: str) -> str:
 
 def spoken(name: str) -> str:
     """An identifier in plain words: `find_nearBy` becomes `find near by`."""
-    return _CAMEL.sub(" ", name).replace("_", " ").replace("-", " ").strip().lower()
+    plain = _CAMEL.sub(" ", name).replace("_", " ").replace("-", " ")
+    # A tool of a server has two marks behind the server's name.
+    return " ".join(plain.lower().split())

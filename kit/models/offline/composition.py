@@ -2,13 +2,13 @@
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from kit.core.display.agent_name import heading
 from kit.core.language import small_talk
 from kit.core.language.words import STOP, words
-from kit.models.json_prose import prose
+from kit.models.json_prose import WORDLESS, prose
 from kit.models.offline.phrases import ENGLISH, Phrases
 from kit.models.offline.similarity import closeness, content
 
@@ -116,41 +116,72 @@ def own_up(result: Result, phrases: Phrases = ENGLISH) -> str:
     return phrases.failed
 
 
-def answer(request: str, results: Sequence[Result], *, in_order: bool = False) -> str:
-    """A worker's answer: the results closest to the request first, or in the order of the calls; missing data said
-    plainly."""
+def answer(
+    request: str,
+    results: Sequence[Result],
+    acts: Collection[str] = (),
+    phrases: Phrases = ENGLISH,
+) -> str:
+    """A worker's answer: the results closest to the request first, missing data said plainly. Where one of them is of
+    `acts`, the tools that do something in the world, they stand in the order of the calls: what is told last is how
+    things stand."""
     good: list[Result] = []
     missing: list[str] = []
     for result in results:
-        if not result.failed and result.text.strip():
+        if bare := _told_of_bare(result, acts, phrases):
+            good.append(replace(result, text=bare))
+        elif not result.failed:
             good.append(result)
         elif not is_unspoken(result):
-            # A lookup's name begins with a verb: what it looks up is the rest.
-            sought = result.label.partition(" ")[2] or result.label
-            missing.append(f"I could not look up the {sought}: it is not available right now.")
+            missing.append(phrases.unavailable.format(sought=_sought(result)))
     lines: list[str] = []
     notes: list[str] = []
     earlier: set[str] = set()
     places: Iterable[int] = range(len(good))
-    if not in_order:
+    if not any(result.tool in acts for result in results):
         places = _best_first(closeness(request, [result.text[:MOST] for result in good]))
     for position in places:
         text, note = _split_note(prose(good[position].text, with_names=True))
         # Repeats go first: the count of what is left out counts nothing twice.
-        lines.append(extract(request, _drop_repeats(_ROW_ID.sub("", text), earlier)))
+        text = _drop_repeats(_ROW_ID.sub("", text), earlier)
+        lines.append(extract(request, text, phrases))
         if note:
             notes.append(f"(Note: {note}.)")
     unique = dict.fromkeys(filter(None, [*lines, *missing, *notes]))
     return "\n\n".join(unique) or "There is nothing to report on that."
 
 
-def extract(request: str, text: str) -> str:
+def _told_of_bare(result: Result, acts: Collection[str], phrases: Phrases) -> str:
+    """What is said of a result that has no words: nothing at all, yes or no; empty where it has some. An act that
+    ended so was done."""
+    text = result.text.strip()
+    if result.failed or text not in WORDLESS:
+        return ""
+    label = heading(result.label)
+    if text == "false":
+        return phrases.answered_no.format(tool=label)
+    if result.tool in acts:
+        return phrases.done.format(act=label)
+    if text == "true":
+        return phrases.answered_yes.format(tool=label)
+    return phrases.returned_nothing.format(sought=_sought(result))
+
+
+def _sought(result: Result) -> str:
+    """What a lookup looks up: its name begins with a verb, and the rest says it."""
+    return result.label.partition(" ")[2] or result.label
+
+
+def extract(request: str, text: str, phrases: Phrases) -> str:
     """The text itself when it is short, else its items closest to the request, and how many more there are."""
     text = text.strip()
     if len(text) <= MOST:
         return text
     items = _ITEM.split(text)
     pieces = fitting(request, items, MOST)
+    if any(len(item) > MOST for item in items):
+        whole_items = " ".join(pieces) or cut(text[: 2 * MOST], MOST)
+        return f"{whole_items} {phrases.cut_off}"
     left_out = len(items) - len(pieces)
     return f"{' '.join(pieces).rstrip(' ;.')}. And {left_out} more."
 

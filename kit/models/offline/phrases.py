@@ -35,6 +35,12 @@ class Phrases:
     not_narrowed: str
     held_back: str
     not_understood: str
+    unavailable: str
+    returned_nothing: str
+    done: str
+    answered_yes: str
+    answered_no: str
+    cut_off: str
 
 
 ENGLISH = Phrases(
@@ -63,6 +69,12 @@ ENGLISH = Phrases(
     held_back="I did nothing for this: it does not say the whole of what to do. Please say it in full.",
     not_understood="I did nothing for this: I cannot tell what {words} means for it. Please say in full what to do, "
     "and nothing else.",
+    unavailable="I could not look up the {sought}: it is not available right now.",
+    returned_nothing="Nothing was returned for the {sought}.",
+    done="“{act}” was done; it said nothing else.",
+    answered_yes="“{tool}” says yes.",
+    answered_no="“{tool}” says no.",
+    cut_off="The rest is too long, and was cut off.",
 )
 SPANISH = Phrases(
     no_answer="Ahora mismo no he podido obtener una respuesta sobre {part}.",
@@ -90,6 +102,12 @@ SPANISH = Phrases(
     held_back="No he hecho nada: esto no dice entero lo que hay que hacer. Dilo entero, por favor.",
     not_understood="No he hecho nada: no sé qué significa {words} para ello. Di entero lo que hay que hacer, y nada "
     "más.",
+    unavailable="No he podido consultar {sought}: ahora mismo no está disponible.",
+    returned_nothing="No se ha recibido nada para {sought}.",
+    done="Se ha hecho «{act}»; no dijo nada más.",
+    answered_yes="«{tool}» dice que sí.",
+    answered_no="«{tool}» dice que no.",
+    cut_off="El resto es demasiado largo y se ha cortado.",
 )
 
 

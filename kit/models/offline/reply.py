@@ -214,7 +214,7 @@ def _share_in_swarm(request: Request) -> Reply | None:
         if not handover and peer not in talk.previous_speakers:
             handover.append((peer, {"query": part.text, "intent_count": 1}))
     if talk.results:
-        answer = composition.answer(mine or question, talk.results)
+        answer = composition.answer(mine or question, talk.results, request.acts, talk.phrases)
         return _make_calls(talk, answer, handover)
     if mine is None:
         return _make_calls(talk, "", handover)
@@ -273,9 +273,7 @@ def _compose(request: Request) -> Reply | None:
     found_none = all(composition.UNMATCHED.match(result.text) for result in results)
     if talk.may_pass and found_none and _is_elsewhere(request, doubt=NONE_FOUND):
         return Reply(NO_ANSWER)
-    # What is told of acts last is how things stand.
-    in_order = not request.acts.isdisjoint(talk.calls.values())
-    answer = composition.answer(talk.request, results, in_order=in_order)
+    answer = composition.answer(talk.request, results, request.acts, talk.phrases)
     narrowing = ""
     if not found_none:
         called = set(talk.calls.values())

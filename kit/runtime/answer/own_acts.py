@@ -10,7 +10,7 @@ from langchain_core.messages.tool import ToolCall
 from kit.core.language.clauses import inquires
 from kit.core.language.words import words
 from kit.core.outcome import AgentCall, Answer, Outcome
-from kit.models.json_prose import prose
+from kit.models.json_prose import WORDLESS, prose
 from kit.runtime.act_ledger import DECLINED, NOT_BEGUN
 from kit.runtime.answer.clauses import (
     Part,
@@ -55,7 +55,8 @@ def as_it_became(
         return outcome.replace(text=ctx.turn.locale.reservation(DECLINED))
     acts = ctx.turn.acts.acts_at(ctx.path)
     if acts:
-        done = "\n".join(prose(entry.act.text) for entry in acts if entry.act and entry.act.text)
+        texts = [entry.act.text for entry in acts if entry.act]
+        done = "\n".join(prose(text) for text in texts if text not in WORDLESS)
         if not done:
             return outcome
         if _denies_done(text, done) or _tells_another(claims, results):
