@@ -29,6 +29,7 @@ from kit.core.card import AgentCard
 from kit.core.errors import FOREIGN, StoreError, describe_error
 from kit.core.event import Body
 from kit.core.language.controls import CONTROL, without_controls
+from kit.core.language.machine_error import is_machine_error
 from kit.core.language.retry import retries
 from kit.core.limits import excerpt
 from kit.core.outcome import NO_TEXT, ComponentPayload, Reason, Usage
@@ -510,10 +511,12 @@ async def act(
 
 def _act_of(result: ToolResult) -> Act:
     """Returns what became of an act; of one that may have been done all the same the end stays unknown."""
+    # An error that a tool wrote into its result says as little of what was done as one that it raised.
+    is_error = result.fault is None and is_machine_error(result.text)
+    if is_error or result.fault in UNKNOWN or result.in_doubt:
+        return Act()
     if result.fault is None:
         return Act(text=result.text)
-    if result.fault in UNKNOWN or result.in_doubt:
-        return Act()
     failure = CallFailure(kind=result.fault, text=result.detail)
     return Act(text=result.text, error=f"{result.fault}: {result.detail}", failure=failure)
 
@@ -557,7 +560,9 @@ def _result_of(entry: LedgerEntry, last: ToolResult | None = None) -> ToolResult
     """Returns what a model is told of an act that is not done again. `last`: what its own call came to just now."""
     act = entry.act
     if act is None or act.text is None:
-        detail = "its end is not known" if last is None else f"{last.fault}: {last.detail}"
+        detail = "its end is not known"
+        if last is not None:
+            detail = f"{last.fault or 'error'}: {last.detail or last.text}"
         return ToolResult(text=UNCERTAIN, caveat=UNCERTAIN, fault="uncertain", detail=detail)
     if act.failure is None:
         return ToolResult(text=act.text)

@@ -244,3 +244,11 @@ async def test_an_act_is_told_as_done_where_its_tool_says_nothing_of_it(says: ob
     assert reply == "“Transfer money” was done; it said nothing else."
     both = await bank.sit("what is the balance and transfer 30 euros to Ben")
     assert "7,623 euros" in both and both.count("was done") == 1 and "null" not in both
+
+
+async def test_an_act_whose_tool_returns_a_machines_error_may_or_may_not_have_been_done() -> None:
+    bank = Bank("Error: HTTP 503 from the backend, nothing was written")
+    reply = await bank.sit("transfer 200 euros to Ana")
+    assert "HTTP" not in reply and UNCERTAIN in reply
+    again = await bank.sit("transfer 200 euros to Ana", "try again")
+    assert UNCERTAIN in again and bank.transfers == [(200, "Ana"), (200, "Ana")]

@@ -150,6 +150,17 @@ async def test_a_lookup_that_met_a_foreign_principal_is_made_again_in_no_round_a
         ("HTTP 429", True),
         ("ConnectionError: db.internal:5432", True),
         ('Traceback (most recent call last):\n  File "a.py", line 3', True),
+        ("Error: HTTP 503 from the backend, nothing was written", True),
+        ("Error: HTTP 500 Internal Server Error at gateway", True),
+        (
+            "Error 503: ConnectionError: HTTPConnectionPool(host='x', port=443): Max retries exceeded",
+            True,
+        ),
+        ("Traceback (most recent call last): ValueError: x", True),
+        ("Error: HTTP 404 means that there is no such page.", False),
+        ("Error 500: a ConnectionError behind it says that the shop is down.", False),
+        ("Error: the name is written with one l.", False),
+        ("Traceback (most recent call last) is how Python begins to tell of an error.", False),
         ("Error 404 means that there is no such page.", False),
         ("Error 503: the shop is overloaded, so wait a minute and try again.", False),
         ("HTTP 503 came from the shop between 10:30 and 11:00; it has been up since then.", False),
@@ -161,6 +172,25 @@ async def test_the_error_of_a_machine_is_no_answer_and_what_explains_one_is(
     text: str, is_error: bool
 ):
     assert isinstance(await outcome([text]), Failure) == is_error
+
+
+@pytest.mark.parametrize(
+    ("text", "is_answer"),
+    [
+        ("One moment.", False),
+        ("Sure! Just a second, please.", False),
+        ("Let me check that for you. One moment.", False),
+        ("Hold on, I'll look into it.", False),
+        ("Un momento, por favor.", False),
+        ("Voy a comprobarlo.", False),
+        ("One moment. You have 900 points.", True),
+        ("You have 900 points, let me check that.", True),
+        ("A Moment in Time is a book by Ana Ray.", True),
+        ("Let me look at your options: tea and coffee.", True),
+    ],
+)
+async def test_a_reply_that_only_puts_off_is_no_answer(text: str, is_answer: bool):
+    assert isinstance(await outcome([text]), Answer) == is_answer
 
 
 async def test_an_agent_that_only_hands_on_what_the_kit_told_its_model_has_not_answered():

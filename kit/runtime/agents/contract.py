@@ -13,6 +13,7 @@ from langchain_core.messages.tool import ToolCall
 
 from kit.compose.answer_schema import answer_validator
 from kit.core.card import AgentCard
+from kit.core.language.machine_error import is_machine_error
 from kit.core.limits import excess, read_json
 from kit.core.outcome import (
     CUT,
@@ -35,7 +36,7 @@ from kit.runtime.answer.clauses import (
     only_owns_up,
     only_refuses,
 )
-from kit.runtime.answer.raw_text import ERROR_TEXT, OWN_WORDS, is_written_call, only_repeats
+from kit.runtime.answer.raw_text import OWN_WORDS, is_written_call, only_repeats
 from kit.runtime.call_model import ModelReply
 from kit.runtime.call_tool import lookup_key
 from kit.tools.tool import ToolResult
@@ -88,7 +89,7 @@ class Contract:
         words = prose(text) if text.startswith("{") else text
         if text.startswith(NO_ANSWER) or only_refuses(words):
             return Breach("unanswerable", "the model says that it has no answer")
-        if ERROR_TEXT.match(text) is not None:
+        if is_machine_error(text):
             return Breach("unavailable", f"an error as its text: {text}")
         if OWN_WORDS.search(text) is not None and only_repeats(text):
             return Breach("unanswerable", "it only hands on what the kit told the model")

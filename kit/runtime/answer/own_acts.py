@@ -56,7 +56,7 @@ def as_it_became(
     acts = ctx.turn.acts.acts_at(ctx.path)
     if acts:
         texts = [entry.act.text for entry in acts if entry.act]
-        done = "\n".join(prose(text) for text in texts if text not in WORDLESS)
+        done = "\n".join(prose(text) for text in texts if text and text not in WORDLESS)
         if not done:
             return outcome
         if _denies_done(text, done) or _tells_another(claims, results):

@@ -74,23 +74,6 @@ def looks_raw(text: str) -> bool:
     return _CODE.search(text) is not None and _SHAPES.search(text) is not None
 
 
-ERROR_TEXT = re.compile(
-    r"""\A\W{0,20}+(?:
-        (?i:(?:http|status|error)[\s:=\#]{0,3}(?:code\s)?[45]\d\d\b)
-      | (?i:[45]\d\d\s{1,3}(?:service\ unavailable|internal\ server\ error|bad\ (?:request|gateway)
-        |gateway\ time-?out|not\ found|forbidden|unauthori[sz]ed|too\ many\ requests)\b)
-      | [A-Z]\w{1,60}(?:Error|Exception)\b
-      | Traceback\ \(most
-    )(?:
-        \s*+\Z
-      | \s*+[:(–-]\s*+(?:\S++\s*+){0,3}+\Z
-      | (?s:.{0,2000}?)(?i:\d{1,3}(?:\.\d{1,3}){3}|[a-z]:\d{2,5}\b|\berrno\b|\b0x[0-9a-f]|\bFile\ ")
-    )""",
-    re.X,
-)
-"""A reply that is nothing but a machine's error: its name alone, with three words at most, or with an address, a port
-or a number of the system. A text that explains an error to a person does without these."""
-
 OWN_WORDS = re.compile("|".join(re.escape(phrase) for phrase in _OWN_WORDS), re.IGNORECASE)
 """Any of what the kit says to models."""
 
