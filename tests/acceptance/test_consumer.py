@@ -48,6 +48,15 @@ async def test_at_natural_pace_preamble_and_whole_answer_come_within_their_bars(
         ("what time does costco close on sundays", 'No retailer called "costco" was found'),
         ("is trader joe in the program", 'No retailer called "trader joe" was found'),
         ("Is Ember Pizza open now?", 'No retailer called "ember pizza" was found'),
+        (
+            "when does Fresh Harbor Market open?",
+            'No retailer called "fresh harbor market" was found',
+        ),
+        ("is there a Garden Lane store?", 'No retailer called "garden lane" was found'),
+        (
+            "what are the opening hours of Sunny Pharmacy?",
+            'No retailer called "sunny pharmacy" was found',
+        ),
         ("any good ramen spots w bonus points", 'No restaurant offers for "ramen" were found'),
         ("show me the total on my ikea receipt pls", 'No receipt fits "ikea"'),
         ("what was the total on my last receipt", "It lists"),
@@ -62,6 +71,13 @@ async def test_what_nobody_has_is_named_without_the_other_words_of_the_question(
     assert "you use most" not in reply.text, "another store's hours are no answer"
     if "No " not in sentence:
         assert "No receipt fits" not in reply.text
+
+
+async def test_what_was_spent_at_a_shop_is_added_up_of_what_was_bought_there_alone():
+    async with open_kit(EMBEDDED) as kit:
+        reply = await kit.ask("what did I spend at The Pet Pantry?", kit.session("s"))
+    assert "You bought 23 items for $675.77 in all." in reply.text
+    assert "Pet pantry purchases" in reply.text
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Restaurants, retailers and their stores, by distance from where the user is."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from math import hypot
 from typing import Any
 
@@ -10,7 +11,7 @@ from kit.worlds.consumer.rows import Restaurant, RestaurantOffer, Retailer, Stor
 from kit.worlds.consumer.shopping import page
 from kit.worlds.consumer.world import World, who
 from kit.worlds.service.parameters import Parameters
-from kit.worlds.service.search import Index, tokens
+from kit.worlds.service.search import Index, SearchResult, tokens
 
 Payload = dict[str, Any]
 
@@ -70,7 +71,7 @@ def restaurant_offers(world: World, principal: Principal, parameters: Parameters
 def retailers_of(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """The retailer that fits best, or each of several that were named; three in place of one that is not known; where
     none is named the one the user shops at most."""
-    result = _index(world.retailers.values(), world).search(parameters.text)
+    result = _named(world, parameters.text)
     city = city_of(world, principal, parameters)
     if result.match == "named":
         retailers = result.first(1)
@@ -146,6 +147,20 @@ def _live(world: World, principal: Principal) -> list[RestaurantOffer]:
         for offer in offers
         if offer.tenant_id == principal.tenant_id and offer.starts <= world.as_of <= offer.ends
     ]
+
+
+def _named(world: World, text: str) -> SearchResult[Retailer]:
+    """The retailers that are meant. One that shares a word with a name, as Bulk Harbor does with "Fresh Harbor Market",
+    is another one."""
+    index = _index(world.retailers.values(), world)
+    result = index.search(text)
+    if result.match != "named" or result.kinds > 1 or not result.rows:
+        return result
+    first = result.rows[0]
+    unmet = index.unmet(text, first)
+    if not unmet or set(tokens(first.name)) <= set(tokens(text)):
+        return result
+    return replace(result, match="closest", topic=unmet)
 
 
 def _usual(world: World, principal: Principal) -> Retailer | None:

@@ -139,9 +139,13 @@ class Index(Generic[T]):
         self._noise = noise
         self._talk = talk | CHAT
         self.rows: tuple[T, ...] = tuple(rows)
-        self._words: tuple[Mapping[str, float], ...] = tuple(
-            weigh(describe(row)) for row in self.rows
-        )
+        words: list[Mapping[str, float]] = []
+        self._texts: list[list[frozenset[str]]] = []
+        for row in self.rows:
+            parts = list(describe(row))
+            words.append(weigh(parts))
+            self._texts.append([frozenset(tokens(text)) for _, text in parts])
+        self._words = tuple(words)
         counts = Counter(token for words in self._words for token in words)
         self._rarity = {token: log(1 + len(self.rows) / count) for token, count in counts.items()}
 
@@ -181,6 +185,10 @@ class Index(Generic[T]):
     def _rank(self, query: Mapping[str, str], rows: Sequence[int]) -> tuple[list[int], str]:
         """Returns which of these rows fit a query, best first, and the words that they share."""
         terms = [token for token in query if token in self._rarity]
+        # "The Pet Pantry" is neither all pet food nor another pantry: where a name has every word, no other row fits.
+        whole = [row for row in rows if any(text.issuperset(terms) for text in self._texts[row])]
+        if len(terms) > 1 and whole:
+            rows = whole
         scores = {
             row: sum(self._rarity[token] * self._words[row].get(token, 0.0) for token in terms)
             for row in rows
@@ -237,6 +245,15 @@ class Index(Generic[T]):
                 return True
             rarest.append(max(telling, key=self._rarity.__getitem__))
         return any(all(map(words.__contains__, rarest)) for words in self._words)
+
+    def unmet(self, text: str, row: T) -> str:
+        """Returns the words that `text` may name something by, where a row has not all of them; else nothing."""
+        query = query_terms(text, self._noise)
+        names = self._names(query)
+        row_words = self._words[self.rows.index(row)]
+        if all(token in row_words for token in query if query[token] in names):
+            return ""
+        return _few(names)
 
     def _names(self, query: Mapping[str, str]) -> list[str]:
         """The words of a query that may name something, as they were written."""
