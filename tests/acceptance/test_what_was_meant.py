@@ -151,6 +151,14 @@ async def test_a_follow_up_is_about_what_was_shown_whoever_is_asked():
     assert heading.startswith("Tea and coffee offers")
 
 
+async def test_of_two_matters_the_one_that_names_the_thing_that_was_shown_is_about_it_alone():
+    first = "show my last receipt"
+    both = "when does Harvest Market open, and show my last receipt"
+    (text,) = await answers("consumer", (first, both))
+    assert "Harvest Market (grocery) has" in text and "open 8:00 to 21:00" in text
+    assert "(rc-00036). It lists" in text and "No retailer" not in text
+
+
 async def test_what_was_listed_is_meant_by_number_by_what_ends_first_and_by_how_many():
     shown = "find coffee deals"
     second, soonest, both, cheaper = await answers(
@@ -161,7 +169,7 @@ async def test_what_was_listed_is_meant_by_number_by_what_ends_first_and_by_how_
         ("thai food near me", "anything cheaper"),
     )
     assert second.startswith(
-        "Morning kettle coffee offers: 200 points on Morning Kettle Coffee Pods"
+        "Morning kettle coffee pods 24 offers: 200 points on Morning Kettle Coffee Pods"
     )
     assert soonest.endswith(
         "200 points on Ember Hill Ground Coffee 12 oz (buy 2) at Fernfield Foods until 20 Nov 2026."

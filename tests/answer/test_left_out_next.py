@@ -53,6 +53,8 @@ def kit_that_forgets(*then: Script) -> SmallKit:
         "yes please",
         "yes please take the rest now",
         "the other part please",
+        "What did you leave out?",
+        "¿Qué has dejado fuera?",
         "sí, por favor",
         "sigue con lo que falta",
     ],

@@ -189,6 +189,27 @@ def test_of_a_name_that_no_option_has_the_worker_says_that_it_does_not_know_it()
     assert forced, "who must call a tool calls one"
 
 
+def test_an_option_that_is_named_now_comes_before_one_that_was_named_earlier():
+    days = ["Monday", "Tuesday", "Friday"]
+    rooms = function(
+        "find_room",
+        "Names the rooms that are free on a weekday.",
+        {"weekday": {"type": "string", "enum": days, "default": "Monday"}},
+        [],
+    )
+    friday = [HumanMessage("which room is free on Friday?"), AIMessage("Harbour.")]
+    monday = [HumanMessage("which room is free on Monday?"), AIMessage("Harbour.")]
+    assert called(say(*friday, "and on Tuesday?", tools=[rooms])) == {
+        "find_room": {"weekday": "Tuesday"}
+    }
+    assert called(say(*monday, "and on Friday?", tools=[rooms])) == {
+        "find_room": {"weekday": "Friday"}
+    }
+    assert called(say(*friday, "and that one?", tools=[rooms])) == {
+        "find_room": {"weekday": "Friday"}
+    }
+
+
 BRANCHES = function(
     "branch_details",
     "Tells the street and the seats of a branch, by its id.",

@@ -155,7 +155,8 @@ _TAKE_REST = re.compile(
         |(?:(?:take|do|answer|get\ to|ask)\ )?(?:the\ )?
             (?:rest|others?(?:\ (?:ones?|parts?))?|remaining(?:\ (?:ones?|parts?))?|missing\ (?:one|part)s?)
         |(?:take|do|answer)\ (?:it|them|that|those)(?:\ next)?|what\ (?:about|of)\ the\ (?:rest|others?)
-        |sigue|contin[uú]a|adelante|dale|hazlo
+        |what\ (?:did|have|else\ did)\ you\ (?:leave|left)\ out|what(?:['’]s|\ is|\ was)\ (?:left|missing|left\ out)
+        |sigue|contin[uú]a|adelante|dale|hazlo|qué\ (?:has\ dejado|dejaste)\ fuera
         |(?:(?:y|toma|haz|responde|contesta|mira|sigue\ con)\ )?
             (?:el\ resto|lo\ dem[aá]s|lo\ que\ falta))
         (?:\W++(?:now|next|please|then|too|ahora|por\ favor|también))*\W*+""",

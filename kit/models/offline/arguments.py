@@ -69,7 +69,7 @@ def fill_each(schema: Schema, source: Source) -> list[dict[str, Any]]:
     Bulk Harbor" two shops: with one call the second would be lost without a word.
     """
     first = fill(schema, source)
-    request = source.request.removeprefix(source.earlier)
+    request = _now(source)
     calls: list[dict[str, Any]] = []
     for piece in _pieces(request):
         names = _names_of_things(schema, replace(source, request=piece, earlier=""))
@@ -248,7 +248,11 @@ def _value(name: str, spec: Schema, source: Source, required: bool) -> Any:
 
 def _option(spec: Schema, source: Source, required: bool) -> Any:
     options = list(spec["enum"])
-    ranks = rank_options([str(option) for option in options], source)
+    names = [str(option) for option in options]
+    # "And on Tuesday?" after a question about Friday is about Tuesday.
+    ranks = rank_options(names, replace(source, request=_now(source)))
+    if max(ranks) < RANK_OF_NAMED:
+        ranks = rank_options(names, source)
     best = options[ranks.index(max(ranks))]
     if max(ranks) >= RANK_OF_CLOSE:
         return best
@@ -345,7 +349,7 @@ def _day(form: str, source: Source, required: bool) -> str | None:
 def _named_anew(source: Source) -> Source:
     """The source with what is asked now alone, where that names a thing without pointing back or narrowing; else
     as it is."""
-    now = source.request.removeprefix(source.earlier)
+    now = _now(source)
     goes_on = english.REFERENCE.search(now) or english.NARROWS.search(now)
     if noun_phrase(now, source.about) and not goes_on:
         return replace(source, request=now)
@@ -354,7 +358,11 @@ def _named_anew(source: Source) -> Source:
 
 def _asked_now(source: Source) -> Source:
     """The source without what was said earlier, and without the text beside it."""
-    return Source(source.request.removeprefix(source.earlier))
+    return Source(_now(source))
+
+
+def _now(source: Source) -> str:
+    return source.request.removeprefix(source.earlier)
 
 
 def _matching(pattern: str, source: Source) -> list[str]:

@@ -356,8 +356,11 @@ def _route(request: Request) -> Reply | None:
         decision = Routes((Part(default, question, 0.0),), 1)
     calls: list[Call] = []
     labels: list[str] = []
+    parts_of_thing = [part for part in decision.parts if _is_of_thing(talk, part.text)]
     for part in decision.parts:
         is_switch = part.tool not in in_play
+        # Of several matters only one may be about the thing that was shown.
+        is_of_thing = part in (parts_of_thing or decision.parts)
         tool = tools[part.tool]
         labels.append(talk.label_of(tool.name))
         query = _with_its_thing(part.text, question)
@@ -365,7 +368,10 @@ def _route(request: Request) -> Reply | None:
         if english.CONDITIONAL.search(english.COURTESY.sub(" ", question)) and not looks_up:
             # An act without its condition would be done whether or not that holds.
             query = question
-        calls.append((tool.name, _routing_args(talk, tool, query, decision.intents, is_switch)))
+        args = _routing_args(
+            talk, tool, query, decision.intents, is_switch=is_switch, is_of_thing=is_of_thing
+        )
+        calls.append((tool.name, args))
     if talk.phrases is not ENGLISH:
         return _make_calls(talk, "", calls)  # the line of the card or of the language is said
     return _make_calls(talk, composition.preamble(labels), calls)
@@ -387,6 +393,14 @@ def _with_its_thing(part: str, message: str) -> str:
     if not ids or identifiers(part) or not points_back(part):
         return part
     return f"{ids[-1]}: {part}"
+
+
+def _is_of_thing(talk: Conversation, text: str) -> bool:
+    """Whether a part of a message points at something that was shown, or says what kind of thing it is."""
+    if talk.referent is None:
+        return False
+    _, kind, _ = talk.referent
+    return kind in words(text) or english.REFERENCE.search(text) is not None
 
 
 def _decide(talk: Conversation, situation: Situation, names: Sequence[str]) -> Decision:
@@ -412,14 +426,20 @@ def _decide(talk: Conversation, situation: Situation, names: Sequence[str]) -> D
 
 
 def _routing_args(
-    talk: Conversation, tool: Tool, query: str, intents: int, is_switch: bool
+    talk: Conversation,
+    tool: Tool,
+    query: str,
+    intents: int,
+    *,
+    is_switch: bool,
+    is_of_thing: bool,
 ) -> dict[str, Any]:
     args: dict[str, Any] = {"query": query, "intent_count": intents}
     extra = properties_of(tool.schema)
     context: list[str] = []
-    if talk.referent:
+    if talk.referent and is_of_thing:
         context.append("The user means {} ({} {}).".format(*talk.referent))
-    if talk.referent or is_switch:
+    if (talk.referent and is_of_thing) or is_switch:
         context.append(name_entities([text_of(message) for message in talk.history[-4:]]))
     if "prior_context" in extra and any(context):
         args["prior_context"] = " ".join(filter(None, context))
