@@ -47,6 +47,9 @@ def statuses_of(deck: str) -> set[str]:
     return {*load_yaml((HOME / "cards" / deck / "deck.yaml").read_text())["statuses"]}
 
 
+MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
+"""A question of three parts for the consumer deck."""
+
 STATUSES = frozenset({*OWN, *statuses_of("consumer"), *statuses_of("manga")})
 """What the tools of the shipped decks may send."""
 CONSUMER_AGENTS = (

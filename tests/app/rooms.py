@@ -101,3 +101,8 @@ def shown(page: AppTest) -> str:
     words += [unescaped(element.value) for element in page.error]
     words += [element.proto.body for element in page.get("html")]
     return " ".join(words)
+
+
+def button(page: AppTest, label: str) -> Any:
+    """Returns the button of a page that is called so."""
+    return next(one for one in page.button if one.label == label)

@@ -19,6 +19,8 @@ from tests.sample_turn import a_turn
 ANN = Principal(tenant_id="acme", user_id="ann")
 BOB = Principal(tenant_id="acme", user_id="bob")
 QUESTION = "How many points do I have?"
+HANGS = ["rewards=hang"]
+"""Keeps a turn at work for as long as a test needs it."""
 
 
 @pytest.fixture
@@ -28,7 +30,7 @@ def open_host(tmp_path: Path) -> Iterator[Callable[..., Host]]:
     def opened(**settings: Any) -> Host:
         fields: dict[str, Any] = {
             "model": "offline",
-            "pace": 0.5,
+            "pace": 0.0,
             "store": str(tmp_path / "kit.db"),
             **settings,
         }
@@ -53,10 +55,11 @@ def wait_for_end(host: Host, turn_id: str) -> None:
 @pytest.mark.req("S-14")
 def test_turns_of_a_visitor_at_once_and_in_a_minute(open_host: Callable[..., Host]) -> None:
     host = open_host(visitor_turns_at_once=1, visitor_turns_a_minute=2)
-    first = host.start(QUESTION, session_of(ANN))
+    first = host.start(QUESTION, session_of(ANN), HANGS)
     with pytest.raises(LimitReached, match="1 question of yours is being answered"):
         host.start(QUESTION, session_of(ANN))
     wait_for_end(host, host.start(QUESTION, session_of(BOB)))
+    host.cancel(first)
     wait_for_end(host, first)
     wait_for_end(host, host.start(QUESTION, session_of(ANN)))
     with pytest.raises(LimitReached, match=r"2 questions within a minute.* again in \d+ second"):
@@ -66,11 +69,11 @@ def test_turns_of_a_visitor_at_once_and_in_a_minute(open_host: Callable[..., Hos
 def test_the_demo_has_no_limit_of_turns_that_nobody_set(open_host: Callable[..., Host]) -> None:
     demo = open_host()
     for _ in range(9):
-        demo.start(QUESTION, session_of(ANN))
+        demo.start(QUESTION, session_of(ANN), HANGS)
     deployed = open_host(visitor="oidc")
     with pytest.raises(LimitReached, match="8 questions of yours are being answered"):
         for _ in range(9):
-            deployed.start(QUESTION, session_of(ANN))
+            deployed.start(QUESTION, session_of(ANN), HANGS)
 
 
 @pytest.mark.req("S-14")

@@ -9,7 +9,7 @@ import yaml
 from streamlit.testing.v1 import AppTest
 
 from kit.ui.shared import frame
-from tests.app.rooms import app_of_deck, whole_app
+from tests.app.rooms import app_of_deck, button, whole_app
 
 QUESTION = "May I open a ticket?"
 FILES = {
@@ -72,10 +72,6 @@ def text(page: AppTest) -> str:
     return "\n".join(one.value for one in page.markdown)
 
 
-def click(page: AppTest, word: str) -> AppTest:
-    return next(one for one in page.button if one.label == word).click().run()
-
-
 def effects(folder: Path) -> int:
     file = folder / "tickets.txt"
     return len(file.read_text().splitlines()) if file.exists() else 0
@@ -88,7 +84,7 @@ def test_the_page_asks_and_a_yes_lets_the_turn_go_on_also_after_a_restart(folder
     assert QUESTION in text(page) and "Waiting for you" in text(page) and effects(folder) == 0
     assert "Tickets waits for your answer" in text(page) and "was stopped" not in text(page)
     frame.open_host.clear()
-    again = click(opened(), "Yes")
+    again = button(opened(), "Yes").click().run()
     assert (
         "Ticket 12 is open." in text(again) and "Answered" in text(again) and effects(folder) == 1
     )
@@ -99,7 +95,7 @@ def test_the_page_asks_and_a_yes_lets_the_turn_go_on_also_after_a_restart(folder
 def test_a_no_on_the_page_does_nothing_and_is_said(folder: Path):
     page = opened()
     page.chat_input[0].set_value("open a ticket with the office").run()
-    page = click(page, "No")
+    button(page, "No").click().run()
     assert "This was not done, because you said no." in text(page) and effects(folder) == 0
     said = text(page).replace("\\", "")
     assert "Tickets answered (this was not done, because you said no). The answer says so." in said

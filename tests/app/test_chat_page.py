@@ -17,11 +17,11 @@ from kit.settings import HOME
 from kit.stores.sqlite import SqliteStore
 from kit.ui.shared import frame
 from tests.app.logs import begin, end, failed, stamp
-from tests.app.rooms import app_over, turns_in, whole_app
+from tests.app.rooms import app_over, button, turns_in, whole_app
+from tests.kits import MIXED
 from tests.pages import marks, unescaped
 from tests.sample_turn import a_turn
 
-MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 SUGGESTIONS = [
     suggestion.label
     for suggestion in read_outline(HOME / "cards" / "consumer").page.suggestions or ()
@@ -168,7 +168,7 @@ def test_a_long_session_shows_its_newest_turns(store: Path):
     page = open_page("old")
     shown = [one.value for one in page.markdown if one.value.startswith("answer")]
     assert shown == [f"answer {number}" for number in range(2, 12)]
-    next(button for button in page.button if button.label == "Show earlier").click().run()
+    button(page, "Show earlier").click().run()
     assert len([one for one in page.markdown if one.value.startswith("answer")]) == 12
 
 
@@ -347,5 +347,5 @@ def test_the_first_screen_says_what_this_is_and_what_the_panel_will_show(store: 
         "A demonstration: several sub-agents answer at once, and you can break one on purpose."
     )
     assert f"{purpose} Everything in it is simulated." in text(page), "always"
-    next(button for button in page.button if button.label == "New chat").click().run()
+    button(page, "New chat").click().run()
     assert session_of(page) != before and not page.chat_message and page.pills

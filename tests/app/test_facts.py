@@ -7,13 +7,13 @@ import pytest
 from kit.core.bodies.call import Envelope, ToolEnded
 from kit.core.bodies.guard import GuardActed, GuardAction
 from kit.core.bodies.turn import TurnStarted
-from kit.core.event import Body, Event
+from kit.core.event import Body
 from kit.core.fault import CATALOGUE, RAW, Fault
-from kit.core.outcome import Failure, Usage
-from kit.ui.shared.turn_facts import Fact, facts, fault_lines, fault_words
+from kit.core.outcome import Usage
+from kit.ui.shared.turn_facts import Fact, facts, fault_words
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
-from tests.app.logs import WHO, Stamped, begin, end, mixed, stamp
+from tests.app.logs import WHO, Stamped, begin, end, stamp
 
 
 def known(*bodies: Body, over: bool = True) -> dict[str, Fact]:
@@ -78,21 +78,3 @@ def test_who_answered_directly_asked_nobody_and_a_turn_without_a_model_cost_noth
         direct = stamp([*begin("hi"), *end("Hello!", usage=usage)])
         told = {fact.name: fact.text for fact in facts(advance(TurnView(), direct))}
         assert told["agents"] == "nobody: answered directly" and told["cost"] == cost
-
-
-def test_a_fault_that_cost_nothing_says_so():
-    """As where one of several members fails and another one answers for it."""
-    failure = Failure(call_id="b", agent="shop", axis="invocation", reason="exception", detail="x")
-    lines: list[str] = []
-    for log in (mixed(), mixed(failure)):
-        events: list[Event] = []
-        for event in log:
-            body = event.body
-            if isinstance(body, TurnStarted):
-                body = body.replace(faults=("shop=raise",))
-            events.append(event.replace(body=body))
-        lines += fault_lines(advance(TurnView(), events))
-    assert lines == [
-        "Shop fails in the middle of its work (changed nothing in this turn)",
-        "Shop fails in the middle of its work",
-    ]

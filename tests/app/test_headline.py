@@ -7,9 +7,8 @@ from kit.ui.shared.turn_facts import headline
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.wire import Kit, open_kit
-from tests.kits import OFFLINE
+from tests.kits import MIXED, OFFLINE
 
-MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 ALL = ("rewards=raise", "shop=raise", "support=raise")
 
 

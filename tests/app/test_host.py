@@ -22,9 +22,8 @@ from kit.ui.shared.pictures import PictureCache
 from kit.ui.shared.turn_fold import advance, stored_view
 from kit.ui.shared.turn_view import TurnView
 from tests.app.logs import begin, stamp
+from tests.kits import MIXED
 from tests.sample_turn import a_turn
-
-MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 
 
 @pytest.fixture

@@ -29,10 +29,10 @@ from kit.stores.sqlite import SqliteStore
 from kit.ui.shared.wording import moment
 from kit.wire import open_kit
 from tests.app.rooms import app_over, room, shown
+from tests.kits import MIXED
 from tests.sample_turn import a_turn
 
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to" / "metric.md"
-MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 SECTIONS = {
     "routing accuracy by vertical": ["routing_accuracy"],
     "intent count in a turn": ["intent_count"],

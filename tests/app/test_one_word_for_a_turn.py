@@ -29,11 +29,10 @@ from kit.ui.shared.turn_view import TurnView
 from kit.ui.traces.turn_list import table
 from kit.wire import open_kit
 from tests.app.rooms import app_over, room, shown, whole_app
-from tests.kits import SmallKit, answering, asks, classifies, small_kit, stitched
+from tests.kits import MIXED, SmallKit, answering, asks, classifies, small_kit, stitched
 from tests.plan_kits import PlanKit, draft, gives_rows, plan_kit
 from tests.planning.test_plans import raises
 
-MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 WHO = Principal(tenant_id="acme", user_id="u-001")
 EXPECTED = {
     "complete": "Answered",

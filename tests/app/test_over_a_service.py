@@ -14,7 +14,7 @@ from kit.core.context import Principal, Session
 from kit.core.errors import KitError
 from kit.settings import HOME, Settings
 from kit.ui.shared import frame
-from tests.app.rooms import app_over, room, shown
+from tests.app.rooms import app_over, button, room, shown
 from tests.kits import OFFLINE
 from tests.service.servers import KEYS, TASK, Api, outlets, serving_kit
 
@@ -103,8 +103,7 @@ def test_a_turn_that_waits_at_a_service_is_answered_by_the_buttons_of_the_chat(
             with pytest.raises(KitError, match="waits for an answer"):
                 # As the page Plans lets one go on: that is no "no".
                 host.go_on(view.turn_id, PRINCIPAL)
-            (yes,) = [button for button in chat.button if button.label == "Yes"]
-            yes.click().run()
+            button(chat, "Yes").click().run()
             assert "500 points were redeemed" in shown(chat)
 
 

@@ -22,6 +22,7 @@ from kit.ui.canvas.lane import lanes_of
 from kit.ui.plans.plan_words import history_html, progress_of, reason_of, sentence_of, steps_html
 from kit.ui.plans.step_picture import picture_html
 from kit.ui.shared import frame
+from kit.ui.shared.host import Host
 from tests.app.rooms import app_over, room, shown
 from tests.plan_kits import draft, gives_rows, plan_kit
 
@@ -88,6 +89,19 @@ def app(planned: Planned) -> Iterator[None]:
 @pytest.fixture
 def page(app: None) -> AppTest:
     return room("plans")
+
+
+@pytest.fixture
+def host(app: None) -> Host:
+    return frame.open_host(Settings.read())
+
+
+@pytest.fixture
+def done(host: Host, planned: Planned) -> Plan:
+    """The plan that is done, of two steps, the second of which was planned anew."""
+    plan = host.plan(planned.ids["done"], MINE.principal)
+    assert plan is not None
+    return plan
 
 
 def opened(page: AppTest, plan_id: str) -> str:
@@ -158,20 +172,17 @@ def test_a_stopped_plan_can_go_on_and_another_persons_is_not_there(
 
 
 def test_a_step_says_how_many_it_found_and_one_that_found_nothing_is_missing(
-    page: AppTest, planned: Planned
+    host: Host, done: Plan
 ) -> None:
-    host = frame.open_host(Settings.read())
-    plan = host.plan(planned.ids["done"], MINE.principal)
-    assert plan is not None
     words = ("Planner", "Executor")
-    empty = sentence_of(plan, False, *words, {1: {"rows": ["one"]}, 2: {"rows": []}})
+    empty = sentence_of(done, False, *words, {1: {"rows": ["one"]}, 2: {"rows": []}})
     assert "All of it is done, but step 2 found nothing: that is missing." in empty
-    gone = sentence_of(plan, False, *words, {1: {"rows": ["one"]}})
+    gone = sentence_of(done, False, *words, {1: {"rows": ["one"]}})
     assert "but what step 2 found is no longer stored." in gone
     values = {1: {"outlets": [{"id": "ou-1"}, {"id": "ou-2"}]}}
-    html = steps_html(plan, values, [], False)
+    html = steps_html(done, values, [], False)
     assert '<ul class="step-result"><li>2 outlets</li></ul>' in html
-    failed = plan.replace(
+    failed = done.replace(
         steps=(),
         status="failed",
         failure={"reason": "infeasible: I cannot plan this"},
@@ -180,38 +191,29 @@ def test_a_step_says_how_many_it_found_and_one_that_found_nothing_is_missing(
     said = sentence_of(failed, False, *words, {})
     assert said == "A plan: Planner was to split this task into steps, and found none."
     assert reason_of(failed, "Planner") == "Planner says: I cannot plan this"
-    view = host.view(plan.plan_id.removeprefix("plan_"), MINE.principal)
+    view = host.view(done.plan_id.removeprefix("plan_"), MINE.principal)
     assert view is not None and len(view.steps) > 3, "planned twice, and a run for each step"
     assert f"{len(view.steps)} sub-agent runs" in lanes_of(view)[0].sentence
 
 
-def test_a_plan_whose_planner_found_no_other_way_was_planned_once(
-    page: AppTest, planned: Planned
-) -> None:
-    host = frame.open_host(Settings.read())
-    plan = host.plan(planned.ids["done"], MINE.principal)
-    assert plan is not None
-    first, second = plan.steps
-    no_way = plan.replace(
+def test_a_plan_whose_planner_found_no_other_way_was_planned_once(host: Host, done: Plan) -> None:
+    first, second = done.steps
+    no_way = done.replace(
         steps=(first, second.replace(status="failed")), status="failed", failure_kind="infeasible"
     )
     sentence = sentence_of(no_way, False, "Planner", "Executor", {})
     assert sentence.endswith("Step 2 failed, and Planner found no other way. Missing: step 2.")
-    events = host.plan_events(MINE.principal, plan.plan_id)
-    assert "planned 2 times" in picture_html(plan, events, False, "Planner")
+    events = host.plan_events(MINE.principal, done.plan_id)
+    assert "planned 2 times" in picture_html(done, events, False, "Planner")
     picture = picture_html(no_way, events, False, "Planner")
     assert "found no other way" in picture and "planned" not in picture
     assert "planned anew" not in progress_of(no_way) and history_html(no_way, ()) == ""
-    assert history_html(plan, ()), "of a plan that was planned anew it says so"
+    assert history_html(done, ()), "of a plan that was planned anew it says so"
 
 
-def test_a_plan_of_an_earlier_version_opens_and_names_the_step_that_failed(
-    page: AppTest, planned: Planned
-) -> None:
+def test_a_plan_of_an_earlier_version_opens_and_names_the_step_that_failed(done: Plan) -> None:
     """It kept of that step the number alone."""
-    plan = frame.open_host(Settings.read()).plan(planned.ids["done"], MINE.principal)
-    assert plan is not None
-    document = plan.model_dump(mode="json")
+    document = done.model_dump(mode="json")
     for step in document["steps"]:
         del step["failure_kind"]
     (replan,) = document["replan_history"]
@@ -221,23 +223,20 @@ def test_a_plan_of_an_earlier_version_opens_and_names_the_step_that_failed(
 
 
 def test_the_time_in_which_nobody_worked_is_no_time_of_the_picture_or_of_a_step(
-    page: AppTest, planned: Planned
+    host: Host, done: Plan
 ) -> None:
-    host = frame.open_host(Settings.read())
-    plan = host.plan(planned.ids["done"], MINE.principal)
-    assert plan is not None
-    first, second = plan.steps
+    first, second = done.steps
     assert first.finished_at and second.started_at and second.finished_at
     day = 86_400
     late = second.replace(started_at=second.started_at + day, finished_at=second.finished_at + day)
-    html = picture_html(plan.replace(steps=(first, late)), [], False, "Planner")
+    html = picture_html(done.replace(steps=(first, late)), [], False, "Planner")
     assert max(map(float, re.findall(r"--end:([\d.]+)", html))) < 60
     # A process dies at the end of a step; another takes the plan up a day later and notes that end.
-    events = host.plan_events(MINE.principal, plan.plan_id)
+    events = host.plan_events(MINE.principal, done.plan_id)
     unfinished = [event for event in events if event.event_type != "subagent.finish"]
     late = first.replace(finished_at=first.finished_at + day)
     for noted in (events, unfinished):
-        html = steps_html(plan.replace(steps=(late, second)), {}, noted, False)
+        html = steps_html(done.replace(steps=(late, second)), {}, noted, False)
         seconds = re.findall(r"<span>([\d.]+) s</span>", html)
         assert len(seconds) == 2 and max(map(float, seconds)) < 600
 

@@ -18,10 +18,9 @@ from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.ui.traces.export import export
 from kit.wire import open_kit
-from tests.app.rooms import app_over, room, shown, turns_in
+from tests.app.rooms import app_over, button, room, shown, turns_in
+from tests.kits import MIXED
 from tests.sample_turn import a_turn
-
-MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 
 
 @pytest.fixture(scope="module")
@@ -180,8 +179,7 @@ def test_a_turn_is_forked_at_the_open_span_and_says_what_was_played(page: AppTes
     turn = open_at_composing(page, asked)
     failing = next(box for box in page.multiselect if box.label == "Broken on purpose")
     failing.select("Shop fails in the middle of its work")
-    fork = next(button for button in page.button if button.label == "Fork")
-    fork.click().run()
+    button(page, "Fork").click().run()
     assert "stands beside this turn" in " ".join(str(one.value) for one in page.success)
     newest = next(one for one in stored(asked) if one.session_id.startswith(f"again:{turn.id}"))
     page.query_params.clear()

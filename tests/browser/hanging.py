@@ -5,7 +5,8 @@ from contextlib import contextmanager
 
 from kit.core.record import TurnRecord
 from kit.stores.sqlite import SqliteStore
-from tests.browser.stage import MIXED, Visitor
+from tests.browser.stage import Visitor
+from tests.kits import MIXED
 from tests.streamlit_server import Served
 
 HANGS = "?fault=rewards%3Dhang"

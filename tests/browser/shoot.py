@@ -11,7 +11,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 
-from tests.browser.stage import DESK, MIXED, PHONE, Visitor, browser, visit
+from tests.browser.stage import DESK, PHONE, Visitor, browser, visit
+from tests.kits import MIXED
 from tests.streamlit_server import ROOT, Served, serve
 
 PICTURES = ROOT / "docs" / "screenshots"

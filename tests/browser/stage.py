@@ -25,11 +25,11 @@ from kit.settings import Settings
 from kit.wire import open_kit
 from tests.browser.chromium import chromium
 from tests.effort import allowance
+from tests.kits import MIXED
 
 WATCH = Path(__file__).with_name("watch.js")
 DESK: Any = {"width": 1280, "height": 800}
 PHONE: Any = {"width": 390, "height": 844}
-MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 
 
 @dataclass

@@ -13,8 +13,8 @@ from kit.core.context import OPERATOR
 from kit.core.event import Event
 from kit.core.trace import trace_of
 from kit.stores.sqlite import SqliteStore
-from tests.browser.stage import MIXED, told, visit, within
-from tests.kits import STATUSES
+from tests.browser.stage import told, visit, within
+from tests.kits import MIXED, STATUSES
 from tests.streamlit_server import Served, serve
 
 pytestmark = pytest.mark.browser
@@ -85,14 +85,6 @@ def test_the_preamble_comes_first_and_the_answer_grows(watched: Watched):
     assert len(growing) >= 4, "the lead, and at least three growing answers"
     assert seen["most"] == 2
     assert not [status for status in STATUSES if status in watched.body]
-
-
-def test_lines_of_different_agents_interleave(watched: Watched):
-    names = [step["name"] for step in watched.seen["steps"]]
-    again = [name in names[:place] and names[place - 1] != name for place, name in enumerate(names)]
-    assert len(set(names)) == 3 and sum(again) > 20, (
-        f"lines of different agents do not interleave: {names}"
-    )
 
 
 def late(watched: Watched) -> list[float]:

@@ -14,7 +14,8 @@ from case_pictures import draw_picture
 from kit.core.picture import LARGEST
 from tests.browser.hanging import HANGS, hanging, stored, turns_of
 from tests.browser.raw import raw_visitor, resident
-from tests.browser.stage import MIXED, Visitor, play_turns, told, within
+from tests.browser.stage import Visitor, play_turns, told, within
+from tests.kits import MIXED
 from tests.streamlit_server import Served
 
 pytestmark = pytest.mark.browser

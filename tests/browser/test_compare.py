@@ -4,7 +4,8 @@ same after a reload."""
 import pytest
 
 from kit.patterns import PATTERNS
-from tests.browser.stage import MIXED, Visitor, told
+from tests.browser.stage import Visitor, told
+from tests.kits import MIXED
 
 pytestmark = pytest.mark.browser
 HEADS = ".st-key-compare-rows .head"

@@ -17,7 +17,8 @@ from playwright.sync_api import expect
 from kit.core.context import Principal, Session
 from kit.patterns import PATTERNS
 from kit.runtime.turn import run_turn
-from tests.browser.stage import DESK, MIXED, PHONE, Visitor, play_turns, visit
+from tests.browser.stage import DESK, PHONE, Visitor, play_turns, visit
+from tests.kits import MIXED
 from tests.plan_kits import draft, plan_kit
 from tests.streamlit_server import Served
 

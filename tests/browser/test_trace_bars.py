@@ -10,7 +10,8 @@ import pytest
 from kit.core.context import OPERATOR
 from kit.core.trace import Trace, trace_of
 from kit.stores.sqlite import SqliteStore
-from tests.browser.stage import MIXED, PHONE, Visitor, visit, within
+from tests.browser.stage import PHONE, Visitor, visit, within
+from tests.kits import MIXED
 from tests.streamlit_server import Served
 
 pytestmark = pytest.mark.browser

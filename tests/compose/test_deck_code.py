@@ -20,8 +20,8 @@ from kit.core.bodies.guard import GuardActed
 from kit.core.errors import CodeError, DeckError
 from kit.models.scripted import Line, ScriptedModel
 from kit.settings import HOME
-from tests.app.rooms import app_over, room, shown
-from tests.app.test_compare_page import button, named
+from tests.app.rooms import app_over, button, room, shown
+from tests.app.test_compare_page import named
 from tests.cli.test_cli import refused, run
 from tests.kits import asks, bodies, stitched
 
@@ -77,7 +77,7 @@ async def ask(folder: Path, message: str, pattern: str | None = None) -> tuple[K
 
 def test_a_pattern_that_nobody_brought_is_named_with_those_of_the_deck(folder: Path):
     wrong = run("ask", "where is the printer?", "--pattern", "polit", KIT_DECK=str(folder))
-    refused(wrong, "unknown pattern 'polit'", "polite")
+    refused(wrong, "unknown pattern 'polit': did you mean 'polite'")
 
 
 async def test_a_turn_of_an_own_pattern_is_forked_and_asked_by_it(folder: Path):
