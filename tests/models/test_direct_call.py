@@ -2,14 +2,13 @@
 has something to do there."""
 
 from collections.abc import AsyncIterator, Iterator
-from contextvars import ContextVar
 from typing import Any
 
 import langchain_core.tracers.langchain
 import langsmith.utils
 import pytest
 from langchain_core.caches import InMemoryCache
-from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
+from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.globals import set_debug, set_llm_cache
 from langchain_core.language_models.fake_chat_models import FakeListChatModel, GenericFakeChatModel
 from langchain_core.load import dumps
@@ -26,12 +25,10 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.rate_limiters import InMemoryRateLimiter
 from langchain_core.runnables import RunnableLambda
 from langchain_core.runnables.base import RunnableBinding
-from langchain_core.tracers import context
 from langchain_core.tracers.context import collect_runs
 
 from kit.models.asynchronous import AsyncChatModel
 from kit.models.direct_call import has_listeners, stream_reply
-from kit.models.faulty import FaultyModel
 from kit.models.json_routing import JsonRouting, NativeOrJson
 from kit.models.message import human_text, system_text, tool_text
 from kit.models.response_chain import Chained
@@ -238,33 +235,6 @@ async def test_whoever_runs_its_calls_another_way_is_called_that_way():
     patched = scripted(False)
     object.__setattr__(patched, "astream", OwnBinding(bound=scripted(False)).astream)
     assert plain(await read(patched))["content"] == "its own binding"
-
-
-@both_modes
-async def test_models_around_a_model_pass_the_direct_call_on(whole: bool):
-    for around in (
-        FaultyModel("a", scripted(whole)),
-        Chained(scripted(whole)),
-        FaultyModel("a", Chained(scripted(whole))),
-    ):
-        assert not wrapped(await read(around))
-
-
-def test_a_handler_that_an_environment_variable_turns_on_is_a_listener(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    hooks = list(context._configure_hooks)
-    context.register_configure_hook(
-        ContextVar("watcher", default=None), True, BaseCallbackHandler, "KIT_TEST_WATCHES"
-    )
-    try:
-        assert not has_listeners(None, False)
-        monkeypatch.setenv("KIT_TEST_WATCHES", "true")
-        assert has_listeners(None, False)
-        monkeypatch.setenv("KIT_TEST_WATCHES", "false")
-        assert not has_listeners(None, False)
-    finally:
-        context._configure_hooks[:] = hooks
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 
-from kit.models.offline.executor import executor_turn, step_arguments
+from kit.models.offline.executor import executor_turn
 from kit.models.offline.model import OfflineModel
 from kit.runtime.turn import run_turn
 from kit.worlds.outlets.access import Scope
@@ -17,7 +17,6 @@ from tests.kits import ALICE
 from tests.plan_kits import events_of, plan_of
 from tests.step_kits import in_memory, need_boundary, output_of, plan_examples, step_kit
 
-OURS = "ou-0001"
 SERVICE = SkillService()
 
 
@@ -152,17 +151,3 @@ def test_an_input_is_a_file_only_where_it_names_one() -> None:
     assert (
         after(input={"file_id": "tmp_1", "size_bytes": 20_000, "begins": "["})[0] == "exec_python"
     )
-
-
-@pytest.mark.parametrize("text", ["", "no JSON", "{}", '{"task": 1}'])
-def test_what_is_no_step_is_said_to_be_none(text: str) -> None:
-    assert str(executor_turn([HumanMessage(text)])).startswith("This is no step")
-
-
-def test_of_the_ids_of_an_input_a_task_says_by_number_which_one_is_meant() -> None:
-    schema = {"properties": {"place_id": {"type": "string", "pattern": "^p-[0-9]+$"}}}
-    value = {"rows": [{"id": "p-1"}, {"id": "p-2"}]}
-    assert step_arguments(schema, "Look it up", value) == {"place_id": "p-1"}
-    assert step_arguments(schema, "Look up place number 2", value) == {"place_id": "p-2"}
-    assert step_arguments(schema, "Look up place number 3", value) == {}, "there is no third"
-    assert step_arguments(schema, "Look up p-9", value) == {"place_id": "p-9"}

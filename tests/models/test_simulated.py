@@ -2,7 +2,6 @@
 they say what they are."""
 
 import math
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -104,14 +103,6 @@ def test_a_turn_is_the_same_to_the_last_event_in_whatever_order_and_company_it_r
     assert len({str(lines) for lines in alone.values()}) == 12, "each case has draws of its own"
 
 
-def test_a_spread_is_log_normal_and_fitted_to_a_published_mean() -> None:
-    law = LogNormal.model_validate({"mean": 1.45, "sigma": 0.35})
-    assert law.mean == pytest.approx(1.45)
-    sample = [law.quantile(draws(3, f"case {number}", "lead:1").latency) for number in range(4000)]
-    assert statistics.mean(sample) == pytest.approx(1.45, rel=0.03)
-    assert statistics.stdev(map(math.log, sample)) == pytest.approx(0.35, rel=0.05)
-
-
 def test_a_call_takes_its_drawn_latency_exactly_and_its_first_word_comes_earlier() -> None:
     law = Law(latency=LogNormal(median=2.0, sigma=0.5), first=0.25)
     [reply] = replies(law, 1)
@@ -126,16 +117,16 @@ def test_a_call_takes_its_drawn_latency_exactly_and_its_first_word_comes_earlier
 def test_counting_too_many_makes_the_failsafe_ask_in_vain_and_stray_calls_reach_an_agent_nobody_needs() -> (
     None
 ):
-    done = replies(Law(over_trigger=0.3, stray=0.3), 100, ("shop", "rewards"))
+    done = replies(Law(over_trigger=0.3, stray=0.3), 60, ("shop", "rewards"))
     asked_again = [r for r in done if said(r, guard="failsafe", action="asked_again")]
-    assert len(asked_again) == expected(0.3, 100)
+    assert len(asked_again) == expected(0.3, 60)
     stray = [r for r in done if "support" in r.routing.invoked]
     # at the first try, or else when asked again
-    assert len(stray) == expected(0.3 + 0.7 * 0.3 * 0.3, 100)
+    assert len(stray) == expected(0.3 + 0.7 * 0.3 * 0.3, 60)
 
 
 def test_refusals_and_unreadable_calls_are_what_the_runtime_takes_them_for() -> None:
-    refused = [o for reply in replies(Law(refusal=0.25), 60) for o in reply.outcomes]
+    refused = [o for reply in replies(Law(refusal=0.25), 30) for o in reply.outcomes]
     assert {o.reason for o in refused if isinstance(o, Failure)} == {"refusal"}
     assert sum(isinstance(o, Failure) for o in refused) == expected(0.25, len(refused))
     garbled = replies(Law(malformed=1.0), 5, ("shop", "rewards"))
