@@ -67,8 +67,10 @@ def test_nothing_is_started_before_its_tools_are_accepted(tmp_path: Path):
 def test_a_server_that_describes_its_tools_otherwise_is_refused_with_the_difference(
     folder: Path,
 ):
+    """Of what a tool says of itself, and of what it promises to return."""
     old, new = "in stock.", "in stock. Always call it twice."
     rewrite(folder, old, new)
+    rewrite(folder, '"inputSchema"', '"outputSchema": {"type": "object"}, "inputSchema"')
     result = run("ask", QUESTION, KIT_DECK=str(folder))
     refused(
         result,
@@ -77,21 +79,10 @@ def test_a_server_that_describes_its_tools_otherwise_is_refused_with_the_differe
     )
     assert re.search(r"^- .*" + re.escape(old), result.stderr, re.MULTILINE)
     assert re.search(r"^\+ .*" + re.escape(new), result.stderr, re.MULTILINE)
-    assert (
-        run("check", str(folder), "--trust").returncode == 0
-        and SHELF in run("ask", QUESTION, KIT_DECK=str(folder)).stdout
-    )
-
-
-@pytest.mark.req("K-1")
-def test_a_tool_that_promises_another_result_is_another_tool(folder: Path):
-    promise = '"outputSchema": {"type": "object"}, "inputSchema"'
-    rewrite(folder, '"inputSchema"', promise)
-    refused(
-        run("ask", QUESTION, KIT_DECK=str(folder)),
-        "its tools are not those that were accepted",
-        '+  "output_schema": {',
-    )
+    assert '+  "output_schema": {' in result.stderr
+    rewrite(folder, '"outputSchema": {"type": "object"}, ', "")
+    assert run("check", str(folder), "--trust").returncode == 0
+    assert SHELF in run("ask", QUESTION, KIT_DECK=str(folder)).stdout
 
 
 @pytest.mark.req("K-1")
@@ -119,23 +110,17 @@ def test_what_a_deck_would_run_is_printed_in_letters_that_cannot_hide_it(tmp_pat
 
 
 @pytest.mark.req("K-1")
-def test_two_tools_that_a_model_could_not_tell_apart_are_a_fault(folder: Path):
+def test_a_name_that_is_there_already_and_a_question_without_its_argument_are_faults(folder: Path):
     (folder / "tools.py").write_text('def shop__stock() -> str:\n    """Stock."""\n    return ""\n')
     with (folder / "deck.yaml").open("a") as deck:
+        deck.write("tool_limits: {shop.stock: {confirm: 'Look for {colour}?'}}\n")
         deck.write("tools: [./tools.py:shop__stock]\n")
-    words = (
+    twice = (
         "a model reads 'shop.stock' as 'shop__stock', which is there already, from "
         "./tools.py:shop__stock; rename one"
     )
-    refused(run("check", str(folder)), f"deck.yaml:5: {words}")
-
-
-@pytest.mark.req("K-1")
-def test_a_question_that_names_no_argument_of_an_accepted_tool_is_a_fault(folder: Path):
-    with (folder / "deck.yaml").open("a") as deck:
-        deck.write("tool_limits: {shop.stock: {confirm: 'Look for {colour}?'}}\n")
-    words = "`confirm` names 'colour', which is no argument of the tool: known are product"
-    refused(run("check", str(folder)), f"deck.yaml:8: {words}")
+    unknown = "`confirm` names 'colour', which is no argument of the tool: known are product"
+    refused(run("check", str(folder)), f"deck.yaml:5: {twice}", f"deck.yaml:8: {unknown}")
 
 
 # As any tool: whitelist, trace, cassette, budget

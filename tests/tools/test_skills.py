@@ -4,25 +4,19 @@ no key is ever read."""
 import asyncio
 import json
 import logging
-import os
-import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_types import CallToolResult
 from starlette.responses import JSONResponse
 
-from kit.compose.read import read_outline
 from kit.core.errors import BindError
 from kit.settings import HOME
 from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.session import McpSession
-from kit.tools.mcp.tools import address
 from kit.tools.skill import (
-    ALLOWED,
     KEY,
     Fence,
     SkillFault,
@@ -35,7 +29,7 @@ from kit.tools.skill import (
 from kit.tools.skills import SkillClient, chosen_service, skill_client
 from kit.worlds.outlets.access import Scope
 from kit.worlds.outlets.call_log import CallLog
-from kit.worlds.outlets.server import skill_app, skill_server
+from kit.worlds.outlets.server import skill_app
 from kit.worlds.outlets.skill_service import Fault, SkillFailed, SkillService
 from kit.worlds.service.serve import serving
 from tests.cli.test_cli import run
@@ -126,17 +120,8 @@ def _told(outcome: object, name: str) -> str:
 
 @pytest.mark.realtime
 @pytest.mark.req("AS-10", "AS-18")
-@pytest.mark.parametrize("transport", ["stdio", "http"])
-async def test_a_planner_finds_and_loads_and_a_step_calls_however_it_travels(
-    transport: str, tmp_path: Path
-):
-    environment = {"PATH": os.environ["PATH"]}
-    command = McpServer(command=(sys.executable, "-m", "kit.worlds.outlets"))
-    ways: Mapping[str, Callable[[], Any]] = {
-        "stdio": lambda: _closing(skill_client(command, tmp_path, environment)),
-        "http": lambda: over_http(KEYS["acme"]),
-    }
-    async with ways[transport]() as client:
+async def test_a_planner_finds_and_loads_and_a_step_calls_over_http():
+    async with over_http(KEYS["acme"]) as client:
         skills = await client.find("price of an item on the menu")
         assert not isinstance(skills, SkillFault) and skills[0].skill_name == "outlet_menu"
         manifest = await client.load("outlet_menu")
@@ -202,21 +187,6 @@ async def test_a_key_of_a_step_that_cannot_be_read_is_not_quoted():
     async with over_http(KEYS["acme"], around=around) as client:
         refused = await fault(client, "outlet_list")
     assert refused.reason == "schema_mismatch" and token not in repr(refused)
-
-
-async def test_without_tokens_the_names_that_travel_with_a_call_narrow_it():
-    server = skill_server(SkillService(), lambda context: Scope("acme"))
-    session = McpSession("skills", McpServer(url="http://skills.example/mcp"), lambda wire: server)
-    for allowed, refused in (
-        (["outlet_list"], False),
-        (["outlet_menu", 7, None], True),
-        ([], True),
-        ("outlet_list", False),
-    ):
-        reply = await session.ask("outlet_list", {}, {ALLOWED: allowed})
-        assert isinstance(reply, CallToolResult) and reply.is_error is refused
-        assert not refused or reply.structured_content["error"]["type"] == "skill_not_allowed"
-    await session.aclose()
 
 
 class Asked(SkillService):
@@ -451,19 +421,7 @@ def test_the_key_of_the_environments_service_is_named_where_it_is_not_set():
         skill_client(service, Path(), {})
 
 
-def test_check_says_what_a_deck_runs_or_calls_for_skills_and_starts_nothing(tmp_path: Path):
-    deck = tmp_path / "deck.yaml"
-    deck.write_text(
-        "orchestrator: lead\nskill_service: {url: '$SKILLS/api/acme', headers: {X-Api-Key: $MY_KEY}}\n"
-    )
-    service = read_outline(tmp_path).settings.skill_service
-    assert service is not None and service.variables == ("SKILLS", "MY_KEY")
-    assert service.describe(tmp_path) == "calls $SKILLS/api/acme and sends it SKILLS, MY_KEY"
-    values = {"SKILLS": "http://127.0.0.1:9", "MY_KEY": "my-key-0123456789\n"}
-    assert address("skills", service, values) == (
-        "http://127.0.0.1:9/api/acme",
-        {KEY: "my-key-0123456789"},
-    )
+def test_check_says_what_a_deck_calls_for_skills_and_starts_nothing():
     report = run(
         "check", str(HOME / "cards/outlets"), SKILL_SERVICE_URL="http://127.0.0.1:9/api/acme"
     )
