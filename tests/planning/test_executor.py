@@ -18,6 +18,7 @@ from kit.models.offline.model import OfflineModel
 from kit.models.scripted import Line, ScriptedModel
 from kit.planning.skill_call import LARGE
 from kit.runtime.agents.llm_agent import LLMAgent
+from kit.runtime.handle import Reply
 from kit.runtime.turn import run_turn
 from kit.tools.skill import (
     SkillFault,
@@ -32,7 +33,16 @@ from kit.worlds.outlets.call_log import CallLog
 from kit.worlds.outlets.skill_service import Fault, SkillService
 from tests.effort import slowness
 from tests.kits import ALICE, bodies
-from tests.plan_kits import Described, Rows, draft, events_of, manifest, plan_of, row_result
+from tests.plan_kits import (
+    Described,
+    PlanKit,
+    Rows,
+    draft,
+    events_of,
+    manifest,
+    plan_of,
+    row_result,
+)
 from tests.step_kits import Telling, a_step, in_memory, need_boundary, output_of, step_kit
 
 OURS = "ou-0001"
@@ -78,6 +88,15 @@ def texts(model: ScriptedModel) -> list[str]:
     return [str(messages[-1].content) for messages in model.seen]
 
 
+async def carried_out(
+    service: SkillService, executor: Any, step: dict[str, Any], folder: Path, **options: Any
+) -> tuple[PlanKit, Reply]:
+    """Plays a turn whose plan has this one step, over the service."""
+    async with in_memory(service, **options) as client:
+        kit = step_kit(folder, client, executor, [step])
+        return kit, await run_turn("Do it.", ALICE, kit)
+
+
 # What a step may call
 
 
@@ -90,9 +109,7 @@ async def test_what_the_step_does_not_allow_is_refused_recorded_and_never_called
     act = {"skill": "outlet_call", "arguments": {"outlet_id": OURS, "message": "hello"}}
     beside = [(name, {"query": "do this for me"}) for name in ("ask_executor", "submit_plan")]
     executor = ScriptedModel(calls(("call_skill", act), *beside), gives_up(), "It cannot be done.")
-    async with in_memory(SkillService(log=log)) as client:
-        kit = step_kit(tmp_path, client, executor, [ACTIVE])
-        reply = await run_turn("Do it.", ALICE, kit)
+    kit, reply = await carried_out(SkillService(log=log), executor, ACTIVE, tmp_path)
     assert log.calls() == []
     results = [str(message.content) for message in executor.seen[1]]
     assert any("This step may not call that. It may call: outlet_list." in text for text in results)
@@ -163,9 +180,8 @@ async def test_the_gate_is_at_fifty_kilobytes_of_the_canonical_form(
     size = LARGE - 1 + is_large
     details = Telling("").call(Scope("acme"), "outlet_details", {"outlet_id": OURS})
     executor = ScriptedModel(skill("outlet_details", outlet_id=OURS), gives_up(), "No.")
-    async with in_memory(Telling("x" * (size - text_size(canonical_text(details))))) as client:
-        kit = step_kit(tmp_path, client, executor, [DETAILS])
-        await run_turn("Do it.", ALICE, kit)
+    service = Telling("x" * (size - text_size(canonical_text(details))))
+    kit, _ = await carried_out(service, executor, DETAILS, tmp_path)
     (record,) = await events_of(kit, "skill.called")
     assert LARGE == 50_000 and record.response_size_bytes == size
     assert record.large_response_triggered is is_large
@@ -200,9 +216,7 @@ async def test_the_contract_is_the_steps_whatever_the_model_says_it_is(tmp_path:
     )
     looks_up = skill("outlet_list", city="Rivermont")
     executor = ScriptedModel(looks_up, wrong, hands_in(outlets=[{"id": OURS}]), "Done.")
-    async with in_memory(SkillService()) as client:
-        kit = step_kit(tmp_path, client, executor, [ACTIVE])
-        reply = await run_turn("Do it.", ALICE, kit)
+    kit, reply = await carried_out(SkillService(), executor, ACTIVE, tmp_path)
     plan = await plan_of(kit, reply)
     assert plan.status == "complete" and await output_of(kit, plan) == {"outlets": [{"id": OURS}]}
     (violation,) = await events_of(kit, "contract_violation")
@@ -231,9 +245,7 @@ async def test_arguments_in_a_file_fill_in_what_a_call_does_not_say_itself(tmp_p
         hands_in(found=True),
         "Done.",
     )
-    async with in_memory(SkillService(log=log)) as client:
-        kit = step_kit(tmp_path, client, executor, [RING])
-        await run_turn("Do it.", ALICE, kit)
+    await carried_out(SkillService(log=log), executor, RING, tmp_path)
     (call,) = log.calls()
     assert call.arguments == {"outlet_id": OURS, "message": "We are late."}
 
@@ -248,9 +260,7 @@ async def test_a_file_that_cannot_be_read_calls_nothing_and_says_what_to_do(
     act = {"skill": "outlet_call", "arguments": {}, "file_id": "tmp_1"}
     writes = [calls(("write_temp", {"data": held}))] if held else []
     executor = ScriptedModel(*writes, calls(("call_skill", act)), gives_up(), "No.")
-    async with in_memory(SkillService(log=log)) as client:
-        kit = step_kit(tmp_path, client, executor, [RING])
-        await run_turn("Do it.", ALICE, kit)
+    await carried_out(SkillService(log=log), executor, RING, tmp_path)
     assert log.calls() == []
     assert any(says in text for text in texts(executor))
 
@@ -265,9 +275,10 @@ async def test_a_call_whose_answer_is_lost_or_unreadable_acts_once_however_often
     log, words = CallLog(), {"outlet_call": "message", "outlet_note": "text"}[name]
     act = skill(name, outlet_id=OURS, **{words: "we are late"})
     executor = ScriptedModel(act, act, act, hands_in(found=True), "Done.")
-    async with in_memory(SkillService(log=log, faults={name: [lost, lost]}), seconds=3.0) as client:
-        kit = step_kit(tmp_path, client, executor, [NOTE if name == "outlet_note" else RING])
-        plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
+    service = SkillService(log=log, faults={name: [lost, lost]})
+    step = NOTE if name == "outlet_note" else RING
+    kit, reply = await carried_out(service, executor, step, tmp_path, seconds=3.0)
+    plan = await plan_of(kit, reply)
     assert len(log.calls()) == 1
     _, finish = await events_of(kit, "subagent.finish")
     assert (
@@ -284,9 +295,8 @@ async def test_an_act_that_answers_with_an_error_may_have_been_done_and_is_not_c
     act = skill("outlet_call", outlet_id=OURS, message="we are late")
     executor = ScriptedModel(act, act, hands_in(found=True), "Done.")
     faults: dict[str, list[Fault]] = {"outlet_call": ["fails", "none"]}
-    async with in_memory(SkillService(log=log, faults=faults)) as client:
-        kit = step_kit(tmp_path, client, executor, [RING])
-        plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
+    kit, reply = await carried_out(SkillService(log=log, faults=faults), executor, RING, tmp_path)
+    plan = await plan_of(kit, reply)
     assert plan.steps[0].status == "uncertain" and log.calls() == []
 
 

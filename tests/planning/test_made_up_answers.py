@@ -60,24 +60,6 @@ async def test_what_was_made_up_is_not_believed_and_its_step_is_planned_anew(
     assert SAID in str(kit.planner.seen[3][-1].content), "the planner is told why"
 
 
-@pytest.mark.req("AS-4", "AS-5")
-async def test_a_plan_whose_step_is_always_made_up_fails_and_says_why(tmp_path: Path) -> None:
-    runs = [hands_in(FALSE), "Done."] * 4
-    drafts = [draft("find tea")] * 4
-    kit = step_kit(tmp_path, Rows(), ScriptedModel(*runs), *drafts)
-    reply = await run_turn("Find tea.", ALICE, kit)
-    plan = await plan_of(kit, reply)
-    assert (reply.status, plan.status, plan.failure_kind) == ("failed", "failed", "exhausted")
-    (step,) = plan.steps
-    assert (step.status, step.failure_kind, step.validated) == (
-        "failed",
-        "nothing_looked_up",
-        False,
-    )
-    assert f"Step 1 had {SAID}, and nothing of that is used." in reply.text
-    assert FALSE not in reply.text
-
-
 @pytest.mark.req("AS-4")
 async def test_a_step_that_only_reasons_over_what_earlier_steps_left_is_believed(
     tmp_path: Path,

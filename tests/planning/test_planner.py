@@ -366,30 +366,6 @@ async def test_a_slot_that_stands_twice_in_an_example_means_the_same_words_at_bo
     assert others.scope.result == Infeasible(reason=NO_EXAMPLE)
 
 
-@pytest.mark.parametrize(
-    ("request_text", "task", "step"),
-    [
-        (
-            "List the {1st} outlets of {2}",
-            "List the open outlets of Oakfield",
-            "List open Oakfield",
-        ),
-        ("List outlets[ in {city}] and print {city}", "List outlets and print Oakfield", None),
-        ("List outlets[ in {city}", "List outlets in Oakfield", None),
-        ("List {out-lets}", "List outlets", None),
-    ],
-)
-async def test_no_placeholder_of_an_example_breaks_the_planner(
-    request_text: str, task: str, step: str | None
-) -> None:
-    """Such a deck is refused, but examples can be given to the stand-in in code."""
-    run = await plan(stand_in(example(request_text, "List {1st} {2}")), planner_query(task))
-    if step is None:
-        assert run.scope.result == Infeasible(reason=NO_EXAMPLE)
-    else:
-        assert [one.task for one in run.steps] == [step]
-
-
 async def test_a_form_of_an_argument_that_python_cannot_read_breaks_no_plan() -> None:
     """JSON Schema has the patterns of JavaScript."""
     listing = MANIFESTS["outlet_list"]

@@ -87,7 +87,6 @@ async def test_a_plan_that_is_taken_up_works_under_the_flags_of_its_session(
 BROKEN: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "no shape": ({}, {"return_spec": {}}, "the stored step says nothing of what it returns"),
     "no such type": ({}, {"return_spec": {"shape": {"a": "nope"}}}, "not 'nope'"),
-    "an unknown skill": ({}, {"skills": ("nope",)}, "the stored plan has no manifest of 'nope'"),
     "no manifests": ({"manifests": ["nope"]}, {}, "the stored plan has no manifest of 'rows'"),
     "half a manifest": (
         {"manifests": {"rows": {"id": "rows"}}},
