@@ -74,7 +74,9 @@ async def test_functions_of_a_file_answer_as_sub_agents_with_their_calls_and_the
     deck = write_deck(
         tmp_path, {"flights": "./agents.py:flights", "hotels": "./agents.py:hotels"}, AGENTS
     )
-    reply = await ask(deck, "flights", "hotels")
+    async with kit_over(deck, "flights", "hotels") as kit:
+        reply = await kit.ask("Please help me.", kit.session("s"))
+        counted = metrics(kit.store)
     assert reply.status == "ok"
     assert "leaves at noon" in reply.text and "visitor stays at the Grand." in reply.text
     assert "Let me look" not in reply.text, "what it said before its call is no part of its answer"
@@ -92,20 +94,9 @@ async def test_functions_of_a_file_answer_as_sub_agents_with_their_calls_and_the
     assert (flights, hotels) == (untold, told), "unknown is not 0"
     assert reply.usage.cost == pytest.approx(0.02)
     assert (reply.usage.untold_tokens, reply.usage.untold_costs) == (1, 1)
-
-
-async def test_metrics_hold_what_such_agents_spent_and_how_many_did_not_say(tmp_path: Path):
-    deck = write_deck(
-        tmp_path, {"flights": "./agents.py:flights", "hotels": "./agents.py:hotels"}, AGENTS
-    )
-    async with kit_over(deck, "flights", "hotels") as kit:
-        for _ in range(2):
-            await kit.ask("Please help me.", kit.session("s"))
-        told = metrics(kit.store)
-    assert told.number("cost_dollars_total", "work") == pytest.approx(0.04)
-    assert told.number("model_calls_total", "work") == 2
-    assert told.number("tokens_total", "work") == 220
-    assert told.number("spending_not_told_total", "agents of other systems") == 2
+    assert counted.number("cost_dollars_total", "work") == pytest.approx(0.02)
+    assert counted.number("tokens_total", "work") == 110
+    assert counted.number("spending_not_told_total", "agents of other systems") == 1
 
 
 @pytest.mark.parametrize(
@@ -183,12 +174,14 @@ def test_what_a_card_with_run_cannot_have_is_a_fault_with_its_line(tmp_path: Pat
         ("./agents.py:flihgts", "did you mean 'flights'"),
         ("./agent.py:flights", "did you mean './agents.py'"),
         ("./agents.py:AGE", "nobody here knows how to ask"),
+        ("./agents.py:three", "takes 3 arguments"),
         ("http://example.com/ask", "write https://"),
         ("https://user:secret@example.com", "call the service from a function of your own"),
     ],
 )
 def test_what_cannot_run_is_a_fault_at_the_line_that_says_it(tmp_path: Path, run: str, words: str):
-    deck = write_deck(tmp_path, {"flights": run}, AGENTS + "AGE = 7\n")
+    code = AGENTS + "AGE = 7\n\ndef three(a, b, c): ...\n"
+    deck = write_deck(tmp_path, {"flights": run}, code)
     with pytest.raises(DeckError, match=r"flights\.yaml:3: ") as error:
         load_deck(deck)
     assert words in str(error.value)

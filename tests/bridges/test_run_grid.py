@@ -19,6 +19,7 @@ EXACT = ModelSpec(
 
 
 def test_a_grid_asks_what_cards_run_and_asks_again_once_its_code_has_changed(tmp_path: Path):
+    """What an agent did not say of its spend is not known of the turn."""
     deck = write_deck(tmp_path, {"flights": "./agents.py:flights"}, AGENTS)
     settings = Settings(store=str(tmp_path / "kit.db"), deck=deck)
 
@@ -27,18 +28,11 @@ def test_a_grid_asks_what_cards_run_and_asks_again_once_its_code_has_changed(tmp
             [EXACT], CASES, name="runs", kits=ExperimentKits.of(settings, virtual=False)
         )
         assert list(result.frame.exact) == [1.0] and result.run.complete
+        row = read_results(result.run.folder)[-1]
+        assert (row["cost"], row["input_tokens"], row["output_tokens"]) == (None, None, None)
+        assert row["model_calls"] > 0, "what was told is kept"
         return result.run.done
 
     assert play() == 1 and play() == 0
     (deck / "agents.py").write_text(AGENTS.replace("at noon", "at dusk"))
     assert play() == 1, "another code is another cell"
-
-
-def test_what_an_agent_did_not_say_of_its_spend_is_not_known_of_the_turn(tmp_path: Path):
-    deck = write_deck(tmp_path, {"flights": "./agents.py:flights"}, AGENTS)
-    settings = Settings(store=str(tmp_path / "kit.db"), deck=deck)
-    kits = ExperimentKits.of(settings, virtual=False)
-    result = compare([EXACT], CASES, name="runs", kits=kits)
-    [row] = read_results(result.run.folder)
-    assert (row["cost"], row["input_tokens"], row["output_tokens"]) == (None, None, None)
-    assert row["model_calls"] > 0, "what was told is kept"

@@ -157,10 +157,6 @@ def test_broken_yaml_and_unknown_ids_are_named_with_file_and_line(tmp_path: Path
         assert f"  - {finding['where']}: {finding['words']}" in result.stderr.splitlines()
 
 
-def test_a_missing_deck_folder_says_so():
-    refused(run("check", "cards/nowhere"), "cards/nowhere")
-
-
 def test_missing_data_says_how_to_make_it(tmp_path: Path):
     refused(run("ask", "find coffee", KIT_DATA=str(tmp_path)), "make_data.py")
 
@@ -180,17 +176,6 @@ def test_a_setting_that_cannot_be_used_names_its_variable():
         run("ask", "find coffee", OPENAI_BASE_URL="127.0.0.1:8080/v1"),
         "OPENAI_BASE_URL='127.0.0.1:8080/v1' cannot be used",
     )
-
-
-def test_an_unknown_model_or_pattern_names_the_nearest():
-    refused(run("ask", "find coffee", KIT_MODEL="offlin"), "did you mean 'offline'")
-    refused(run("ask", "--pattern", "mediatd", "find coffee"), "did you mean 'mediated'")
-
-
-def test_no_network_to_a_real_model_ends_in_plain_words():
-    result = run("ask", "find coffee deals", OPENAI_BASE_URL="http://127.0.0.1:9/v1")
-    assert result.returncode == 1 and "Traceback" not in result.stderr
-    assert "wasn't able" in result.stdout and "127.0.0.1" not in result.stdout
 
 
 def test_a_port_that_is_taken_says_so(

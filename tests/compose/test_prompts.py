@@ -9,7 +9,6 @@ from kit.compose.prompts import plan_prompt
 from kit.core.card import AgentCard, Handoff
 from kit.core.context import DynamicContext
 from kit.settings import HOME
-from studies.shared_prefix import shared_prefix_ratio
 
 BLOCKS = (
     Block(id="safety-base", category="safety", owner="platform", text="Be truthful."),
@@ -100,18 +99,6 @@ def test_what_belongs_to_the_request_comes_last():
         plan.assemble(TODAY.model_copy(update={"location": None})).suffix
         == "Date: 2026-03-01\nUser: u-1\nLocale: en-US"
     )
-
-
-@pytest.mark.req("PC1-S5.5")
-def test_two_users_of_a_cohort_share_the_prefix_byte_for_byte():
-    other = DynamicContext(date="2027-12-31", user_id="ü 2", locale="es-MX", in_play=("shop",))
-    # As two processes make them.
-    mine = plan_prompt(ROOT, deck()).assemble(TODAY)
-    theirs = plan_prompt(ROOT, deck()).assemble(other)
-    assert mine.prefix.encode() == theirs.prefix.encode() and mine.cohort == theirs.cohort
-    assert mine.text.startswith(mine.prefix) and theirs.text.startswith(mine.prefix)
-    longest = max(len(mine.text), len(theirs.text))
-    assert shared_prefix_ratio(mine, theirs) >= len(mine.prefix) / longest
 
 
 @pytest.mark.req("PC1-FR-6")

@@ -81,20 +81,6 @@ def test_a_deck_loads_as_it_was_at_each_revision_and_nothing_else_moves(reposito
     assert git(repository, "status", "--porcelain") == before
 
 
-@pytest.mark.req("PC1-S10.3")
-def test_card_block_and_line_each_roll_back_alone(repository: Path):
-    path = repository / "product" / "cards" / "consumer"
-    git(repository, "tag", "v4")
-    for back, expected in (
-        ("v4~2", ("1", True, False)),
-        ("v4~1", ("2", False, False)),
-        ("v4", ("2", True, True)),
-    ):
-        git(repository, "revert", "--no-edit", back)
-        assert state(load_deck(path)) == state(load_deck_at("HEAD", path)) == expected
-        git(repository, "reset", "-q", "--hard", "v4")
-
-
 def test_a_deck_that_was_removed_can_still_be_loaded(repository: Path):
     path = repository / "product" / "cards" / "consumer"
     shutil.rmtree(repository / "product")
