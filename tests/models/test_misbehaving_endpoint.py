@@ -29,7 +29,7 @@ from kit.ui.traces.routing_decision import decision_html
 from tests.cli.test_cli import run
 from tests.effort import allowance
 from tests.kits import ALICE, SmallKit, answering, asks, bodies, small_deck, stitched
-from tests.loopback_openai import Hang, Loopback, Raw, Refuse, Say, loopback
+from tests.loopback_openai import Hang, Loopback, Raw, Refuse, Say
 from tests.loopback_openai import Reply as Script
 
 pytestmark = pytest.mark.realtime
@@ -142,12 +142,11 @@ async def ask(
     [*[(name, "orchestrator") for name in FAULTS], *[(name, "sub-agent") for name in REASONS]],
 )
 async def test_the_user_reads_plain_words_and_the_developer_one_line(
-    name: str, place: str, caplog: pytest.LogCaptureFixture
+    server: Loopback, name: str, place: str, caplog: pytest.LogCaptureFixture
 ):
     fault, began = FAULTS[name], time.perf_counter()
-    with loopback() as server:
-        server.plays(*fault.script)
-        reply = await ask(server, place, IMPATIENT if name == "hang" else PATIENT)
+    server.plays(*fault.script)
+    reply = await ask(server, place, IMPATIENT if name == "hang" else PATIENT)
     assert time.perf_counter() - began < allowance(A_LONG_WAIT), "it ends inside its budget"
     assert reply.text.startswith("I wasn't able to") and not re.search(
         r"\d{3}|HTTP|http|API|model|Error|small", reply.text
@@ -169,10 +168,11 @@ async def test_the_user_reads_plain_words_and_the_developer_one_line(
 
 
 @pytest.mark.req("K-4")
-async def test_neither_page_nor_trace_says_that_a_failed_routing_call_was_an_answer():
-    with loopback() as server:
-        server.plays(Refuse(401, "no"))
-        view = advance(TurnView(), (await ask(server, "orchestrator")).events)
+async def test_neither_page_nor_trace_says_that_a_failed_routing_call_was_an_answer(
+    server: Loopback,
+):
+    server.plays(Refuse(401, "no"))
+    view = advance(TurnView(), (await ask(server, "orchestrator")).events)
     words = " ".join(fact.text for fact in facts(view)) + decision_html(view)
     assert not re.search(
         "answered directly|nothing is missing|without asking", words, re.IGNORECASE
@@ -182,16 +182,16 @@ async def test_neither_page_nor_trace_says_that_a_failed_routing_call_was_an_ans
 
 @pytest.mark.req("K-4")
 def test_the_terminal_shows_the_line_on_stderr_and_not_in_the_answer(
+    server: Loopback,
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(
         logging.getLogger(), "handlers", []
     )  # as where nobody catches what is logged
-    with loopback() as server:
-        server.key = "another"
-        url = server.url.replace("http://", "http://me:password@")
-        variables = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": KEY, "KIT_MODEL": "local"}
-        result = run("ask", "How many points do I have?", **variables)
+    server.key = "another"
+    url = server.url.replace("http://", "http://me:password@")
+    variables = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": KEY, "KIT_MODEL": "local"}
+    result = run("ask", "How many points do I have?", **variables)
     assert result.returncode == 1
     assert re.match(
         r"model 'local' at http://127\S+: HTTP 401, .*set OPENAI_API_KEY.* \(trace \w+\)\n\Z",
@@ -201,17 +201,17 @@ def test_the_terminal_shows_the_line_on_stderr_and_not_in_the_answer(
 
 
 async def test_only_the_first_failure_of_a_kind_is_logged_and_every_trace_has_its_own(
+    server: Loopback,
     caplog: pytest.LogCaptureFixture,
 ):
     spec = ModelSpec(key="small", provider="openai")
     on_trace: list[str] = []
-    with loopback() as server:
-        server.plays(*[Refuse(401, "no")] * 2, Refuse(404, "gone"))
-        model = (chat_model(spec, api_key=KEY, base_url=server.url), spec)
-        kit = SmallKit(bind(small_deck([]), {"orchestrator": model}), SqliteStore(":memory:"))
-        for _ in range(3):
-            reply = await run_turn("hi there", ALICE, kit)
-            on_trace += [str(body.error) for body in bodies(reply, ModelEnded)]
+    server.plays(*[Refuse(401, "no")] * 2, Refuse(404, "gone"))
+    model = (chat_model(spec, api_key=KEY, base_url=server.url), spec)
+    kit = SmallKit(bind(small_deck([]), {"orchestrator": model}), SqliteStore(":memory:"))
+    for _ in range(3):
+        reply = await run_turn("hi there", ALICE, kit)
+        on_trace += [str(body.error) for body in bodies(reply, ModelEnded)]
     logged = [record.getMessage() for record in caplog.records if record.name == "kit.model"]
     assert [re.findall(r"HTTP (\d+)", line) for line in logged] == [["401"], ["404"]]
     assert [re.findall(r"HTTP (\d+)", line) for line in on_trace] == [["401"], ["401"], ["404"]]
@@ -220,11 +220,10 @@ async def test_only_the_first_failure_of_a_kind_is_logged_and_every_trace_has_it
 # Waiting
 
 
-async def test_a_pause_that_fits_into_the_budget_is_kept():
-    with loopback() as server:
-        server.plays(Refuse(429, "too many", 0.3), Say(["Beans are 4 euros."]))
-        began = time.perf_counter()
-        reply = await ask(server, "orchestrator")
+async def test_a_pause_that_fits_into_the_budget_is_kept(server: Loopback):
+    server.plays(Refuse(429, "too many", 0.3), Say(["Beans are 4 euros."]))
+    began = time.perf_counter()
+    reply = await ask(server, "orchestrator")
     assert time.perf_counter() - began >= 0.3 and len(server.requests) == 2
     assert (reply.status, reply.text, reply.truncated) == ("ok", "Beans are 4 euros.", False)
 
@@ -254,10 +253,11 @@ def declines() -> Raw:
     ["", f"I wasn't able to get an answer about shop: it declined, in these words: {DECLINED}"],
     ids=["the kit says so", "the orchestrator passes its words on"],
 )
-async def test_the_words_of_a_sub_agents_refusal_are_kept_and_can_be_said(composed: str):
-    with loopback() as server:
-        server.plays(declines())
-        reply = await ask(server, "sub-agent", composed=composed)
+async def test_the_words_of_a_sub_agents_refusal_are_kept_and_can_be_said(
+    server: Loopback, composed: str
+):
+    server.plays(declines())
+    reply = await ask(server, "sub-agent", composed=composed)
     (outcome,) = reply.outcomes
     assert isinstance(outcome, Failure)
     assert (outcome.reason, outcome.suggestion) == ("refusal", DECLINED)
@@ -267,10 +267,11 @@ async def test_the_words_of_a_sub_agents_refusal_are_kept_and_can_be_said(compos
     assert composed in reply.text
 
 
-async def test_what_the_orchestrator_refuses_is_asked_of_nobody_and_the_user_reads_why():
-    with loopback() as server:
-        server.plays(declines())
-        reply = await ask(server, "orchestrator", default="shop")
+async def test_what_the_orchestrator_refuses_is_asked_of_nobody_and_the_user_reads_why(
+    server: Loopback,
+):
+    server.plays(declines())
+    reply = await ask(server, "orchestrator", default="shop")
     assert (reply.status, reply.text) == ("failed", DECLINED)
     assert not reply.outcomes, "the default sub-agent is not asked all the same"
 
@@ -293,10 +294,11 @@ async def test_what_the_orchestrator_refuses_is_asked_of_nobody_and_the_user_rea
         ),
     ],
 )
-async def test_a_cut_answer_is_truncated_and_says_so(place: str, api: str, say: Say, ending: str):
-    with loopback() as server:
-        server.plays(say)
-        reply = await ask(server, place, api=api)
+async def test_a_cut_answer_is_truncated_and_says_so(
+    server: Loopback, place: str, api: str, say: Say, ending: str
+):
+    server.plays(say)
+    reply = await ask(server, place, api=api)
     # Who breaks off before anybody was asked has answered nothing whole.
     assert reply.status == ("ok" if place == "sub-agent" else "failed") and reply.truncated
     assert (
@@ -312,28 +314,26 @@ async def test_a_cut_answer_is_truncated_and_says_so(place: str, api: str, say: 
 @pytest.mark.parametrize("ending", ["stop", "length", "cut_off"])
 @pytest.mark.parametrize("by_schema", [True, False])
 async def test_an_answer_by_schema_is_cut_where_its_endpoint_says_so_alone(
-    ending: str, by_schema: bool
+    server: Loopback, ending: str, by_schema: bool
 ):
     """Also where the model answers in plain text all the same."""
     text = "Which beans do you mean?"
     words = json.dumps({"say": text, "calls": []}) if by_schema else text
-    with loopback() as server:
-        pieces = [words[:9], words[9:]]
-        server.plays(Say(pieces, cut=ending == "length", lost=ending == "cut_off"))
-        reply = await ask(server, "orchestrator", routing="json_schema")
+    pieces = [words[:9], words[9:]]
+    server.plays(Say(pieces, cut=ending == "length", lost=ending == "cut_off"))
+    reply = await ask(server, "orchestrator", routing="json_schema")
     assert reply.text.startswith(text)
     assert ("cut off" in reply.text) == reply.truncated == (ending != "stop")
     [ended] = bodies(reply, ModelEnded)
     assert ended.finish_reason == ending
 
 
-def test_the_results_of_a_grid_say_which_answers_were_cut(tmp_path: Path):
+def test_the_results_of_a_grid_say_which_answers_were_cut(server: Loopback, tmp_path: Path):
     case = {"kind": "small_talk", "turns": [{"user": "hello", "expected_sub_agents": []}]}
     cases = [json.dumps({"id": name, **case}) for name in ("a", "b")]
     (tmp_path / "cases.jsonl").write_text("\n".join(cases))
-    with loopback() as server:
-        server.plays(Say(["Hello and"], cut=True), Say(["Hello."]))
-        (tmp_path / "grid.yaml").write_text(f"""
+    server.plays(Say(["Hello and"], cut=True), Say(["Hello."]))
+    (tmp_path / "grid.yaml").write_text(f"""
 models: [mine]
 specs: {{mine: {{provider: openai, base_url: "{server.url}", params: {{temperature: 0}}}}}}
 cases: [{{file: cases.jsonl}}]
@@ -342,8 +342,8 @@ scorers: [exact]
 limits: {{concurrency: 1}}
 settings: {{"off": {{guards: {{fastpath: false}}}}}}
 """)
-        out = tmp_path / "out"
-        played = run("grid", str(tmp_path / "grid.yaml"), "--out", str(out), "--workers", "1")
+    out = tmp_path / "out"
+    played = run("grid", str(tmp_path / "grid.yaml"), "--out", str(out), "--workers", "1")
     assert played.returncode == 0, played.stderr
     rows = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
     assert sorted(row.get("truncated", False) for row in rows) == [False, True]

@@ -124,19 +124,21 @@ async def test_what_the_step_does_not_allow_is_refused_recorded_and_never_called
 
 
 @pytest.mark.req("AS-1")
-@pytest.mark.parametrize("tool", ["call_skill", "write_memory", "exec_python"])
 async def test_neither_manager_nor_planner_touches_a_skill_or_a_tool_of_an_executor(
-    tool: str, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     log = CallLog()
-    arguments = {"skill": "outlet_list", "arguments": {}, "key": "k", "script": "print(1)"}
-    reach = calls((tool, {**arguments, "data": 1}))
+    reach = calls(
+        ("call_skill", {"skill": "outlet_list", "arguments": {}}),
+        ("write_memory", {"key": "k", "data": 1}),
+        ("exec_python", {"script": "print(1)"}),
+    )
     async with in_memory(SkillService(log=log)) as client:
         kit = step_kit(tmp_path, client, offline(), [ACTIVE], lead=lambda _: reach)
         kit.planner.script.insert(0, reach)
         reply = await run_turn("Do it.", ALICE, kit)
     denied = bodies(reply, AccessDenied)
-    assert {one.name for one in denied} == {tool}
+    assert {one.name for one in denied} == {"call_skill", "write_memory", "exec_python"}
     assert "planner" in {one.agent for one in denied} <= {"planner", "orchestrator"}
     manager = kit.team.agents["orchestrator"]
     assert isinstance(manager, LLMAgent) and not manager.tools

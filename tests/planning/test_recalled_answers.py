@@ -12,7 +12,7 @@ from kit.tools.api_embedder import ApiEmbedder
 from kit.tools.recall import find_memories
 from kit.tools.task_memory import Task, TaskMemory
 from tests.kits import OFFLINE
-from tests.loopback_openai import Raw, Refuse, loopback
+from tests.loopback_openai import Loopback, Raw, Refuse
 from tests.plan_kits import Rows, keeps_briefs, opened_plans
 
 OURS = "ou-0001"
@@ -64,18 +64,19 @@ def vector(first: float) -> Raw:
 
 @pytest.mark.realtime
 @pytest.mark.req("AS-12")
-async def test_a_model_behind_an_endpoint_makes_the_vectors_where_a_setting_names_it() -> None:
-    with loopback() as server:
-        settings = OFFLINE.with_(
-            embedder="small-3", openai_base_url=server.url, openai_api_key="sk-test"
-        )
-        async with open_kit(settings) as kit:
-            assert isinstance(kit.embedder, ApiEmbedder) and kit.embedder.name == "small-3-256"
-            server.plays(vector(0.25))
-            assert (await kit.embedder.embed("tea"))[:2] == (0.25, 0.5)
-            [request] = server.requests
-            assert request == {"model": "small-3", "input": "tea", "dimensions": 256}
-            assert server.paths[0].endswith("/embeddings") and server.bearers == ["sk-test"]
+async def test_a_model_behind_an_endpoint_makes_the_vectors_where_a_setting_names_it(
+    server: Loopback,
+) -> None:
+    settings = OFFLINE.with_(
+        embedder="small-3", openai_base_url=server.url, openai_api_key="sk-test"
+    )
+    async with open_kit(settings) as kit:
+        assert isinstance(kit.embedder, ApiEmbedder) and kit.embedder.name == "small-3-256"
+        server.plays(vector(0.25))
+        assert (await kit.embedder.embed("tea"))[:2] == (0.25, 0.5)
+        [request] = server.requests
+        assert request == {"model": "small-3", "input": "tea", "dimensions": 256}
+        assert server.paths[0].endswith("/embeddings") and server.bearers == ["sk-test"]
 
 
 @pytest.mark.realtime
@@ -83,18 +84,16 @@ async def test_a_model_behind_an_endpoint_makes_the_vectors_where_a_setting_name
     "fault", [Refuse(500, "broken"), Raw(json.dumps({"data": [{"embedding": [1.0]}]}))]
 )
 async def test_without_a_vector_memories_are_written_and_found_by_their_words(
+    server: Loopback,
     fault: Any,
 ) -> None:
-    with loopback() as server:
-        settings = OFFLINE.with_(embedder="small-3", openai_base_url=server.url)
-        async with open_kit(settings) as kit:
-            documents = kit.store.open_documents()
-            server.plays(fault, fault)
-            task = Task(ANN, "s1", "t1", "executor", words="Weigh the tea")
-            await TaskMemory(documents, embedder=kit.embedder).write(
-                task, "rows", [], "array<string>"
-            )
-            found = await find_memories(
-                documents.memory, kit.embedder, ANN, "session", "tea", session_id="s1"
-            )
-            assert [(one.task_id, one.embedding) for one in found] == [("t1", None)]
+    settings = OFFLINE.with_(embedder="small-3", openai_base_url=server.url)
+    async with open_kit(settings) as kit:
+        documents = kit.store.open_documents()
+        server.plays(fault, fault)
+        task = Task(ANN, "s1", "t1", "executor", words="Weigh the tea")
+        await TaskMemory(documents, embedder=kit.embedder).write(task, "rows", [], "array<string>")
+        found = await find_memories(
+            documents.memory, kit.embedder, ANN, "session", "tea", session_id="s1"
+        )
+        assert [(one.task_id, one.embedding) for one in found] == [("t1", None)]
