@@ -233,3 +233,21 @@ async def test_two_questions_of_one_conversation_are_answered_in_any_order(
         points = {first.turn_id: 500, second.turn_id: 1_000}
         wanted = [turn for turn, yes in zip(turns, (answer, True), strict=True) if yes]
         assert await redeemed(kit) == [("u-001", points[turn.turn_id]) for turn in wanted]
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("how many points does Bob have", "Bob"),
+        ("how many points does my wife have?", "my wife"),
+        ("what is the balance of user u-002?", "user u-002"),
+    ],
+)
+async def test_whoever_asks_for_what_somebody_else_has_reads_whose_it_is(
+    tmp_path: Path, question: str, name: str
+) -> None:
+    async with open_kit(settings(tmp_path)) as kit:
+        other = await kit.ask(question, kit.session("s"))
+        own = await kit.ask("how many points do I have", kit.session("s"))
+    assert other.text.startswith(f"I only see what is yours, and nothing of {name}. The account")
+    assert own.text.startswith("The account")

@@ -9,6 +9,7 @@ from kit.core.language.clauses import clauses
 from kit.core.language.words import STOP, spoken, word_set, words
 from kit.models.offline import english, projection
 from kit.models.offline.composition import cut
+from kit.models.offline.conversation import Tool
 from kit.models.offline.extraction import (
     HOW_MANY_ROWS,
     SEARCHING,
@@ -130,7 +131,7 @@ def _amounts(schema: Schema, piece: str) -> dict[str, Any]:
     return amounts
 
 
-def takes_id_of(schema: Schema, request: str) -> bool:
+def _takes_id_of(schema: Schema, request: str) -> bool:
     """Whether a lookup takes an id that a request names."""
     for spec in properties_of(schema).values():
         pattern = spec.get("pattern")
@@ -139,13 +140,23 @@ def takes_id_of(schema: Schema, request: str) -> bool:
     return False
 
 
-def lacks_id_of(schema: Schema, request: str) -> bool:
+def _lacks_id_of(schema: Schema, request: str) -> bool:
     """Whether a lookup has to be told an id that a request does not name."""
     for name in cast("Sequence[str]", schema.get("required") or ()):
         pattern = properties_of(schema)[name].get("pattern")
         if pattern and not _matching(str(pattern), Source(request)):
             return True
     return False
+
+
+def by_id(tools: Sequence[Tool], text: str) -> Sequence[Tool]:
+    """Returns the tools that take the id a text names, which others would answer with all things; those that need
+    none, where it names none and speaks of no single thing; else all."""
+    if named := [tool for tool in tools if _takes_id_of(tool.schema, text)]:
+        return named
+    if english.ONE_THING.search(text):
+        return tools
+    return [tool for tool in tools if not _lacks_id_of(tool.schema, text)] or tools
 
 
 def unknown_name(schema: Schema, arguments: Mapping[str, Any], request: str) -> str | None:

@@ -15,7 +15,7 @@ from kit.core.model import EmbedderName
 from kit.core.outcome import BESIDE, FOR_NOBODY, NO_ANSWER, NO_TEXT, NOT_ASKED, SET_ASIDE
 from kit.core.picture import strip_marks
 from kit.models.offline.composition import Result
-from kit.models.offline.english import CORRECTION, DOING
+from kit.models.offline.english import CORRECTION, DOING, REFERENCE
 from kit.models.offline.extraction import ENTITY, identifiers
 from kit.models.offline.json_schema import without_references
 from kit.models.offline.phrases import Phrases, phrases_of
@@ -270,6 +270,13 @@ class Conversation:
     def referent(self) -> tuple[str, str, str] | None:
         """What the request means of the things shown: its title or id, its type, its id."""
         return (_REFERENT.findall(self.system) or [None])[-1]
+
+    def names_thing(self, text: str) -> bool:
+        """Whether a part of the request points at that thing, or says what kind of thing it is."""
+        if self.referent is None:
+            return False
+        _, kind, _ = self.referent
+        return kind in words(text) or REFERENCE.search(text) is not None
 
     @property
     def told_of_others(self) -> str:

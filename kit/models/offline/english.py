@@ -165,6 +165,14 @@ CORRECTION = re.compile(
 )
 """What stands before what somebody meant: "no, sorry, I meant my points"."""
 
+OF_ANOTHER = re.compile(
+    r"""\b(?:does|did|has|of|for)\ (
+        (?:my\ (?:wife|husband|partner|son|daughter|mother|mom|father|dad|brother|sister|friend)
+        |user\ \S*\d)\b|[A-Z][a-z]+(?=\ (?:have|earn|own|redeem|spend)\b))""",
+    re.X,
+)
+"""Somebody else, whose things a message asks for: "how many points does Bob have"."""
+
 ACT = re.compile(
     r"""^\W*(?:(?:and|then|also|ok(?:ay)?|yes|yeah|sure|so)\b\W+)?
         (?:(?:please|can\ you|could\ you|would\ you|i\ want\ (?:you\ )?to|i'd\ like\ to)\s+)*

@@ -41,6 +41,7 @@ class Phrases:
     answered_yes: str
     answered_no: str
     cut_off: str
+    only_own: str
 
 
 ENGLISH = Phrases(
@@ -75,6 +76,7 @@ ENGLISH = Phrases(
     answered_yes="“{tool}” says yes.",
     answered_no="“{tool}” says no.",
     cut_off="The rest is too long, and was cut off.",
+    only_own="I only see what is yours, and nothing of {name}.",
 )
 SPANISH = Phrases(
     no_answer="Ahora mismo no he podido obtener una respuesta sobre {part}.",
@@ -108,6 +110,7 @@ SPANISH = Phrases(
     answered_yes="«{tool}» dice que sí.",
     answered_no="«{tool}» dice que no.",
     cut_off="El resto es demasiado largo y se ha cortado.",
+    only_own="Solo veo lo tuyo, y nada de {name}.",
 )
 
 

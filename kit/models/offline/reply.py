@@ -16,7 +16,7 @@ from kit.core.language.small_talk import small_talk
 from kit.core.language.words import content_words, spoken, words
 from kit.core.outcome import NO_ANSWER
 from kit.models.offline import composition, english, json_answer
-from kit.models.offline.arguments import fill, fill_each, lacks_id_of, takes_id_of, why_not
+from kit.models.offline.arguments import by_id, fill, fill_each, why_not
 from kit.models.offline.conversation import Conversation, Tool, text_of
 from kit.models.offline.executor import executor_turn, plays_executor
 from kit.models.offline.extraction import Source, identifiers, name_entities, narrowing_of
@@ -280,7 +280,10 @@ def _compose(request: Request) -> Reply | None:
         schemas = [tool.schema for tool in request.tools if tool.name in called]
         takes_words = any(map(properties_of, schemas))
         narrowing = narrowing_of(talk.request, talk.arguments, amounts=takes_words)
-    if missing := _words_not_spoken_of(request):
+    other = english.OF_ANOTHER.search(talk.request)
+    if other is not None and other[1].lower() not in answer.lower():
+        answer = f"{talk.phrases.only_own.format(name=other[1])} {answer}"
+    elif missing := _words_not_spoken_of(request):
         answer = f"{talk.phrases.not_spoken_of.format(words=missing)} {answer}"
     elif narrowing:
         answer = f"{talk.phrases.not_narrowed.format(words=narrowing)} {answer}"
@@ -356,7 +359,7 @@ def _route(request: Request) -> Reply | None:
         decision = Routes((Part(default, question, 0.0),), 1)
     calls: list[Call] = []
     labels: list[str] = []
-    parts_of_thing = [part for part in decision.parts if _is_of_thing(talk, part.text)]
+    parts_of_thing = [part for part in decision.parts if talk.names_thing(part.text)]
     for part in decision.parts:
         is_switch = part.tool not in in_play
         # Of several matters only one may be about the thing that was shown.
@@ -393,14 +396,6 @@ def _with_its_thing(part: str, message: str) -> str:
     if not ids or identifiers(part) or not points_back(part):
         return part
     return f"{ids[-1]}: {part}"
-
-
-def _is_of_thing(talk: Conversation, text: str) -> bool:
-    """Whether a part of a message points at something that was shown, or says what kind of thing it is."""
-    if talk.referent is None:
-        return False
-    _, kind, _ = talk.referent
-    return kind in words(text) or english.REFERENCE.search(text) is not None
 
 
 def _decide(talk: Conversation, situation: Situation, names: Sequence[str]) -> Decision:
@@ -470,7 +465,7 @@ def _look_up(request: Request) -> Reply:
             return Reply(NO_ANSWER if talk.may_pass else talk.phrases.not_kept)
     text = _with_antecedent(talk, question, may_act=bool(request.acts))
     if len(pieces) < 2:
-        able = _by_id(able, text)
+        able = by_id(able, text)
     documents = _documents(able)
     # The lookups of one agent answer one matter, or two; whoever has those of several agents is asked as they are.
     most = talk.most_calls if any(tool.requests for tool in able) else 2
@@ -507,16 +502,6 @@ def _look_up(request: Request) -> Reply:
                 return Reply(refusal)
         calls += [(tool.name, arguments) for arguments in calls_of_part]
     return _make_calls(talk, "", calls)
-
-
-def _by_id(tools: Sequence[Tool], text: str) -> Sequence[Tool]:
-    """Those that take the id a text names, which others would answer with all things; those that need none, where
-    it names none and speaks of no single thing; else all."""
-    if named := [tool for tool in tools if takes_id_of(tool.schema, text)]:
-        return named
-    if english.ONE_THING.search(text):
-        return tools
-    return [tool for tool in tools if not lacks_id_of(tool.schema, text)] or tools
 
 
 def _is_elsewhere(request: Request, *, doubt: float = 0.0) -> bool:
