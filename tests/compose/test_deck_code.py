@@ -171,6 +171,16 @@ async def test_a_guard_of_the_deck_acts_on_the_first_decision(folder: Path):
     assert TOLD["stores"] not in reply.text and reply.routing.refused == ("stores",)
 
 
+async def test_a_guard_that_raises_is_named_to_its_developer(
+    folder: Path, caplog: pytest.LogCaptureFixture
+):
+    (folder / "guards.py").write_text("def broken(decision, call, ctx):\n    return {}['x']\n")
+    declare(folder, guards={"own": "./guards.py:broken"})
+    await ask(folder, "printers, and paper")
+    told = [line.getMessage() for line in caplog.records if line.name == "kit.turn"]
+    assert any("guard 'broken' raised KeyError: 'x'" in line for line in told)
+
+
 async def test_a_guard_may_be_async_and_stands_beside_switches_of_the_kit(folder: Path):
     (folder / "guards.py").write_text(GUARDS.replace("def one_desk", "async def one_desk"))
     declare(folder, guards={"overlap": False, "own": "./guards.py:one_desk"})

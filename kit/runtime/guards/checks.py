@@ -12,7 +12,7 @@ from kit.compose.locale import language_of
 from kit.compose.parts import Guards
 from kit.core.bodies.guard import CallDropped
 from kit.core.bodies.speech import Text
-from kit.core.errors import CodeError
+from kit.core.errors import FOREIGN, CodeError, describe_error
 from kit.core.language.clauses import Clause, clauses
 from kit.core.language.danger import DangerFinder
 from kit.core.language.small_talk import small_talk
@@ -81,11 +81,14 @@ async def decide(
 async def _own(
     name: str, guard: Callable[..., Any], decision: Decision, call: AgentCall, ctx: RunContext
 ) -> Decision:
-    """Applies a guard of the deck's own, which is someone else's code. Raises CodeError for one that
-    returns no decision."""
-    result = guard(decision, call, ctx)
-    if inspect.isawaitable(result):
-        result = await result
+    """Applies a guard of the deck's own, which is someone else's code. Raises CodeError, which names it, for one that
+    raises or returns no decision."""
+    try:
+        result = guard(decision, call, ctx)
+        if inspect.isawaitable(result):
+            result = await result
+    except FOREIGN as error:
+        raise CodeError(f"guard {name!r} raised {describe_error(error)}") from error
     if not isinstance(result, Decision):
         raise CodeError(
             f"guard {name!r} returned a value of type {type(result).__name__}; return the decision, changed or not"
