@@ -138,6 +138,11 @@ class TurnRecord(Value):
         return Principal(tenant_id=self.tenant_id, user_id=self.user_id)
 
     @property
+    def has_no_answer(self) -> bool:
+        """Whether its process died, or nobody was asked: all of its message is open."""
+        return self.status == "interrupted" or not self.invoked
+
+    @property
     def session_key(self) -> SessionKey:
         """The session that the turn belongs to."""
         return SessionKey(self.tenant_id, self.session_id)

@@ -48,8 +48,6 @@ def answer_parts(text: str, events: Sequence[Event]) -> list[str]:
     for event in events:
         if type(event.body) is Separator:
             separators.append(event.seq)
-    if not separators:
-        return [text]
     edges = [-1, *separators, len(events)]
     parts: list[str] = []
     for low, high in pairwise(edges):

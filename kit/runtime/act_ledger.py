@@ -16,7 +16,9 @@ from kit.core.value import new_dict
 DECLINED = "This was not done, because you said no."
 DONE_BEFORE = "This was done before, is told as it was, and is not done twice: ask for it in full if you want it again."
 ASKED_BEFORE = "This still waits for your yes or no, where it was asked."
-UNCERTAIN = "Whether this was done is not known: it was interrupted in the middle, and it is not tried again."
+UNCERTAIN = (
+    "Whether this was done is not known: it came to no clear end, and it is not tried again."
+)
 NOT_BEGUN = "Nothing was done for this: ask for it once more if you want it."
 HALF_DONE = "Something was done for this, and then it broke off before its end."
 UNKNOWN = ("cancelled", "timeout", "uncertain", "exception")

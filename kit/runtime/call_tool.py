@@ -26,6 +26,7 @@ from kit.core.bodies.guard import AccessDenied
 from kit.core.bodies.speech import Component
 from kit.core.bodies.turn import Act, ActStarted, ApprovalAsked
 from kit.core.card import AgentCard
+from kit.core.display.agent_name import words_of_id
 from kit.core.errors import FOREIGN, StoreError, describe_error
 from kit.core.event import Body
 from kit.core.language.controls import CONTROL, without_controls
@@ -33,6 +34,7 @@ from kit.core.language.machine_error import is_machine_error
 from kit.core.language.retry import retries
 from kit.core.limits import excerpt
 from kit.core.outcome import NO_TEXT, ComponentPayload, Reason, Usage
+from kit.core.schema.json_value import is_list, is_object
 from kit.core.value import builder
 from kit.models.deadline import seconds_left
 from kit.models.message import tool_text
@@ -277,7 +279,7 @@ async def _run(
         # It calls others, some of which act.
         what = act_words(call["args"])
     elif bounds is not None and bounds.is_act:
-        what = call["name"].replace("_", " ")
+        what = words_of_id(call["name"].replace("__", "_"))
     if what is None:
         return await _attempts(tool, call, context, bounds, ctx)
     if bounds is None or not bounds.is_act:
@@ -316,6 +318,7 @@ async def _run_act(
     wish = _ActCall(
         agent=context.agent,
         tool=call["name"],
+        words=f"“{what}”" if hasattr(tool, "act_words") else what,
         arguments=arguments,
         limits=bounds.limits,
         former_key=lookup_key(call),
@@ -329,6 +332,10 @@ async def _run_act(
         entry = acts.entry(key)
         entry.path = entry.path or ctx.path
         entry.what = what
+        if isinstance(bounds.limits.confirm, str) and not hasattr(tool, "act_words"):
+            # What its user has read says more than the name of a tool.
+            question = question_of(bounds.limits, wish.words, arguments, ctx.turn.locale.sentences)
+            entry.what = question.strip("¿?. ")
         async with entry.at_work:
             return await act(
                 wish, key, ctx, run=partial(_attempts, tool, call, context, bounds, ctx)
@@ -440,6 +447,8 @@ class _ActCall:
 
     agent: str
     tool: str
+    words: str
+    """What it does, as its user is asked."""
     arguments: Mapping[str, Any]
     """As the tool reads them, its defaults among them."""
     limits: ToolLimits
@@ -485,7 +494,7 @@ async def act(
         if entry.answer is None:
             # A yes counts for what will be done, not for what the model wrote.
             question = question_of(
-                call.limits, call.tool, call.arguments, ctx.turn.locale.sentences
+                call.limits, call.words, call.arguments, ctx.turn.locale.sentences
             )
             entry.question = ApprovalAsked(
                 agent=call.agent, tool=call.tool, key=key, question=question
@@ -537,7 +546,7 @@ def idempotency_key(turn_id: str, key: str) -> str:
 
 
 def question_of(
-    limits: ToolLimits, tool: str, args: Mapping[str, Any], sentences: Sentences
+    limits: ToolLimits, words: str, args: Mapping[str, Any], sentences: Sentences
 ) -> str:
     """Words what the user is asked: the sentence of the tool with its arguments filled in, else one that names them."""
     args = {name: value for name, value in args.items() if value is not None}
@@ -546,14 +555,23 @@ def question_of(
             return limits.confirm.format_map({name: str(value) for name, value in args.items()})
         except (KeyError, ValueError, IndexError):
             pass  # an argument that the model left out, and that has no default
-    arguments: list[str] = []
-    for name, value in args.items():
-        text = value if isinstance(value, str) else json.dumps(value)
-        arguments.append(f"{name}: {text}")
-    words = tool.replace("_", " ")
-    if not arguments:
+    if not args:
         return sentences.may_i.format(tool=words)
-    return sentences.may_i_with.format(tool=words, arguments=", ".join(arguments))
+    return sentences.may_i_with.format(tool=words, arguments=_in_words(args))
+
+
+def _in_words(value: Any) -> str:
+    """Returns JSON as a person reads it: no brackets, no quotes."""
+    if is_object(value):
+        fields: list[str] = []
+        for name, field in value.items():
+            text = _in_words(field)
+            # The fields of a field say themselves what they are.
+            fields.append(text if is_object(field) else f"{words_of_id(name)}: {text}")
+        return ", ".join(fields)
+    if is_list(value):
+        return ", ".join(map(_in_words, value))
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _result_of(entry: LedgerEntry, last: ToolResult | None = None) -> ToolResult:
@@ -563,7 +581,8 @@ def _result_of(entry: LedgerEntry, last: ToolResult | None = None) -> ToolResult
         detail = "its end is not known"
         if last is not None:
             detail = f"{last.fault or 'error'}: {last.detail or last.text}"
-        return ToolResult(text=UNCERTAIN, caveat=UNCERTAIN, fault="uncertain", detail=detail)
+        text = f"{entry.what}: {UNCERTAIN}"
+        return ToolResult(text=text, caveat=UNCERTAIN, fault="uncertain", detail=detail)
     if act.failure is None:
         return ToolResult(text=act.text)
     return ToolResult(text=act.text, fault=act.failure.kind, detail=act.failure.text)

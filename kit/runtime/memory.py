@@ -17,6 +17,7 @@ from kit.compose.prompts import tokens
 from kit.compose.reference import kinds_of, leans_back, points_back, resolve
 from kit.core.bodies.call import AgentStarted, ModelEnded
 from kit.core.bodies.memory import Compacted, ContextCarried
+from kit.core.bodies.speech import Separator
 from kit.core.context import Recollection, Session
 from kit.core.language.retry import retries
 from kit.core.language.small_talk import takes_rest
@@ -222,7 +223,7 @@ class Memory(SessionMemory):
         agent = ctx.turn.agents.get(call.agent)
         if agent is None or self._conversation == ():
             return False
-        if agent.card.handoff.distilled or self._repeated_by(call):
+        if agent.card.handoff.distilled or (self.may_ask_again and self._repeated_by(call)):
             return True
         if agent.card.handoff.closed:
             return self._is_retry(call, ctx)
@@ -239,7 +240,7 @@ class Memory(SessionMemory):
 
     def _repeated_by(self, call: AgentCall) -> TurnRecord | None:
         """The turn that was cut off, where a call only says "try again": its agent has read nothing of that."""
-        return self.asked_again() if self.may_ask_again and retries(call.query) else None
+        return self.asked_again() if retries(call.query) else None
 
     def _query_in(self, again: TurnRecord, agent: str) -> str:
         """What an agent was asked in an earlier turn; where that never came to it, all that was asked then."""
@@ -260,7 +261,7 @@ class Memory(SessionMemory):
                 # what failed may have been a "try again" itself
                 if not retries(query):
                     break
-        elif again := self._repeated_by(call):
+        elif self.may_ask_again and (again := self._repeated_by(call)):
             query = self._query_in(again, call.agent)
         if query != call.query:
             reason = "asked again: the unanswered question travels in place of these words"
@@ -371,7 +372,7 @@ class Memory(SessionMemory):
     def message_meant(self, ctx: RunContext) -> str:
         """The message, or what "go on" stands for: a turn that was cut off, or what the last answer left out."""
         again = self.asked_again() if retries(self._message) else None
-        if again is not None and again.pattern == ctx.turn.pattern and _has_no_answer(again):
+        if again is not None and again.pattern == ctx.turn.pattern and again.has_no_answer:
             ctx.guarded("retry", "reworded", f"what was cut off is meant: {again.message}")
             return again.message
         if self.owed and takes_rest(self._message, self.said_last()):
@@ -552,10 +553,6 @@ class Memory(SessionMemory):
             self._new_notes[f"chain:{reader}"] = Note(value=json.dumps(end), at=time.time())
 
 
-def _has_no_answer(turn: TurnRecord) -> bool:
-    return turn.status == "interrupted" or not turn.invoked
-
-
 def _line(item: ShownComponent) -> str:
     return f"{item.position}. {item.type} {item.id}: {_title(item)}"
 
@@ -572,7 +569,11 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
     got no answer stays in its agent's part, marked as open; one that a guard dropped was never the
     user's (decisions 27).
     """
-    texts = answer_parts(turn.text, state.log.events)
+    texts = [turn.text]
+    for event in state.log.events:
+        if type(event.body) is Separator:
+            texts = answer_parts(turn.text, state.log.events)
+            break
     messages = [_new_message(turn_id=turn.id, role="user", text=turn.message)]
     for text in texts:
         messages.append(_new_message(turn_id=turn.id, role="assistant", text=text))

@@ -173,8 +173,13 @@ class TurnStore(Database):
         if not rows:
             return None
         *session, in_play, routed, unanswered, notes, unended = rows[0]
-        statuses = readable(statuses_of, unended or "{}", key, "session") or {}
-        beside = [turn_id for turn_id, status in statuses.items() if status == "running"]
+        beside: list[str] = []
+        has_cut_off = False
+        # Most sessions have none.
+        if unended and unended != "{}":
+            statuses = readable(statuses_of, unended, key, "session") or {}
+            beside = [turn_id for turn_id, status in statuses.items() if status == "running"]
+            has_cut_off = "interrupted" in statuses.values()
         for turn_id, session_key in self.at_work.items():
             if session_key == key and turn_id not in beside:
                 beside.append(turn_id)
@@ -188,7 +193,7 @@ class TurnStore(Database):
                 beside=tuple(beside),
             ),
             notes=readable(notes_of, notes or "{}", key, "session") or {},
-            has_cut_off="interrupted" in statuses.values(),
+            has_cut_off=has_cut_off,
         )
 
     def begin_turn(

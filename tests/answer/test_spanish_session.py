@@ -174,7 +174,7 @@ def test_the_words_about_acts_are_known_to_the_languages():
     assert SPANISH.reservation(DECLINED) == SPANISH.reservations.declined
     assert SPANISH.reservation(UNCERTAIN) == SPANISH.reservations.broken_off
     assert SPANISH.reservation(DONE_BEFORE) == SPANISH.reservations.done_before
-    question = question_of(ToolLimits(confirm=True), "send_mail", {"to": "Ana"}, SPANISH.sentences)
+    question = question_of(ToolLimits(confirm=True), "send mail", {"to": "Ana"}, SPANISH.sentences)
     assert question == "¿Puedo ejecutar send mail con to: Ana?"
 
 

@@ -184,6 +184,16 @@ async def test_nobody_is_asked_for_a_skill_whose_arguments_do_not_fit_its_schema
 
 
 @pytest.mark.req("K-12", "AS-10")
+async def test_the_kits_own_question_for_a_skill_names_the_step_and_no_tool(tmp_path: Path) -> None:
+    confirm = {"call_skill": ToolLimits(confirm=True)}
+    async with opened_plans(tmp_path, Rows(), tool_limits=confirm) as kit:
+        reply = await kit.ask("the best three", kit.session("s"))
+    assert (
+        reply.text == "May I run “find the best three” with skill: rows, task: find the best three?"
+    )
+
+
+@pytest.mark.req("K-12", "AS-10")
 async def test_two_acts_of_one_step_are_each_done_once_under_a_key_of_their_own(
     tmp_path: Path,
 ) -> None:

@@ -63,18 +63,19 @@ class Bank:
         calls = self.turns[0]
         results = [message for message in messages if isinstance(message, ToolMessage)]
         if len(results) < len(calls):
-            return Line(calls=[("pay", calls[len(results)])])
+            return Line(calls=[(self.name, calls[len(results)])])
         self.turns.pop(0)
         return Line(str(results[-1].content))
 
-    def opened(self, limits: ToolLimits = ONCE) -> Any:
-        card = AgentCard(id="bank", description="Pays.", model="offline", tools=("pay",))
+    def opened(self, limits: ToolLimits = ONCE, tool: str = "pay") -> Any:
+        self.name = tool
+        card = AgentCard(id="bank", description="Pays.", model="offline", tools=(tool,))
         models = {"orchestrator": leading(asks("bank")), "bank": ScriptedModel(self.says)}
         return open_kit(
             OFFLINE,
             deck=small_deck(["bank"], [card]),
             models=models,
-            tools={"pay": LimitedTool(self.tool, limits)},
+            tools={tool: LimitedTool(self.tool, limits)},
         )
 
 
@@ -263,3 +264,42 @@ async def test_nobody_is_asked_for_a_yes_to_a_call_that_does_not_fit_its_tool(
     failures = [end.failure.kind for end in bodies(reply, ToolEnded) if end.failure]
     assert failures[:2] == ["bad_arguments", "bad_arguments"]
     assert "50 euros were paid." in reply.text and len(bank.paid) == 1
+
+
+@pytest.mark.req("K-12")
+@pytest.mark.parametrize(
+    ("limits", "name"),
+    [
+        (ToolLimits(confirm="Pay {euros} euros of the {account}?"), "Pay 20 euros of the dues"),
+        (ONCE, "pay"),
+    ],
+)
+async def test_an_act_whose_end_is_not_known_is_called_by_its_name(limits: ToolLimits, name: str):
+    """Beside another part, "this" says nothing of what was done."""
+
+    async def pay(euros: int, account: str = "dues") -> str:
+        """Pays."""
+        raise ConnectionError("the answer was lost")
+
+    bank = Bank([{"euros": 20}], [{"euros": 20}])
+    bank.tool = pay
+    async with bank.opened(limits) as kit:
+        reply = await told(kit)
+        if reply.status == "paused":
+            reply = await kit.resume(reply.turn_id, True)
+        again = await told(kit, "try again")
+    assert f"{name}: {UNCERTAIN}" in reply.text and f"{name}: {UNCERTAIN}" in again.text
+    assert "interrupted" not in UNCERTAIN, "it ended with an error"
+
+
+@pytest.mark.req("K-12")
+async def test_the_kit_words_its_own_question_plainly():
+    async def pay(euros: int, for_boats: list[str]) -> str:
+        """Pays."""
+        return "Paid."
+
+    bank = Bank([{"euros": 20, "for_boats": ["Otter", "Heron"]}])
+    bank.tool = pay
+    async with bank.opened(ASKS, tool="harbour__pay_dues") as kit:
+        reply = await told(kit)
+    assert reply.text == "May I run harbour pay dues with euros: 20, for boats: Otter, Heron?"
