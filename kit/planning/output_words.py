@@ -278,6 +278,9 @@ def _count_of(items: Sequence[Any], total: int | None, name: str, sentences: Sen
 def count_words(count: int, name: str, sentences: Sentences) -> str:
     """Returns a number of things with their name in the singular or the plural."""
     noun = _plain(name)
+    if noun.endswith("ed") and not noun.endswith("eed") and count:
+        # "Moved", "booked": a list that is named by what was done to its rows.
+        return f"{count:,} {noun}"
     singular = noun.removesuffix("s")
     if noun.endswith("ies"):
         singular = f"{noun[:-3]}y"

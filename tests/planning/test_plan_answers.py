@@ -76,6 +76,12 @@ def test_what_a_step_did_not_find_and_what_is_gone_is_said_under_its_task() -> N
     assert "**4. Look up the street of shop number 2:** It is done; its result is gone." in text
 
 
+def test_a_list_that_is_named_by_what_was_done_has_no_plural() -> None:
+    moved = [{"animal_id": "a-1", "kennel_id": "k-3"}, {"animal_id": "a-2", "kennel_id": "k-3"}]
+    assert "2 moved:" in told(outputs(step_1={"moved": moved}))
+    assert "2 seeds:" in told(outputs(step_1={"seed": moved}))
+
+
 def test_a_spanish_session_reads_no_english_sentence() -> None:
     text = told(outputs(step_4=None, step_6={"items": []}), "es")
     assert "no vegan" in text and "Está hecho, pero su resultado ya no existe." in text
