@@ -132,6 +132,7 @@ class Memory(SessionMemory):
             self._components = past.components
         elif conversation is None:
             self._conversation = ()
+        self.has_owed = OWED in self._notes
         self._longest_window = most_lines(settings)
         self._windows: dict[str, Sequence[Message]] = {}
         self.tidying: asyncio.Task[None] | None = None
@@ -523,9 +524,8 @@ class Memory(SessionMemory):
     @property
     def owed(self) -> tuple[str, ...]:
         """What the last turn left out and offered to take next, in the user's words."""
-        note = self._notes.get(OWED)
-        if note is not None:
-            return tuple(json.loads(note.value))
+        if self.has_owed:
+            return tuple(json.loads(self._notes[OWED].value))
         return ()
 
     def _keep_chains(

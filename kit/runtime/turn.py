@@ -390,7 +390,7 @@ class _Runner:
             return *fixed, None
         self.memory.tidy(self.ctx)
         agent = self.root.card.id
-        if self.memory.owed or self.memory.may_ask_again:
+        if self.memory.may_ask_again or self.memory.has_owed:
             self.state.message = self.memory.message_meant(self.ctx)
         call = _call(call_id="root", agent=agent, query=self.state.message, fields={})
         self.at_work = True
