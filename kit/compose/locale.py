@@ -60,6 +60,8 @@ class Sentences(Value):
     preamble: str
     may_i: str
     may_i_with: str
+    not_kept: str
+    """Says that nothing was done, as what it needs is a secret of the deck's."""
     stopped: str
     stopped_early: str
     interrupted: str

@@ -35,6 +35,7 @@ from kit.core.language.retry import retries
 from kit.core.limits import excerpt
 from kit.core.outcome import NO_TEXT, ComponentPayload, Reason, Usage
 from kit.core.schema.json_value import is_list, is_object
+from kit.core.secret import SECRET, holds_secret
 from kit.core.value import builder
 from kit.models.deadline import seconds_left
 from kit.models.message import tool_text
@@ -311,6 +312,11 @@ async def _run_act(
             # These are few words, and of a skill its model has read no schema.
             text = f"{UNREADABLE}\n{detail}"
         return ToolResult(text=text, fault="bad_arguments", detail=detail)
+    spelled = _filled_in(arguments)
+    asks = bounds.limits.confirm and holds_secret(spelled, ctx.turn.log.secrets)
+    if asks or SECRET in spelled:
+        # Who says yes would say it to other words than are kept, and those would be acted on.
+        return ToolResult(text=ctx.turn.locale.sentences.not_kept)
     if isinstance(tool.args_schema, dict):
         # LangChain hands them on as they are.
         call = {**call, "args": arguments}

@@ -158,3 +158,17 @@ async def test_ids_that_hold_a_secret_value_still_find_their_rows(tmp_path: Path
         assert row is not None and row.session_id == talk.id and row.principal == who
         assert row.message == "hello from [secret]"
         assert kit.store.forget(who)["turns"] == 2
+
+
+@pytest.mark.req("S-3", "K-12")
+async def test_nobody_is_asked_for_a_yes_to_words_of_which_a_secret_was_taken_out(tmp_path: Path):
+    """What is stored of the call has [secret] in the place of the value, and that would be acted on."""
+    told = settings(tmp_path, deck=HOME / "cards/gifts").with_(
+        variables={"SHOP_TOKEN": "Harvest Market"}
+    )
+    async with open_kit(told, models="offline") as kit:
+        talk = kit.session("s")
+        reply = await kit.ask("redeem 500 points for a gift card of Harvest Market", talk)
+        points = await kit.ask("how many points do I have?", talk)
+    assert reply.status == "ok" and "This was not done" in reply.text
+    assert "5,000 points" in points.text
