@@ -17,7 +17,7 @@ from kit.service.limits import Limits
 from tests.service.servers import ACME, KEYS, TASK, chat, outlets
 
 pytestmark = pytest.mark.realtime
-EXAMPLES = int(os.environ.get("KIT_API_EXAMPLES", "4"))
+EXAMPLES = int(os.environ.get("KIT_API_EXAMPLES", "8"))
 """Requests to each endpoint that fit the document, and as many that do not; `make sweeps` takes 100."""
 MANY = Limits(turns_at_once=1_000, turns_a_minute=100_000)
 
