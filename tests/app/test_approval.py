@@ -8,8 +8,12 @@ import pytest
 import yaml
 from streamlit.testing.v1 import AppTest
 
+from kit import open_kit
+from kit.core.context import OPERATOR
 from kit.ui.shared import frame
+from kit.ui.shared.turn_fold import stored_view
 from tests.app.rooms import app_of_deck, button, whole_app
+from tests.kits import OFFLINE
 
 QUESTION = "May I open a ticket?"
 FILES = {
@@ -89,6 +93,20 @@ def test_the_page_asks_and_a_yes_lets_the_turn_go_on_also_after_a_restart(folder
         "Ticket 12 is open." in text(again) and "Answered" in text(again) and effects(folder) == 1
     )
     assert not [one for one in again.button if one.label in ("Yes", "No")]
+
+
+@pytest.mark.req("K-12")
+async def test_a_tool_that_waits_has_not_failed(folder: Path):
+    settings = OFFLINE.with_(deck=folder, store=":memory:")
+    async with open_kit(settings) as kit:
+        reply = await kit.ask("open a ticket with the office", kit.session("s"))
+        record = kit.store.turn(reply.turn_id, OPERATOR)
+    assert reply.status == "paused" and record is not None
+    entries = [
+        entry.text for step in stored_view(record, reply.events).steps for entry in step.entries
+    ]
+    assert "open_ticket() waits for a yes or a no" in entries
+    assert not any("failed" in entry for entry in entries)
 
 
 @pytest.mark.req("K-12")

@@ -163,7 +163,9 @@ def _with_act(
     else:
         name = act.model if isinstance(act, ModelEnded) else f"{act.tool}()"
         words = f"{name} has answered"
-        if act.error:
+        if act.failure is not None and act.failure.kind == "paused":
+            words = f"{name} waits for a yes or a no"
+        elif act.error:
             words = f"{name} failed"
     if isinstance(act, ToolEnded) and event.span_id in target.open_acts:
         end = act_of(act)
