@@ -9,10 +9,11 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from kit.core.card import AgentCard
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.handle import Reply
+from kit.runtime.turn import run_turn
 from kit.settings import HOME, Settings
 from kit.tools.tool import LimitedTool, ToolLimits
 from kit.wire import open_kit
-from tests.kits import OFFLINE, answering, failing, small_deck
+from tests.kits import ALICE, OFFLINE, answering, failing, small_deck, small_kit
 
 MESSAGE = "How many points do I have, and redeem 500 points for a gift card"
 ASKS = Line(
@@ -218,6 +219,12 @@ async def test_an_orchestrator_that_asks_nobody_has_done_nothing_whatever_it_say
     for harmless in ("Hello! What can I do for you?", "You are welcome, glad it is done."):
         reply = await told("", answering("never asked"), asks=Line(harmless))
         assert reply.text == harmless
+
+
+async def test_where_nobody_can_act_nothing_is_said_of_acts():
+    kit = small_kit([Line("All done, I have sent you my best wishes.")], {"points": answering("-")})
+    reply = await run_turn("thanks", ALICE, kit)
+    assert reply.text == "All done, I have sent you my best wishes."
 
 
 @pytest.mark.req("K-12")

@@ -137,6 +137,16 @@ async def test_a_plan_whose_process_ends_is_given_to_a_worker(tmp_path: Path) ->
     store.close()
 
 
+async def cut_off(folder: Path) -> Turn:
+    """A turn whose plan is at work when its process ends."""
+    slow = Waits()
+    async with opened_plans(folder, slow) as kit:
+        turn = kit.ask("the best three", kit.session("s"))
+        await slow.at_work.wait()
+    await turn
+    return turn
+
+
 @pytest.mark.realtime
 @pytest.mark.req("AS-3")
 @pytest.mark.parametrize("message", ["the best three", "go on"])
@@ -144,11 +154,7 @@ async def test_a_plan_whose_process_ends_is_given_to_a_worker(tmp_path: Path) ->
 async def test_a_plan_that_was_cut_off_goes_on_where_it_is_asked_for_in_the_same_words(
     message: str, is_later: bool, tmp_path: Path
 ) -> None:
-    slow = Waits()
-    async with opened_plans(tmp_path, slow) as kit:
-        turn = kit.ask("the best three", kit.session("s"))
-        await slow.at_work.wait()
-    await turn
+    turn = await cut_off(tmp_path)
     async with opened_plans(tmp_path, Rows()) as kit:
         other = await kit.ask("the worst three", kit.session("s" if is_later else "t"))
         again = await kit.ask(message, kit.session("s"))
@@ -164,11 +170,7 @@ async def test_a_plan_that_was_cut_off_goes_on_where_it_is_asked_for_in_the_same
 async def test_a_plan_that_goes_on_hears_the_fault_that_is_chosen_for_its_turn(
     tmp_path: Path,
 ) -> None:
-    slow = Waits()
-    async with opened_plans(tmp_path, slow) as kit:
-        turn = kit.ask("the best three", kit.session("s"))
-        await slow.at_work.wait()
-    await turn
+    turn = await cut_off(tmp_path)
     async with opened_plans(tmp_path, Rows(), faults=True) as kit:
         again = await kit.ask("the best three", kit.session("s"), faults=["executor=raise"])
     assert again.plan is not None and again.plan.plan_id == f"plan_{turn.id}"

@@ -187,7 +187,7 @@ class LLMAgent:
                     over=hand_over,
                 )
                 if self.acts:
-                    outcome = as_it_became(outcome, call, results, thread, self.acts, ctx)
+                    outcome = as_it_became(outcome, call, results, ctx)
                 return outcome
             ctx.ledger.before_tools(len(own_calls))
             thread.append(reply.message)
